@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
-from designer.values.arrays import Floats
+from designer.values.arrays import Floats, frozen
 from designer.values.printing import printed
 from designer.values.tabular import Tabular
+
+CONSISTENT = "Values of least squares, weighted by variances, which agree in all sums that they share."
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,8 @@ class Answer:
     depends on the sum). integers: the noisy whole numbers themselves, from which the values are computed: `integers * step`,
     or, without a step, what noise on a transformed sum makes of them; hierarchies are made consistent from them and the
     variances.
-    values, variances: (G,), for G keys, in the units of the query.
+    values, variances: (G,), for G keys, in the units of the query. post_processing: what was made of released answers, and how
+    many standard errors the farthest value lies from the one that was released; empty where these are the released values.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Answer:
     variances: Floats | None = None
     integers: tuple[int, ...] | None = None
     step: Fraction | None = None
+    post_processing: str = ""
 
     def __getitem__(self, key: Sequence[object] | str) -> float:
         """The answer of one group, `answer["Retail"]` or `answer["DE", "11"]`."""
@@ -66,7 +71,21 @@ class Answer:
             "variances": None if self.variances is None else self.variances.tolist(),
             "integers": None if self.integers is None else list(self.integers),
             "step": None if self.step is None else str(self.step),
+            **({"post_processing": self.post_processing} if self.post_processing else {}),
         }
+
+    def consistent(self, values: Floats, variances: Floats) -> Answer:
+        """The answers of least squares in the place of these, with how far they lie from them. values, variances: (G,)."""
+        released = self.table()
+        moved = Moved.of(released.answers, values, released.standard_errors, released.names())
+        return replace(
+            self,
+            values=frozen(values),
+            variances=frozen(variances),
+            integers=None,
+            step=None,
+            post_processing=f"{CONSISTENT} {moved.sentence()}",
+        )
 
 
 @dataclass(frozen=True, eq=False)

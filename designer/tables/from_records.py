@@ -30,6 +30,8 @@ from designer.values.arrays import frozen
 from designer.values.checks import shown
 from designer.version import VERSION
 
+NOT_ASKED = "No answer of this level was released: its values are sums of those of the levels below."
+
 
 def design_table_plan(
     levels: Mapping[str, Groups],
@@ -144,8 +146,9 @@ def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tu
     """The answers of all levels of a hierarchy, of least weighted squares: children add up to their parents.
 
     answers: of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once; levels: all of them,
-    coarse to fine. Returns an answer for each level, of levels that were not asked too, with variances. Post-processing: as
-    private as what it is computed from. InvalidProblem where an answer is of no level, or the finest level was not asked.
+    coarse to fine. Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was
+    moved (`post_processing`). Post-processing: as private as what it is computed from. InvalidProblem where an answer is of no
+    level, or the finest level was not asked.
 
     >>> from designer.tables import hierarchy
     >>> all_, state = hierarchy(["state"], [["DE"]])
@@ -155,25 +158,23 @@ def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tu
     """
     hierarchy = tree(levels)
     values, precisions = np.zeros(hierarchy.size), np.zeros(hierarchy.size)
-    seen: set[int] = set()
+    seen: dict[int, Answer] = {}
     for answer in answers:
         place = _level_of(answer, levels)
         if place in seen or answer.variances is None:
             raise InvalidProblem(f"answers: {shown(answer.name)} is of a level that has one already, or has no variances.")
-        seen.add(place)
+        seen[place] = answer
         values[hierarchy.slices[place]] = answer.values
         precisions[hierarchy.slices[place]] = 1 / answer.variances
     made, spread = hierarchy.estimate(values, precisions), hierarchy.variances(precisions)
-    return tuple(
-        Answer(
-            f"level {place}",
-            tuple(key.name for key in level.columns),
-            level.keys or (),
-            frozen(made[rows]),
-            frozen(spread[rows]),
-        )
-        for place, (level, rows) in enumerate(zip(levels, hierarchy.slices, strict=True))
-    )
+    found = []
+    for place, (level, rows) in enumerate(zip(levels, hierarchy.slices, strict=True)):
+        columns, keys, name = tuple(key.name for key in level.columns), level.keys or (), f"level {place}"
+        if place in seen:
+            found.append(replace(seen[place].consistent(made[rows], spread[rows]), name=name, columns=columns, keys=keys))
+        else:
+            found.append(Answer(name, columns, keys, frozen(made[rows]), frozen(spread[rows]), post_processing=NOT_ASKED))
+    return tuple(found)
 
 
 def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ from designer.records.hierarchies import Hierarchy
 from designer.records.margins import Margin, MarginLattice
 from designer.tables.answers import Answer
 from designer.tables.groups import Labels
-from designer.values.arrays import Floats, frozen
+from designer.values.arrays import Floats
 from designer.values.checks import shown
 
 
 @step("consistent margins")
 def consistent_margins(answers: Sequence[Answer], nested: Sequence[str] = ()) -> tuple[Answer, ...]:
-    """The same answers with the values of least weighted squares, which agree in all sums that they share, and their variances.
+    """The same answers with the values of least weighted squares, which agree in all sums that they share, their variances,
+    and how far they were moved (`post_processing`).
 
     nested: the names of key columns of which each divides the one before (state, county); an answer has the first few of them.
     All its other key columns cross them. Each answer lists all combinations of its groups and labels, and every record is in
@@ -44,13 +45,7 @@ def consistent_margins(answers: Sequence[Answer], nested: Sequence[str] = ()) ->
     precisions = {margin: 1 / variances for margin, _, variances in placed}
     made, spread = known.lattice.estimate(values, precisions), known.lattice.variances(precisions)
     return tuple(
-        replace(
-            answer,
-            values=frozen(made[margin].ravel()[places]),
-            variances=frozen(np.repeat(spread[margin], made[margin][0].size)[places]),
-            integers=None,
-            step=None,
-        )
+        answer.consistent(made[margin].ravel()[places], np.repeat(spread[margin], made[margin][0].size)[places])
         for answer, (margin, places, _) in zip(answers, placed, strict=True)
     )
 

@@ -33,8 +33,16 @@ def sparse_entries(groups: Sequence[tuple[Any, Any, Any]], rows: int, columns: i
     return coo_array((value.astype(float), (row, column)), shape=(rows, columns))
 
 
+def solved(found: Any) -> bool:
+    """Does Clarabel say that it solved a program, if less sharply than asked? Where it ends otherwise, its point is the last of
+    a search, or a direction that is to prove that there is none."""
+    import clarabel
+
+    return found.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+
+
 def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -> tuple[Array, list[Array]] | None:
-    """The solution x and the multipliers of every block, or None when the backend has no answer."""
+    """The solution x and the multipliers of every block, or None where the backend does not say that it solved the program."""
     import clarabel
     from scipy.sparse import csc_matrix, diags_array, vstack
 
@@ -50,6 +58,6 @@ def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -
     matrix, side = csc_matrix(vstack([block.matrix for block in blocks])), np.concatenate([block.side for block in blocks])
     found = clarabel.DefaultSolver(csc_matrix(diags_array(curvature)), linear, matrix, side, cones, settings).solve()
     x, z = np.array(found.x), np.array(found.z)
-    if not (np.isfinite(x).all() and np.isfinite(z).all()):
+    if not solved(found):
         return None
     return x, np.split(z, np.cumsum([block.side.size for block in blocks])[:-1])

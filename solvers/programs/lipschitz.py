@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.programs.changes import Changes, ChangeSet, Keys, Steepest
+from solvers.programs.conic import solved
 from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
 from solvers.solution import Solution
 from solvers.status import Status
@@ -180,22 +181,24 @@ class _Program:
     unit: float
 
     def solve(self, cuts: _Cuts) -> tuple[Array, float, Array] | None:
-        """`(p, c, multipliers)`, or None when the backend has no answer."""
+        """`(p, c, multipliers)`, or None where the backend does not say that it solved the program."""
         import clarabel
 
         n, m = self.target.size, cuts.sign.size
         quadratic, linear, rows, right, cones = self._shape(clarabel)
         cut, offset = self._limits(cuts, quadratic.shape[0])
-        from scipy.sparse import csc_matrix, vstack
+        from scipy.sparse import csc_matrix, csr_array, vstack
 
+        # c >= 0: few cuts have one sign alone, and let c fall without end.
+        floor = csr_array(([-1.0], ([0], [n])), shape=(1, quadratic.shape[0]))
         settings = clarabel.DefaultSettings()
         settings.verbose = False
         settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
-        matrix, vector = csc_matrix(vstack([cut, rows])), np.concatenate([offset, right])
-        cones = [clarabel.NonnegativeConeT(m), *cones]
+        matrix, vector = csc_matrix(vstack([cut, floor, rows])), np.concatenate([offset, [0.0], right])
+        cones = [clarabel.NonnegativeConeT(m + 1), *cones]
         found = clarabel.DefaultSolver(quadratic, linear, matrix, vector, cones, settings).solve()
         x, z = np.array(found.x), np.array(found.z)
-        if not (np.isfinite(x).all() and np.isfinite(z).all()):
+        if not solved(found):
             return None
         return self.target + x[:n] * self.unit / self.count, float(x[n]) * self.unit, z[:m] / cuts.changes.budget
 

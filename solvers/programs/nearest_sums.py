@@ -9,6 +9,7 @@ the conditions of a minimum (Karush, Kuhn and Tucker) in place of the word of a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,25 +64,27 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
     sums, exact = csr_array(sums), csr_array(exact)
     scale = _cell_units(sums, errors)
     program = _Program(
-        csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)), *_scaled_rows(csr_array(exact @ diags_array(scale)))
+        csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)),
+        *_scaled_rows(csr_array(exact @ diags_array(scale))),
+        lambda cells: left_over(sums, cells, near) / errors,
     )
     cells, multipliers = np.zeros(sums.shape[1]), np.zeros(len(totals))
     magnitudes = abs(program.sums)
-    best, least, at_last, wider = None, np.inf, np.inf, 1.0
+    best, least, at_last, wider, polished = None, np.inf, np.inf, 1.0, False
     for _ in range(ROUNDS):
-        slope = -2 * (program.sums.T @ (left_over(sums, cells, near) / errors)) + program.exact.T @ multipliers
-        cells = np.where((cells <= SAME * scale) & (slope >= SAME), 0.0, cells)
+        cells = np.where((cells <= SAME * scale) & (program.slope(cells, multipliers) >= SAME), 0.0, cells)
+        slope = program.slope(cells, multipliers)
         left = program.heights * left_over(exact, cells, totals)
         rounding = magnitudes.T @ (magnitudes @ (EPS * cells / scale))
-        missed = _missed(cells / scale, slope, rounding)
-        if kept(exact, cells, totals) and missed < least:
+        raw, missed = _missed(cells / scale, slope, 0 * rounding), _missed(cells / scale, slope, rounding)
+        if kept(exact, cells, totals) and (missed < least or missed <= SAME / 10):
             best, least = NearestSums(cells, slope / scale), missed
             shared = magnitudes.T @ (magnitudes @ (EPS * _largest_together(exact, cells) / scale))
             shared += EPS * (abs(program.exact).T @ abs(multipliers))
             at_last = _missed(cells / scale, slope, rounding + shared)
-        if least <= SAME / 10:
+        if least <= SAME / 10 and (polished or raw <= SAME / 10):
             break
-        unit = wider * max(missed, float(np.abs(left).max(initial=0.0)))
+        unit = wider * max(raw, float(np.abs(left).max(initial=0.0)))
         small = cells / scale <= TINY * unit
         steep = max(unit, float(np.abs(slope[~small]).max(initial=0.0)), float(-slope.min(initial=0.0)))
         free = ~small | (slope <= FAR * steep)
@@ -100,7 +103,11 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
         if found is None or far or (not left.any() and program.climbed(found[0], slope, unit)):
             wider *= FAR  # the solver lost its way, and has more room in coarser units
             continue
-        wider = wider * FAR if float(np.abs(found[0]).max(initial=0.0)) > FAR / 2 else max(1.0, wider / FAR)
+        wide = float(np.abs(found[0]).max(initial=0.0)) > FAR / 2
+        wider = wider * FAR if wide else max(1.0, wider / FAR)
+        # Slopes that are no more than rounding say nothing of how far small numbers beside large ones are from their best:
+        # that says the program, once more, for what is left.
+        polished = least <= SAME / 10 and not wide
         cells = np.maximum(cells + scale * unit * found[0], 0.0)
         multipliers = multipliers + steep * found[1]
     return best if at_last <= SAME else None
@@ -155,11 +162,16 @@ def _scaled_rows(rows: Any) -> tuple[Any, Array]:
 
 @dataclass(frozen=True, eq=False)
 class _Program:
-    """S and A in units of standard errors, and the factors of the rows of A."""
+    """S and A in units of standard errors, the factors of the rows of A, and what x leaves of the answers, in those units."""
 
     sums: Any
     exact: Any
     heights: Array
+    off: Callable[[Array], Array]
+
+    def slope(self, cells: Array, multipliers: Array) -> Array:
+        """The gradient at x, (N,), of the sum of squares and of the multiples of A."""
+        return np.asarray(self.exact.T @ multipliers - 2 * (self.sums.T @ self.off(cells)), dtype=np.float64)
 
     def climbed(self, step: Array, slope: Array, unit: float) -> bool:
         """Does a step go up by more than a unit, which that of length 0 does not?"""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from designer.records.design import design_records
 from designer.records.targets import COUNT, Accuracy, PriorRecords
 from designer.tables import (
     OTHERS,
+    Answer,
     Condition,
     Count,
     Measure,
@@ -178,6 +180,25 @@ def test_consistent_levels_agree_with_consistent_margins_where_these_apply() -> 
     ours, theirs = consistent_levels(answers, [*flat.values()]), consistent_margins(answers, nested=["state"])
     for one, two in zip(ours, theirs, strict=True):
         assert np.allclose(one.values, two.values) and np.allclose(one.variances, two.variances)  # type: ignore[arg-type]
+
+
+def test_consistent_levels_say_how_far_they_were_moved() -> None:
+    """A total of 40 beside counties (and all others) of 1, 2 and 1, variance 4 each: the gap of 36 is shared by four, 9 each,
+    which is 4.5 standard errors; beside a total of 400 it is 99 each, and 49.5."""
+    total, counties = hierarchy(["county"], [("1",), ("2",)])
+    small = Answer("by county", ("county",), counties.keys or (), np.array([1.0, 2.0, 1.0]), np.full(3, 4.0))
+    large = Answer("all", (), total.keys or (), np.array([40.0]), np.full(1, 4.0), (40,), Fraction(1))
+    made = consistent_levels([large, small], [total, counties])
+    assert np.allclose(made[0].values, 31) and np.allclose(made[1].values, [10, 11, 10])
+    assert made[0].integers is None and made[0].step is None and "post_processing" not in large.to_dict()
+    for answer in made:
+        assert answer.to_dict()["post_processing"] == answer.post_processing
+        assert "Every number is within 4.5 standard errors of its released answer." in answer.post_processing
+    far = consistent_levels([replace(large, values=np.array([400.0])), small], [total, counties])[0]
+    assert "within 49.5 standard errors" in far.post_processing and "(farthest: all: 301 for 400)" in far.post_processing
+    above, same = consistent_levels([small], [total, counties])
+    assert "No answer of this level was released" in above.post_processing
+    assert "within 0 standard errors" in same.post_processing
 
 
 def test_codes_of_several_lengths_are_levels_too() -> None:

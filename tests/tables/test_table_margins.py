@@ -46,6 +46,17 @@ def test_margins_of_a_release_agree_in_all_that_they_share() -> None:
     assert made["all"].values[0] == pytest.approx(made["county"].values.sum())
 
 
+def test_margins_say_how_far_they_were_moved() -> None:
+    """3 + 5 beside 11 (variance 2): each cell up by 0.75 standard errors, the total down by 1.5 / sqrt(2) = 1.0607."""
+    cells = Answer("a", ("sex",), (("f",), ("m",)), np.array([3.0, 5.0]), np.ones(2))
+    total = Answer("b", (), ((),), np.array([11.0]), np.array([2.0]))
+    made = consistent_margins([cells, total])
+    for answer, errors in zip(made, ("0.75", "1.07"), strict=True):
+        assert f"Every number is within {errors} standard errors of its released answer." in answer.post_processing
+    wrong = consistent_margins([cells, Answer("b", (), ((),), np.array([1100.0]), np.array([2.0]))])
+    assert all("more than its own noise explains" in answer.post_processing for answer in wrong)
+
+
 @pytest.mark.slow
 def test_the_stated_variances_are_those_of_many_releases() -> None:
     """300 releases: mean squares within 35 % of the variances (chi-square of 300, four deviations, 19 cells: below 1e-3)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 
+import clarabel
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -261,3 +262,46 @@ def test_nothing_to_fit() -> None:
 def test_every_validator(build, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def heard(monkeypatch: pytest.MonkeyPatch, most: int = 200) -> list[str]:
+    """How each program ended, of `most` iterations."""
+    solver, settings, ends = clarabel.DefaultSolver, clarabel.DefaultSettings, []
+
+    class Heard:
+        def __init__(self, *parts: object) -> None:
+            self.solver = solver(*parts)
+
+        def solve(self) -> object:
+            found = self.solver.solve()
+            ends.append(str(found.status))
+            return found
+
+    def limited() -> object:
+        made = settings()
+        made.max_iter = most
+        return made
+
+    monkeypatch.setattr(clarabel, "DefaultSolver", Heard)
+    monkeypatch.setattr(clarabel, "DefaultSettings", limited)
+    return ends
+
+
+@pytest.mark.parametrize("loss", [MAXIMUM, HIGH_PROBABILITY])
+def test_no_program_on_cuts_is_without_an_end(monkeypatch: pytest.MonkeyPatch, loss: ProgramLoss) -> None:
+    """Cuts of one sign alone bound the constant from above and never from below; that it is at least 0 does."""
+    q, budgets = instance(11, 60, budget=0.1)
+    ends = heard(monkeypatch)
+    fit_jointly(q, Changes.of_metric(budgets), 1.0, loss)
+    assert ends and set(ends) <= {"Solved", "AlmostSolved"}
+
+
+def test_a_solver_that_does_not_end_leaves_a_point_and_a_bound_that_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, budgets = instance(3, 20)
+    changes = Changes.of_metric(budgets)
+    right = fit_jointly(q, changes, 3.0, SQUARED)
+    ends = heard(monkeypatch, 2)
+    found = fit_jointly(q, changes, 3.0, SQUARED)
+    assert "MaxIterations" in ends and found.status is Status.STALLED
+    assert found.lower_bound <= right.lower_bound * (1 + 1e-9) and found.value >= right.value * (1 - 1e-9)
+    assert found.value == SQUARED.value(found.point.values - q, found.point.constant, 3.0)
