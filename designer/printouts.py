@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from designer.additive.interface import Mechanism
 from designer.certified.optimality import Optimality
@@ -14,8 +15,10 @@ from designer.designing.least import LeastBudget
 from designer.designing.made import Design
 from designer.designing.reasons import said_once
 from designer.designing.structured_problem import StructuredDesign
+from designer.metrics.attributes import Hamming, Product
 from designer.progress import time_words
 from designer.question.relation import Relation
+from designer.values.arrays import Floats
 from designer.values.on_terminal import WIDTH
 from designer.values.printing import in_markdown, printed
 from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
@@ -49,38 +52,53 @@ def _weak(made: Specified) -> list[str]:
 
 
 def _spread(made: Specified) -> list[str]:
-    """How many protected pairs have a budget that hides next to nothing, where some have one and the smallest has not."""
-    relation = getattr(made, "relation", None)
+    """How many budgets hide next to nothing, where some do and the smallest does not."""
     most = made.guarantee.parameters.get("largest_finite_budget")
-    if not isinstance(relation, Relation) or not isinstance(most, (int, float)) or most <= LARGE_BUDGET:
+    if isinstance(most, (int, float)) and most <= LARGE_BUDGET:
         return []
-    if relation.pair_count() > MOST_PAIRS:
+    of, found = _budgets(made)
+    if found is None:
+        if not isinstance(most, (int, float)):
+            return []
         return [
             f"WEAK in part: budgets go up to {at_most(most)}; those above {LARGE_BUDGET} hide next to nothing.",
             *_bare(made),
         ]
-    found = np.concatenate([block.budgets[np.isfinite(block.budgets)].ravel() for block in relation.blocks()])
-    positive = found[found > 0]
-    large = int((positive > LARGE_BUDGET).sum())
+    large = int((found > LARGE_BUDGET).sum())
     if not large:
         return []
     return [
-        f"WEAK in part: {large:,} of {len(positive):,} pairs that decide have a budget above {LARGE_BUDGET}, which hides "
-        f"next to nothing; smallest {at_most(float(positive.min()))}, median {at_most(float(np.median(positive)))}.",
+        f"WEAK in part: {large:,} of {len(found):,} {of} have a budget above {LARGE_BUDGET}, which hides "
+        f"next to nothing; smallest {at_most(float(found.min()))}, median {at_most(float(np.median(found)))}.",
         *_bare(made),
     ]
 
 
+def _budgets(made: Specified) -> tuple[str, Floats | None]:
+    """Budgets above 0 that are finite, (n,), and what each is of; None where they are too many to look at."""
+    protected = getattr(made, "relation", None) or getattr(made, "protection", None)
+    if isinstance(protected, Hamming):
+        sizes = protected.domain.shape
+        return "attributes", _positive([b for b, values in zip(protected.budgets, sizes, strict=True) if values > 1])
+    if isinstance(protected, Product):
+        many = sum(part.size**2 for part in protected.parts) > MOST_PAIRS
+        within = [] if many else [part.distances()[np.triu_indices(part.size, 1)] for part in protected.parts]
+        return "pairs of values of an attribute", None if many else _positive(np.concatenate(within))
+    if not isinstance(protected, Relation):
+        return made.told_budgets()
+    if protected.pair_count() > MOST_PAIRS:
+        return "pairs that decide", None
+    return "pairs that decide", _positive(np.concatenate([np.zeros(0), *(b.budgets.ravel() for b in protected.blocks())]))
+
+
+def _positive(budgets: ArrayLike) -> Floats:
+    found = np.asarray(budgets, dtype=np.float64)
+    return found[np.isfinite(found) & (found > 0)]
+
+
 def _bare(made: Specified) -> list[str]:
-    """Answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the time."""
-    if not isinstance(made, Mechanism):
-        return []
-    deviations = np.sqrt(made.query_variances())
-    named = [
-        printed(name)
-        for name, s in zip(made.workload.queries, deviations, strict=True)
-        if s < HALF_UNIT and name not in made.exact
-    ]
+    """Answers whose noise is below half a unit: rounding whole numbers gives the truth most of the time."""
+    named = [printed(name) for name, s in made.deviations() if s < HALF_UNIT and name not in made.exact]
     more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""
     return [f"NEARLY EXACT: the noise is below half a unit in {', '.join(named[:ROWS_SHOWN])}{more}."] if named else []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
@@ -102,6 +103,9 @@ class Mechanism(TakesCounts):
     def standard_errors(self) -> Floats:
         """Standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
         return np.sqrt(self.query_variances())
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        return zip(self.workload.queries, np.sqrt(self.query_variances()).tolist(), strict=True)
 
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`, those of `reach_of_answers`: quantiles where the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -257,6 +257,15 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def warning(self) -> tuple[str, ...]:
         """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
         return (f"WARNING: this hides nothing: {self.vacuous}.",) if self.vacuous else ()
+
+    def told_budgets(self) -> tuple[str, Floats | None]:
+        """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
+        return "", None
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Answers that may be whole numbers, or tables of such, by name, each with the least standard deviation of its noise in
+        units that rounding would find; none where an object has no such answers."""
+        return ()
 
     @property
     def flag(self) -> dict[str, bool]:

@@ -43,8 +43,8 @@ def reached_by(mechanism: Mechanism, problem: Problem, targets: Targets) -> tupl
     """What the noise that is in fact drawn reaches of every target, in the order of the queries.
 
     Standard errors are those of `mechanism.standard_errors()`, margins those of `mechanism.margins()`, as releases and reports
-    state them; `standing_words` says what they are where they are not computed. With a public number of records n the largest bias over histograms of n records,
-    `n max_i |P - Q|_ki`, is part of it: `root(variance + bias^2)`, margin + bias.
+    state them; `standing_words` says what they are where they are not computed. With a public number of records n the largest
+    bias over histograms of n records, `n max_i |P - Q|_ki`, is part of it: `root(variance + bias^2)`, margin + bias.
     """
     asked = targets.of(mechanism.workload.queries)
     kinds = {target.kind == "margin" for target in asked}

@@ -6,7 +6,8 @@ The law and its cost: docs/theory/marginals.md, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -73,6 +74,7 @@ from designer.values.schema import (
 )
 from solvers.exact.rational import float_above, root_above
 
+MOST_CELLS = 2**20  # of a table whose variances are computed one by one
 THEOREM = (
     "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
     "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
@@ -200,6 +202,14 @@ class MarginalMechanism(Specified):
         axes = self.axes(subset)
         noise = self.noise.planned if planned else self.noise.variance
         return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Of every requested table that of the cell with the least noise."""
+        means = (self.workload.cell_variances @ self.noise.mean_variances).tolist()
+        for subset, mean in zip(self.workload.subsets.tuples(), means, strict=True):
+            names = self.workload.names(subset)
+            alike = self.noise.wide or math.prod(self.workload.shape(subset)) > MOST_CELLS
+            yield " x ".join(names) or "total", float(np.sqrt(mean if alike else self.variances(names).min()))
 
     def is_exact(self, subset: Sequence[str]) -> bool:
         """Does no noise enter the table over `subset`, so that its cells are counts of records?"""

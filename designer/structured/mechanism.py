@@ -6,7 +6,7 @@ The law and its cost: docs/theory/structured.md, section 2.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property
@@ -62,6 +62,7 @@ from designer.values.schema import Named, record
 from solvers.exact.rational import float_above, root_above
 
 ANNOUNCED = 2**20  # coordinates that take seconds
+MOST_LOOKED_AT = 2**16  # answers of a term whose variances are computed one by one
 THEOREM = {
     "gaussian": (
         "Every coordinate of a product of integer matrices gets independent discrete Gaussian noise of variance 1 / s. A "
@@ -229,6 +230,16 @@ class StructuredMechanism(DrawnTerms):
                 found *= np.square(queries.rows(column) @ inverse).sum(axis=1)
             total += found
         return total
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
+        listed = zip(self.workload.terms, self.workload.counts, self.term_errors.tolist(), strict=True)
+        for k, (term, answers, total) in enumerate(listed):
+            least = total / answers
+            if answers <= MOST_LOOKED_AT:
+                every = np.ones([queries.count for queries in term.values()], dtype=bool)
+                least = float(self.variances(k, np.argwhere(every)).min())
+            yield " x ".join(self.workload.domain.attributes[axis] for axis in term) or "total", math.sqrt(least)
 
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]:
         """Checked query numbers, (m, axes of the term)."""

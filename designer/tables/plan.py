@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.engines.row_unit import RowUnit, require_there
@@ -43,6 +46,7 @@ from designer.tables.run import noisy_answers, require_listed_records
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
 from designer.values.answer_table import Limits
+from designer.values.arrays import Floats
 from designer.values.checks import count, rational, rational_from
 from designer.values.confidential import withholding
 from designer.values.json_text import require_keys
@@ -274,6 +278,26 @@ class TablePlan(DrawnPlan):
         return PolicyCertificate(
             holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", theorem
         )
+
+    def told_budgets(self) -> tuple[str, Floats | None]:
+        """Of every query: what the smallest record costs that moves it, by one step; a pure budget, or the b of `b^2 / 2`."""
+        rhos = [1 / (2 * q.least_variance) for q in self.noisy if isinstance(q, Additive)]
+        rhos += [query.rho for query in self.queries if isinstance(query, Quantile)]
+        pure = []
+        for query in self.noisy:
+            if isinstance(query, OtherNoise):
+                smallest, policy = {query.measure.column: query.step}, query.pure_policy
+                rhos += [query.rho_policy().exact(smallest)] if policy is None else []
+                pure += [] if policy is None else [float(policy.exact(smallest))]
+        return "queries, at the smallest record that counts,", np.array([*(math.sqrt(2 * rho) for rho in rhos), *pure])
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Of the groups of each count and sum that with the least noise, in steps."""
+        for query in self.noisy:
+            if isinstance(query, Additive):
+                yield query.name, math.sqrt(query.least_variance)
+            elif isinstance(query, OtherNoise) and (variance := query.noise_variance()) is not None:
+                yield query.name, math.sqrt(variance) / float(query.step)
 
     @property
     def _has_other_noise(self) -> bool:
