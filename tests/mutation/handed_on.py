@@ -13,6 +13,7 @@ PLACES = "designer/drawings/places.py"
 OF_RECORDS, OF_LEAST = ("tests/tables/test_from_records.py",), ("tests/marginals/test_least_marginals.py",)
 OF_MEETING, OF_TABLES = ("tests/marginals/test_meeting.py",), ("tests/cli/test_cli_tables.py",)
 OF_FOLDERS, OF_CSV = ("tests/values/test_folders.py",), ("tests/values/test_csv_text.py",)
+OF_SIZES = ("tests/solvers/lattices/test_agreeing_fuzz.py::test_small_numbers_beside_large_ones_reach_their_minimum",)
 OF_COUNTS, OF_AGREEING = ("tests/solvers/lattices/test_agreeing_counts.py",), ("tests/certified/test_agreement.py",)
 OF_RELEASES, OF_SUMMARIES = ("tests/files/test_read_release.py",), ("tests/reports/test_summary.py",)
 OF_PROOFS = ("tests/reports/test_proofs.py",)
@@ -134,10 +135,31 @@ MUTANTS = (
     Mutant(COUNTS, "self.middle[owner]) + 1)", "self.middle[owner]))", "steps are priced at their foot", OF_COUNTS),
     Mutant(
         "solvers/programs/nearest_sums.py",
-        "if kept(exact, cells, totals) and missed < least:",
-        "if missed < least:",
+        "if kept(exact, cells, totals) and (missed < least or missed <= SAME / 10):",
+        "if missed < least or missed <= SAME / 10:",
         "counts that miss the published totals pass",
         OF_COUNTS,
+    ),
+    Mutant(
+        "solvers/programs/nearest_sums.py",
+        "if least <= SAME / 10 and (polished or raw <= SAME / 10):",
+        "if least <= SAME / 10:",
+        "small numbers beside large ones stay where rounding hides their slope",
+        OF_SIZES,
+    ),
+    Mutant(
+        "solvers/programs/nearest_sums.py",
+        "(program.slope(cells, multipliers) >= SAME), 0.0, cells)\n        slope = program.slope(cells, multipliers)",
+        "((slope := program.slope(cells, multipliers)) >= SAME), 0.0, cells)",
+        "slopes are those before the last cells went to 0",
+        OF_SIZES,
+    ),
+    Mutant(
+        "solvers/programs/conic.py",
+        "return found.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)",
+        "return True",
+        "the last point of a search that failed passes for a solution",
+        ("tests/solvers/programs/test_nearest_sums.py::test_the_point_of_a_solver_that_did_not_end_well_is_never_taken",),
     ),
     Mutant(
         "solvers/programs/nearest_sums.py",
