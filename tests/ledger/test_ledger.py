@@ -264,6 +264,27 @@ def test_a_ledger_that_is_set_back_or_exchanged_during_a_release_stops_it(tmp_pa
         reservation.record({})
 
 
+def test_what_is_public_of_the_data_is_looked_at_once_the_ledger_has_agreed_and_before_it_records(tmp_path: Path) -> None:
+    people = stated(tmp_path / "l", Total(epsilon="0.3"))
+    seen: list[list[str]] = []
+
+    def ready() -> None:
+        seen.append(kinds(Ledger(tmp_path / "l")))
+
+    def unfit() -> None:
+        raise InvalidProblem("records: have no column 'state'.")
+
+    with pytest.raises(InvalidProblem, match="no column"), people.reserve(pure(), ready=unfit):
+        raise AssertionError("nothing is released")
+    assert kinds(people.ledger) == ["opened", "stated"]
+    with people.reserve(pure(), ready=ready) as reservation:
+        reservation.record({})
+    assert seen == [["opened", "stated"]]
+    with pytest.raises(OverTotal), people.reserve(pure(), ready=ready):
+        raise AssertionError("nothing is released")
+    assert len(seen) == 1
+
+
 def test_what_was_read_before_is_not_read_again_but_still_belongs_to_the_file(tmp_path: Path) -> None:
     """An object that has read a ledger sees what others add, and what was set back or exchanged."""
     people = stated(tmp_path / "l")

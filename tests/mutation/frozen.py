@@ -26,6 +26,13 @@ MUTANTS = (
     ),
     Mutant(
         "designer/values/read_only.py",
+        "(type, ModuleType, Enum, Seal)):",
+        "(type, ModuleType, Enum)):",
+        "what a sealed object inside a sealed one remembers counts as a change",
+        (FROZEN + "test_every_public_name_of_what_is_reachable_answers_hasattr_and_leaves_nothing_writable",),
+    ),
+    Mutant(
+        "designer/values/read_only.py",
         "                for cell in value.__closure__ or ():\n",
         "                for cell in ():\n",
         "what functions close over stays writable",

@@ -7,6 +7,26 @@ from tests.mutation.mutant import Mutant
 MUTANTS = (
     Mutant(
         "designer/ledger/ledger.py",
+        "            self.ready()\n",
+        "",
+        "a release is reserved though its records lack the columns that it needs",
+        (
+            "tests/ledger/test_ledger.py::"
+            "test_what_is_public_of_the_data_is_looked_at_once_the_ledger_has_agreed_and_before_it_records",
+        ),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
+        "        known = self.dataset.balance()\n        known.require_room(self.expense, self.row)",
+        "        self.ready()\n        known = self.dataset.balance()\n        known.require_room(self.expense, self.row)",
+        "files are opened before the ledger has agreed",
+        (
+            "tests/ledger/test_ledger.py::"
+            "test_what_is_public_of_the_data_is_looked_at_once_the_ledger_has_agreed_and_before_it_records",
+        ),
+    ),
+    Mutant(
+        "designer/ledger/ledger.py",
         "        known.require_room(self.expense, self.row)  # without",
         "        pass  # without",
         "a release is reserved whatever is left",

@@ -6,6 +6,55 @@ from tests.mutation.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "designer/engines/spark_tables.py",
+        "not PARQUET.fullmatch(",
+        "not PARQUET.search(",
+        "views on Spark that do more than read files pass for stored records",
+        ("tests/engines/test_spark_tables.py::test_tables_of_a_catalogue_are_taken_and_views_by_their_plan",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        "if plan is None or not",
+        "if plan is not None and not",
+        "a view whose plan Spark does not show passes",
+        ("tests/engines/test_spark_tables.py::test_what_a_session_far_away_does_not_show_is_refused",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        "index.partitionSchema().size() or ",
+        "",
+        "names of folders on Spark decide about the types of records",
+        ("tests/engines/test_spark_tables.py::test_files_that_are_read_twice_and_folders_that_name_values_are_refused",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        "_overlap(roots) or _linked(list(index.inputFiles()))",
+        "_linked(list(index.inputFiles()))",
+        "a file that is named twice on Spark counts twice",
+        ("tests/engines/test_spark_tables.py::test_files_that_are_read_twice_and_folders_that_name_values_are_refused",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        "_overlap(roots) or _linked(list(index.inputFiles()))",
+        "_overlap(roots)",
+        "links to one file on Spark are files of their own",
+        ("tests/engines/test_spark_tables.py::test_files_that_are_read_twice_and_folders_that_name_values_are_refused",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        'sorted(root.rstrip("/") + "/" for root in roots)',
+        'sorted(root.rstrip("/") for root in roots)',
+        "a folder whose name begins as that of another holds it",
+        ("tests/engines/test_spark_tables.py::test_paths_overlap_where_the_folders_of_one_begin_those_of_another",),
+    ),
+    Mutant(
+        "designer/engines/spark_tables.py",
+        'STORED = ("MANAGED", "EXTERNAL")',
+        'STORED = ("MANAGED", "EXTERNAL", "TEMPORARY")',
+        "every view on Spark passes for a stored table",
+        ("tests/engines/test_spark_tables.py::test_tables_of_a_catalogue_are_taken_and_views_by_their_plan",),
+    ),
+    Mutant(
         "designer/tables/run.py",
         "noise = _draws(DiscreteGaussian([selection.variance]), len(labels), entropy)",
         "noise = [0] * len(labels)",
