@@ -185,6 +185,7 @@ def test_choice_of_the_law() -> None:
         (lambda: canonical_noise(EpsilonDelta(0)), "no loss at all"),
         (lambda: PiecewiseNoise(from_distributions([0, 1, 1], [1, 1, 1])), "not symmetric"),
         (lambda: GaussianNoise(EpsilonDelta(1)), "normal noise is canonical for Gaussian"),
+        (lambda: GaussianNoise(Gaussian.of(0)), "no loss at all"),
         (lambda: Tulap(Gaussian.of(1)), "Tulap noise is canonical for EpsilonDelta only"),
         (lambda: Tulap(EpsilonDelta(0, "1/2")), "epsilon: is 0"),
         (lambda: Tulap(EpsilonDelta(1)).quantile(1.0), "strictly between 0 and 1"),

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, metrics
+from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, invariants, metrics
 from designer.certified.specified import seal
 from designer.files import spec
 from designer.question.relation import Relation
@@ -43,6 +43,8 @@ METRICS: dict[str, Relation] = {
 
 
 SCORES_OF_FORMS = {"absolute_error": AbsoluteError, "closeness": Closeness}
+
+CELLS = invariants.margins((2, 2)).protect(0.5, 2)  # changes of four cells at once
 
 
 def score_of(kind: str, seed: int = 0) -> Score:
@@ -338,6 +340,11 @@ def test_guarantee_says_what_matters() -> None:
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(2, 1.0), 0.1), "speaks of 2"),
         (lambda: Selection.design(Linear(Workload.identity(3)), metrics.uniform(2, 1.0)), "speaks of 2"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.1, "best"), "unknown"),  # type: ignore[arg-type]
+        (
+            lambda: Selection(Linear(Workload([[1, 1, 1], [2, 2, 2]])), metrics.uniform(3, 1.0), 0.1),
+            "protects nothing in the scores",
+        ),
+        (lambda: Selection(Linear(Workload([[1, 2.0**-60, 0, 0], [1, 0, 0, 0]])), CELLS, 0.1), "are no floats"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), -0.1), "positive"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 1e-200), "other units"),
         (lambda: Selection(Workload.identity(3), metrics.uniform(3, 1.0), 0.1), "designer.selection.scores"),  # type: ignore[arg-type]
@@ -349,6 +356,15 @@ def test_guarantee_says_what_matters() -> None:
 def test_refusals(make: Callable[[], object], message: str) -> None:
     with pytest.raises(InvalidProblem, match=message):
         make()
+
+
+def test_candidates_and_elements_are_called_what_was_said() -> None:
+    assert LargestError(Workload.identity(2), [[1.0, 2.0], [3.0, 4.0]], ["low", "high"]).candidates == ("low", "high")
+    assert LargestError(Workload.identity(2), [[1.0, 2.0], [3.0, 4.0]]).candidates == ("c0", "c1")
+    made = Tabulated.of(rank_of_first, ["a", "b", "c"], 2, ["x", "y", "z"])
+    assert made.elements == ("a", "b", "c")
+    with pytest.raises(InvalidProblem, match="elements"):
+        Tabulated.of(rank_of_first, ["a", "a", "c"], 2, ["x", "y", "z"])
 
 
 def test_designs_that_need_no_choice_or_cannot_be() -> None:
