@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +20,10 @@ from designer.invariants.invariant import Invariant
 from designer.invariants.statistics import Distance, Statistics
 from designer.lattice.mechanism import LatticeMechanism
 from designer.values.checks import count, positive, shown
+from solvers.exact.balls import float_above_real, rational_ball
+from solvers.exact.rational import float_above, root_above
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+LARGEST_GROWTH = 1500  # a logarithm: the smallest delta grows beyond the floats
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,19 @@ class SmoothPrivacy:
         """
         if not 1 <= length < math.inf:
             raise InvalidProblem(f"length: {length!r}; different integer histograms are at least 1 apart.")
-        growth = math.expm1(self.epsilon * length) / math.expm1(self.epsilon)
-        return self.epsilon * length, self.delta * growth
+        return self._at(Fraction(length))
+
+    def _at(self, length: Fraction) -> tuple[float, float]:
+        """The same, both numbers rounded up; infinite beyond the floats."""
+        epsilon, delta = Fraction(self.epsilon), Fraction(self.delta)
+        if not delta or length == 1:
+            return float_above(epsilon * length), float(self.delta)
+        if epsilon * (length - 1) > LARGEST_GROWTH:
+            return float_above(epsilon * length), math.inf
+        grown = float_above_real(
+            lambda: rational_ball(delta) * rational_ball(epsilon * length).expm1() / rational_ball(epsilon).expm1()
+        )
+        return float_above(epsilon * length), grown
 
     def for_records(self, records: int, replaced: bool = True) -> tuple[float, float]:
         """(epsilon, delta) for databases that differ in at most that many records, whichever they are: the Semi-DP adjacency.
@@ -60,16 +71,17 @@ class SmoothPrivacy:
         Records added or removed move 1 each.
         """
         a = count(records, "records")
-        unit = (2.0 if self.distance == "l1" else math.sqrt(2)) if replaced else 1.0
-        return self.at(a * unit)
+        squared = (4 if self.distance == "l1" else 2) if replaced else 1
+        return self._at(root_above(Fraction(squared * a**2)))
 
     def within(self, relation: ChangeRelation) -> tuple[float, float]:
         """(epsilon, delta) for the changes that a relation lists: the longest of them that its invariant in fact leaves.
 
         Sharper than `for_records`: three records of a table with fixed margins move no more than root 6 in l2, not root 18.
         """
-        lengths = np.linalg.norm(relation.changes.astype(np.float64), ord=1 if self.distance == "l1" else 2, axis=1)
-        return self.at(float(lengths.max()) * (1 + 2.0**-50))
+        changes = np.abs(relation.changes.astype(object))
+        squared = changes.sum(axis=1) ** 2 if self.distance == "l1" else (changes**2).sum(axis=1)
+        return self._at(root_above(Fraction(int(squared.max()))))
 
 
 def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPrivacy:
@@ -119,7 +131,10 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
     if not parts:
         raise InvalidProblem("parts: none is given; give at least one.")
     distance: Distance = "l2" if all(part.distance == "l2" for part in parts) else "l1"
-    return SmoothPrivacy(_sum_above(part.epsilon for part in parts), _sum_above(part.delta for part in parts), distance)
+    epsilon, delta = (
+        sum(map(Fraction, each), Fraction(0)) for each in zip(*((p.epsilon, p.delta) for p in parts), strict=True)
+    )
+    return SmoothPrivacy(float_above(epsilon), float_above(delta), distance)
 
 
 def joint_invariant(*invariants: Statistics) -> Invariant:
@@ -136,10 +151,3 @@ def joint_invariant(*invariants: Statistics) -> Invariant:
     impossible = tuple(sorted({element for invariant in invariants for element in invariant.impossible}))
     public = any(invariant.records_public for invariant in invariants)
     return Invariant(np.array(rows), tuple(names), public, None, impossible)
-
-
-def _sum_above(values: Iterable[float]) -> float:
-    """The sum, rounded up."""
-    exact = sum((Fraction(value) for value in values), Fraction(0))
-    near = float(exact)
-    return near if Fraction(near) >= exact else math.nextafter(near, math.inf)

@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants
 from designer.certified.norms import Norm
@@ -180,3 +184,39 @@ def test_records_are_as_far_apart_as_the_furthest_of_all_histograms(distance, re
         epsilon, delta = SmoothPrivacy(0.25, 1e-6, distance).for_records(records, replaced)
         assert epsilon == pytest.approx(0.25 * furthest, rel=1e-12)
         assert delta == pytest.approx(1e-6 * math.expm1(0.25 * furthest) / math.expm1(0.25), rel=1e-12)
+
+
+@given(
+    st.floats(min_value=1e-12, max_value=8),
+    st.floats(min_value=0, max_value=1),
+    st.integers(min_value=1, max_value=40),
+    st.sampled_from(["l1", "l2"]),
+    st.booleans(),
+)
+def test_what_records_lose_is_never_understated(epsilon, delta, records, distance, replaced):
+    """Against sixty digits of the standard library: not below, and within two floats of it."""
+    promise = SmoothPrivacy(epsilon, delta, distance)
+    told = promise.for_records(records, replaced)
+    with localcontext() as context:
+        context.prec = 60
+        unit = (Decimal(2) if distance == "l1" else Decimal(2).sqrt()) if replaced else Decimal(1)
+        length = records * unit
+        growth = ((Decimal(epsilon) * length).exp() - 1) / (Decimal(epsilon).exp() - 1)
+        true = Fraction(Decimal(epsilon) * length), Fraction(Decimal(delta) * growth)
+    for stated, exact in zip(told, true, strict=True):
+        assert Fraction(stated) >= exact * (1 - Fraction(1, 10**40))
+        assert Fraction(stated) <= exact * (1 + Fraction(1, 2**51)) + Fraction(5e-324)
+
+
+@given(st.lists(st.tuples(st.floats(1e-300, 1e300), st.floats(0, 1)), min_size=1, max_size=6))
+def test_sums_of_smooth_promises_are_rounded_up(parts):
+    together = composed_smooth(*(SmoothPrivacy(epsilon, delta, "l1") for epsilon, delta in parts))
+    for stated, numbers in zip((together.epsilon, together.delta), zip(*parts, strict=True), strict=True):
+        exact = sum(map(Fraction, numbers), Fraction(0))
+        assert exact <= Fraction(stated) and (stated == 0 or Fraction(math.nextafter(stated, 0)) < exact)
+
+
+def test_what_is_beyond_the_floats_is_infinite_and_not_an_error():
+    assert SmoothPrivacy(700.0, 1e-9, "l1").for_records(3) == (4200.0, math.inf)
+    assert SmoothPrivacy(1e300, 0.0, "l2").for_records(10**9)[1] == 0.0
+    assert SmoothPrivacy(700.0, 5e-324, "l1").at(1.0) == (700.0, 5e-324)
