@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.stats import binom, gamma, norm
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.additive.grid import Grid
 from designer.additive.interface import Mechanism
+from designer.additive.report_lines import summary_lines
 from designer.certified.norms import Norm, weighted_l1
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from solvers.programs.symmetric_tails import ConeLaw, LaplaceLaw, cone_margin, symmetric_margin
@@ -183,3 +185,33 @@ def test_answers_that_are_the_coordinates_have_the_margins_of_a_written_identity
     for level in (0.5, 0.95):
         assert made.margins(level).tolist() == written.margins(level).tolist()
     assert made.noise_facts == written.noise_facts
+
+
+@pytest.mark.parametrize("deviation", [2.0, 9.0, 40.0])
+@pytest.mark.parametrize("beyond", [0.3, 0.05, 1e-3])
+def test_margins_of_rounded_normal_noise_are_those_of_its_law(deviation: float, beyond: float) -> None:
+    """Normal noise of one answer, rounded to whole numbers: `P(|x| > t) = 2 Phi(-(t + 1/2) / deviation)` at whole t. The margin
+    has at most that tail, and the number three below it has more."""
+    of_one = Norm(np.array([1 / deviation]), "l2")
+    relation = metrics.uniform(2, 1e6)
+    made = AdditiveMechanism("custom", Workload([[0, 1]]), relation, of_one, Grid((0,)), "rounded_gaussian", delta=0.01)
+    (t,) = made.margins(1 - beyond)
+
+    def tail(at: int) -> float:
+        return 2 * NormalDist().cdf(-(at + 0.5) / deviation)
+
+    assert tail(math.floor(t)) <= beyond < tail(math.ceil(t) - 3)
+
+
+def test_an_answer_without_noise_says_why_on_its_line() -> None:
+    """The total of a public number of records is moved by no protected change; the other answer is."""
+    made = design(Problem(Workload([[1, 1], [1, 0]], ["total", "first"]), metrics.uniform(2, 1.0)), "laplace").mechanism
+    lines = [line for line in summary_lines(made) if line.startswith(("  total", "  first"))]
+    assert len(lines) == 2
+    assert lines[0].split(maxsplit=1)[1].strip() == "published exactly: no protected change moves it"
+    assert "noise of standard deviation" in lines[1]
+
+
+def test_a_row_that_does_not_fit_its_step_is_named() -> None:
+    with pytest.raises(InvalidProblem, match=r"grid\.exponents\[1\]: -50 makes entries beyond"):
+        Grid((0, -50, 0)).integers(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 9.0], [1.0, 1.0, 1.0]]))

@@ -108,6 +108,16 @@ def test_promises_that_win_on_one_side_only_are_incomparable():
     assert compare_promises(better_function, wider_scope).order is Strength.INCOMPARABLE
 
 
+@pytest.mark.parametrize(("mine", "theirs"), [((1, 1), (1, 2)), ((2, 1), (1, 2)), ((2, 1), (1, 1)), ((3, "0.5"), (2, 4))])
+def test_a_promise_that_is_at_least_as_good_in_both_is_the_stronger_one(mine, theirs):
+    """Scopes of more records hold those of fewer, and normal noise protects the better the smaller its mu."""
+    first, second = (ScopedPromise(Scope(records), Gaussian.of(mu)) for records, mu in (mine, theirs))
+    assert compare_promises(first, second).order is Strength.STRONGER
+    assert compare_promises(second, first).order is Strength.WEAKER
+    words = compare_promises(first, second).reason
+    assert ("the first protects a pair better" in words) == (mine[1] != theirs[1]), words
+
+
 def test_scopes_by_inference_agree_with_scopes_written_out():
     """A finer invariant leaves fewer pairs: margins against their total,
     on all databases of three records over a 2 x 2 table."""

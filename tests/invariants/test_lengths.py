@@ -91,6 +91,22 @@ def test_the_changes_named_keep_the_statistics_and_move_no_more_records_than_all
         assert not (invariant.constraints @ v).any() and 0 < np.abs(v).sum() <= 2 * adjacency
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("invariant", [invariants.total(5), invariants.partition(list("aaabbc"))])
+@pytest.mark.parametrize("adjacency", [1, 3])
+def test_the_longest_exchange_under_weights_is_a_change_of_that_length(invariant, adjacency, order):
+    """Against every change of the list; the change that is named keeps the statistics and has the length."""
+    weights = np.arange(2, 2 + invariant.size) ** 1.5
+    found = invariant.protect(1.0, adjacency).known.longest(weights, order)
+    power = {"l1": 1, "l2": 2, "linf": np.inf}[order]
+    longest = max(np.linalg.norm(weights * v, power) for v in all_changes(invariant, adjacency))
+    v = np.zeros(invariant.size, dtype=int)
+    for cell, amount in found.change:
+        v[cell] += amount
+    assert v.any() and not (invariant.constraints @ v).any() and np.abs(v).sum() <= 2 * adjacency
+    assert np.linalg.norm(weights * v, power) == pytest.approx(longest) == pytest.approx(float(found.bound))
+
+
 @pytest.mark.parametrize(("invariant", "adjacency"), [(one, max(several)) for one, several in EXACT])
 def test_no_fewer_changes_are_counted_than_none_and_no_more_than_there_are(invariant, adjacency):
     known, changes = invariant.protect(1.0, adjacency).known, all_changes(invariant, adjacency)

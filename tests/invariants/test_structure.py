@@ -83,3 +83,21 @@ def test_an_element_that_may_not_change_is_a_class_by_itself() -> None:
     assert found.classes.tolist() == [[0, 2, 0, 1, 1]]
     assert [block.tolist() for block in found.blocks()] == [[0, 2], [3, 4], [1]]
     assert found.free.tolist() == []
+
+
+@pytest.mark.parametrize(
+    "invariant",
+    [
+        invariants.margins((2, 3)),
+        invariants.margins((2, 3, 2)),
+        invariants.margins((2, 3, 2), [(0,), (1,)]),
+        invariants.margins((3, 4), [(0,)]),
+        invariants.total(4),
+    ],
+)
+def test_projections_onto_the_changes_are_those_of_least_squares(invariant):
+    """Against the projection along the rows of the statistics, by a solver of least squares."""
+    rows = np.random.default_rng(1).normal(size=(5, invariant.size))
+    along = invariant.constraints.astype(float).T
+    left = rows.T - along @ np.linalg.lstsq(along, rows.T, rcond=None)[0]
+    assert np.allclose(invariant.structure.projected(rows), left.T, atol=1e-12)

@@ -15,6 +15,7 @@ from scipy.stats import binom
 from designer import Problem, Workload, design, invariants, load
 from designer.certified.norms import Norm
 from designer.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.lattice.answer_bounds import margin_bounds_of_rows
 from designer.lattice.row_mechanism import RowMechanism, row_mean_square
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattices import balanced_rows
@@ -157,6 +158,16 @@ def test_draws_keep_every_margin_and_stay_within_the_bounds(shape, groups, axis)
     assert (off <= 6 * math.sqrt(2) * spread + 1e-12).all()
     assert (mechanism.standard_errors() <= mechanism._error_bounds() + 1e-12).all()
     assert (np.abs(squares.mean(axis=0) - mechanism.query_variances()) <= 5 * spread + 0.03 * mechanism.query_variances()).all()
+
+
+def test_margins_take_the_better_of_what_balancing_adds_at_most_and_what_it_adds_mostly() -> None:
+    """Either bound alone is as wide as one likes: with very many roundings, or with a very large covariance of them."""
+    mechanism = made((3, 4))
+    drawn = np.abs(mechanism.draw(DRAWS, seed=3))
+    many, wide = (margin_bounds_of_rows(mechanism, *given, 0.05) for given in ((0.25, 10**12), (1e12, 2)))
+    for margins in (many, wide):
+        assert (margins < 40 * mechanism.standard_errors()).all()
+    assert ((drawn > mechanism.margins()).mean(axis=0) <= 0.05).all()
 
 
 def test_closed_covariances_are_those_of_the_draws() -> None:

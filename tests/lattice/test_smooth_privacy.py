@@ -220,3 +220,14 @@ def test_what_is_beyond_the_floats_is_infinite_and_not_an_error():
     assert SmoothPrivacy(700.0, 1e-9, "l1").for_records(3) == (4200.0, math.inf)
     assert SmoothPrivacy(1e300, 0.0, "l2").for_records(10**9)[1] == 0.0
     assert SmoothPrivacy(700.0, 5e-324, "l1").at(1.0) == (700.0, 5e-324)
+
+
+@pytest.mark.parametrize("delta", [0.0, -0.1, 1.0, 1.5, math.inf, math.nan])
+def test_gaussian_noise_has_no_promise_without_a_delta_between_0_and_1(delta):
+    with pytest.raises(InvalidProblem, match="needs one between 0 and 1"):
+        smooth_privacy(mechanism(invariants.total(2), "lattice_gaussian"), delta)
+
+
+def test_a_budget_per_distance_is_certified_without_looking_at_pairs():
+    certificate = mechanism(invariants.margins((2, 2))).privacy
+    assert certificate.pairs == 0 and certificate.holds and "exact rationals" in certificate.arithmetic

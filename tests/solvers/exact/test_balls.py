@@ -6,8 +6,17 @@ from fractions import Fraction
 
 import pytest
 from flint import arb
+from scipy.special import ndtri
 
-from solvers.exact.balls import float_above_real, float_below_real, fraction_above, fraction_below
+from solvers.exact.balls import (
+    float_above_real,
+    float_below_real,
+    fraction_above,
+    fraction_below,
+    normal_cdf,
+    normal_quantile,
+    rational_ball,
+)
 
 QUARTER = Fraction(1, 4)
 
@@ -24,3 +33,11 @@ def test_both_sides_enclose_a_rational_within_one_step(parts: int) -> None:
     below, above = fraction_below(real, bits=40), fraction_above(real, bits=40)
     assert below < exact < above and above - below == Fraction(1, 1 << 40)
     assert Fraction(float_below_real(real)) < exact < Fraction(float_above_real(real))
+
+
+@pytest.mark.parametrize("probability", ["1/2", "1/10", "9/10", "1/1000000", "999999/1000000"])
+def test_quantiles_of_the_normal_law_are_those_of_another_library(probability: str) -> None:
+    exact = Fraction(probability)
+    found = normal_quantile(rational_ball(exact))
+    assert float(found) == pytest.approx(float(ndtri(float(exact))), rel=1e-9, abs=1e-12)
+    assert normal_cdf(found).contains(arb(exact.numerator) / exact.denominator)
