@@ -23,6 +23,7 @@ from designer.question.relation import BLOCK_PAIRS, Block, Indices, Read, Relati
 from designer.values.arrays import Floats
 from designer.values.checks import near, positive, shown
 from designer.values.schema import BUDGETS, NAMES, VALUES, of_kind
+from solvers.exact.rational import last_float_above
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ class Hamming(Metric):
 
     def largest_budget(self) -> float:
         changed = zip(self.budgets, self.domain.shape, strict=True)
-        return float(sum(budget for budget, values in changed if values > 1 and np.isfinite(budget)))
+        known = (Fraction(budget) for budget, values in changed if values > 1 and np.isfinite(budget))
+        return last_float_above(sum(known, Fraction(0)))
 
     def entity_budget(self, rows: int) -> Fraction:
         """The sum of all budgets, so many times, exactly; for domains of any size."""
@@ -228,7 +230,7 @@ class Product(Metric):
         return relabelled(*(part.components()[code] for part, code in zip(self.parts, codes, strict=True)))
 
     def largest_budget(self) -> float:
-        return float(sum(part.largest_budget() for part in self.parts))
+        return last_float_above(sum((Fraction(part.largest_budget()) for part in self.parts), Fraction(0)))
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         total = Fraction(0)

@@ -19,6 +19,7 @@ from designer.values.arrays import Floats
 from designer.values.checks import positive, shown
 from designer.values.json_text import canonical
 from designer.values.schema import POSITIVE, list_of, of_kind, refer
+from solvers.exact.rational import last_float_above
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
@@ -211,7 +212,7 @@ class Scaled(Metric):
         return self.part.components()
 
     def largest_budget(self) -> float:
-        return self.part.largest_budget() * self.factor
+        return last_float_above(Fraction(self.part.largest_budget()) * Fraction(self.factor))
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         budget = self.part.exact_budget(left, right)
@@ -369,7 +370,7 @@ class Sum(Combination):
         if domain is None:
             return super().largest_budget()
         tables = [self._on_first_line(attribute_lines(domain, axis)) for axis in range(len(domain.attributes))]
-        return float(sum(table[np.isfinite(table)].max() for table in tables))
+        return last_float_above(sum((Fraction(float(table[np.isfinite(table)].max())) for table in tables), Fraction(0)))
 
     def _on_first_line(self, lines: Indices) -> Floats:
         """Budgets between the values of an attribute; they do not depend on the other attributes."""

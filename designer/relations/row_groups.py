@@ -20,6 +20,7 @@ from designer.metrics.metric import METRICS, Metric
 from designer.question.relation import Block, Indices, Read, Relation
 from designer.values.checks import names, shown
 from designer.values.schema import NAMES, of_kind
+from solvers.exact.rational import last_float_above
 
 
 def moved_by(start: int, block: Block) -> Block:
@@ -95,7 +96,7 @@ class RowGroups(Relation):
         return sum((part.entity_budget(rows) for part in self.parts if part.size > 1), Fraction(0))
 
     def largest_budget(self) -> float:
-        return math.fsum(part.largest_budget() for part in self.parts)
+        return last_float_above(sum((Fraction(part.largest_budget()) for part in self.parts), Fraction(0)))
 
     def unprotected(self) -> tuple[str, ...]:
         apart = "Changes between different connected components of a group are not protected."

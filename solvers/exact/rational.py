@@ -51,6 +51,15 @@ def float_above(value: Fraction) -> float:
     return 0.0 - float_below(-value)  # never -0.0
 
 
+def last_float_above(value: Fraction) -> float:
+    """The smallest float at least `value`; the last of them for what is beyond.
+
+    >>> last_float_above(Fraction(10**400)) == max_float, last_float_above(Fraction(1, 3)) == nextafter(1 / 3, 1)
+    (True, True)
+    """
+    return min(float_above(value), max_float)
+
+
 def exact_rank(matrix: NDArray[np.float64]) -> int:
     """Rank over the rationals of a matrix of float64 numbers.
 

@@ -9,7 +9,10 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.question.domain import Domain
+from designer.relations.row_groups import RowGroups
 from designer.sampling.lattices.lattice_chain import Assessment
+from designer.structured import StructuredWorkload, design_structured
+from solvers.exact.rational import float_above, max_float
 
 LINE = metrics.line([0.0, 1.0, 4.0], period=1, epsilon=1e-150)
 LARGE = metrics.scaled(1e-80, metrics.scaled(1e90, metrics.scaled(1e90, metrics.line([0.0, 3.0, 9.0], period=1, epsilon=1e50))))
@@ -62,3 +65,24 @@ def test_a_finite_cost_beyond_the_floats_does_not_become_unprotected():
 
 def test_the_delta_of_a_chain_at_a_budget_beyond_the_exponentials_is_no_promise():
     assert Assessment(0.0, 0.0, 1e-9, 10, 1.0).delta(1000.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("values", "budgets"),
+    [(3, [1e308, 1e308, 1.0]), (10, [0.1] * 40), (10, [0.3] * 400), (2, [1.7976931348623157e308] * 3), (1000, [0.7] * 30)],
+)
+def test_the_largest_budget_of_many_attributes_is_a_float_from_above_and_none_beyond_the_last(values, budgets):
+    domain = Domain.of({f"a{i}": values for i in range(len(budgets))})
+    exact = sum(map(Fraction, budgets), Fraction(0))
+    pairs = [metrics.uniform(2, b) for b in budgets]
+    made = [metrics.hamming(domain, budgets), RowGroups(tuple(pairs), tuple(f"g{i}" for i in range(len(pairs))))]
+    if values <= 10:
+        made.append(metrics.product(domain, [metrics.uniform(values, b) for b in budgets]))
+    for relation in made:
+        told = relation.largest_budget()
+        assert told == min(float_above(exact), max_float) and math.isfinite(told)
+    if values ** len(budgets) > 10**20:  # of no element that could be listed
+        assert design_structured(StructuredWorkload.of(domain, [{"a0": "identity"}]), made[0]).guarantee.parameters[
+            "largest_finite_budget"
+        ] == float_above(exact)
+    assert metrics.scaled(2.0, made[0]).largest_budget() == min(float_above(2 * Fraction(made[0].largest_budget())), max_float)
