@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.additive.drawn import mechanism_drawings, release_maps
 from designer.additive.release import Release, SimulatedNoise
@@ -28,7 +29,7 @@ from designer.question.workload import Workload
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
 from designer.sampling.simulated_reach import seed_of
-from designer.values.answer_table import Limits, symmetric_limits
+from designer.values.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.values.arrays import Floats
 from designer.values.checks import count, probability, shown
 
@@ -151,6 +152,10 @@ class Mechanism(TakesCounts):
                 "how many there are; add `rounding()` times that number to `margins(level)`."
             )
         return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        sound = self.projected or bool(self.rounding().max() <= BIASED * abs(self.workload.dense()).max())
+        return (table.answers < 0) & self.workload.nonnegative_rows & sound
 
     def known_errors(self) -> Floats | None:
         """`standard_errors`; None where no bound of the noise in an answer is proven."""

@@ -12,6 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
@@ -261,6 +264,11 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def told_budgets(self) -> tuple[str, Floats | None]:
         """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
         return "", None
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        """Which answers of a table of a release, (G,), have no bias and are below 0 by their noise alone, because without it
+        they cannot be; none where nothing is known of it."""
+        return np.zeros(len(table.answers), dtype=bool)
 
     def deviations(self) -> Iterable[tuple[str, float]]:
         """Answers that may be whole numbers, or tables of such, by name, each with the least standard deviation of its noise in

@@ -36,7 +36,7 @@ def add_table_commands(commands: Commands) -> None:
     made.add_argument("release", type=Path, help="a release of this spec (JSON)")
     made.add_argument("-o", "--output", action=_Output, help="the folder to write; without it, the answers are printed")
     made.add_argument("--force", action="store_true", help="replace a folder that this program wrote")
-    together = "print intervals that hold all true answers at once; tables that are written have both kinds"
+    together = "print intervals that hold all answers without noise at once; tables that are written have both kinds"
     made.add_argument("--together", action="store_true", help=together)
     made.set_defaults(folder=False)
     add_table_options(made)

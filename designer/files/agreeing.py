@@ -45,16 +45,19 @@ def require_agreement(mechanism: Specified, published: PublishedSums | None = No
 
 
 def negative_words(mechanism: Specified, released: Released, *, agreed: bool = False) -> list[str]:
-    """A sentence where answers are below 0: why, and what gives numbers from 0 on; nothing elsewhere.
+    """A sentence where noise brought answers below 0 that cannot be so without it, and what gives numbers from 0 on; nothing
+    elsewhere: a sum of longitudes may rightly be below 0.
 
     agreed: tables with the column of these numbers were written.
     """
     if not isinstance(released, Tabular):
         return []
     try:
-        below, all_of_them = released.below_zero()
+        tables = released.answer_tables()
     except InvalidProblem:  # too many to be written out
         return []
+    below = sum(int(mechanism.below_by_noise(table).sum()) for table in tables)
+    all_of_them = sum(len(table.answers) for table in tables)
     if not below:
         return []
     said = f"Below 0: {below:,} of {all_of_them:,} answers, where noise makes them so; they are unbiased as they are."

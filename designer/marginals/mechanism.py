@@ -41,8 +41,8 @@ from designer.marginals.residuals import assemble, squared_synthesis
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import (
     Tables,
-    require_column_of_each,
     require_columns,
+    require_table,
     tables_of_columns,
     tables_of_counts,
     tables_of_database,
@@ -53,7 +53,7 @@ from designer.question.domain import Domain
 from designer.question.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.reach import Margins
-from designer.values.answer_table import Limits, symmetric_limits
+from designer.values.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.values.arrays import Floats, frozen
 from designer.values.checks import count
 from designer.values.confidential import withholding
@@ -203,6 +203,9 @@ class MarginalMechanism(Specified):
         noise = self.noise.planned if planned else self.noise.variance
         return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
 
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        return np.asarray(table.answers < 0)
+
     def deviations(self) -> Iterable[tuple[str, float]]:
         """Of every requested table that of the cell with the least noise."""
         means = (self.workload.cell_variances @ self.noise.mean_variances).tolist()
@@ -249,12 +252,9 @@ class MarginalMechanism(Specified):
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
         super().check_records(table)
-        row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
+        row = RowUnit(unit, entity, rows_per_entity)
         self.guarantee_for(row)
-        present = row.present(table, columns)
-        if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(table, columns)
-        require_column_of_each(self.workload, present)
+        require_table(self.workload, table, row, fixed=not isinstance(self.protection, Presence))
 
     def release(self, columns: Any) -> MarginalRelease:
         """Noisy marginals of confidential records, given as columns: a mapping or data frame

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.engines.row_unit import RowUnit
 from designer.engines.spark_tables import refuse_spark_frame
 from designer.engines.tabulation import require_one_index
 from designer.engines.texts import octets, text_of
@@ -63,6 +64,15 @@ def require_columns(workload: MarginalWorkload, columns: Any) -> None:
             raise InvalidProblem(UNLISTED)
         if len({len(column) for column in given}) > 1:
             raise InvalidProblem(UNEQUAL)
+
+
+def require_table(workload: MarginalWorkload, table: Any, row: RowUnit, *, fixed: bool) -> None:
+    """The same of an Ibis table: what is none, what `row` does not allow, what lacks a column. fixed: the number of records is
+    public, so that no row may be left out."""
+    present = row.present(table, workload.columns)
+    if fixed:
+        row.require_fixed_rows(table, workload.columns)
+    require_column_of_each(workload, present)
 
 
 def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:

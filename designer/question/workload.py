@@ -125,6 +125,14 @@ class Workload(Immutable, Displayed):
         return np.asarray(np.bincount(rows[broken], minlength=self.shape[0]) == 0)
 
     @cached_property
+    def nonnegative_rows(self) -> NDArray[np.bool_]:
+        """(K,) booleans: the queries whose answers no counts bring below 0, because none of their entries is."""
+        if isinstance(self.matrix, np.ndarray):
+            return np.asarray((self.matrix >= 0).all(axis=1))
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        return np.asarray(np.bincount(rows[self.matrix.data < 0], minlength=self.shape[0]) == 0)
+
+    @cached_property
     def counts_records(self) -> bool:
         """Whether every answer is a number of records, because all entries are 0 or 1: then all are in one unit."""
         entries = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data

@@ -25,8 +25,8 @@ from designer.marginals.draws import stored
 from designer.marginals.subsets import Subsets
 from designer.marginals.tables import (
     Tables,
-    require_column_of_each,
     require_columns,
+    require_table,
     tables_of_columns,
     tables_of_counts,
     tables_of_database,
@@ -55,7 +55,7 @@ from designer.structured.reconstruction import sides, summed_square
 from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, require_drawable
 from designer.structured.spec import CORE, core_of, parts_of_core
 from designer.structured.workload import StructuredWorkload
-from designer.values.answer_table import Limits, symmetric_limits
+from designer.values.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.values.checks import count
 from designer.values.confidential import withholding
 from designer.values.schema import Named, record
@@ -231,6 +231,11 @@ class StructuredMechanism(DrawnTerms):
             total += found
         return total
 
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        asked = (queries for term in self.workload.terms for queries in term.values())
+        counts = all(queries.matrix is None or (queries.rows() >= 0).all() for queries in asked)
+        return (table.answers < 0) & counts
+
     def deviations(self) -> Iterable[tuple[str, float]]:
         """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
         listed = zip(self.workload.terms, self.workload.counts, self.term_errors.tolist(), strict=True)
@@ -265,12 +270,9 @@ class StructuredMechanism(DrawnTerms):
         self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
         super().check_records(table)
-        row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
+        row = RowUnit(unit, entity, rows_per_entity)
         self.guarantee_for(row)
-        present = row.present(table, columns)
-        if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(table, columns)
-        require_column_of_each(self.counted, present)
+        require_table(self.counted, table, row, fixed=not isinstance(self.protection, Presence))
 
     def release(self, columns: Any) -> StructuredRelease:
         """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.engines.row_unit import RowUnit, require_there
@@ -25,7 +26,7 @@ from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
-from designer.tables.other_noise import OtherNoise
+from designer.tables.other_noise import OtherNoise, PureSum
 from designer.tables.partition_selection import PartitionSelection, delta_of_rows
 from designer.tables.policy_certificate import PolicyCertificate
 from designer.tables.promise import (
@@ -40,12 +41,12 @@ from designer.tables.promise import (
     THEOREM,
 )
 from designer.tables.quantile import Quantile
-from designer.tables.queries import Additive, Aggregated, Average, CountDistinct, Query
+from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers, require_listed_records
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.answer_table import Limits
+from designer.values.answer_table import AnswerTable, Limits
 from designer.values.arrays import Floats
 from designer.values.checks import count, rational, rational_from
 from designer.values.confidential import withholding
@@ -291,6 +292,17 @@ class TablePlan(DrawnPlan):
                 pure += [] if policy is None else [float(policy.exact(smallest))]
         return "queries, at the smallest record that counts,", np.array([*(math.sqrt(2 * rho) for rho in rhos), *pure])
 
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        """Of counts, and of sums of what is never below 0, over groups that were listed."""
+        counts = any(
+            query.name == table.name
+            and query.groups.keys is not None
+            and isinstance(query, (Count, CountDistinct, Sum, PureSum))
+            and (not isinstance(query, (Sum, PureSum)) or query.measure.lower >= 0)
+            for query in self.noisy
+        )
+        return (table.answers < 0) & counts
+
     def deviations(self) -> Iterable[tuple[str, float]]:
         """Of the groups of each count and sum that with the least noise, in steps."""
         for query in self.noisy:
@@ -329,9 +341,7 @@ class TablePlan(DrawnPlan):
         """
         self.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = RowUnit(unit, entity, rows_per_entity)
-        stated, rows = self.guarantee_for(row), row.rows(table, self.columns)
-        if self.unlisted == REFUSE:
-            require_listed_records(self.queries, rows)
+        stated, rows = self.guarantee_for(row), self._rows(table, row)
         answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
@@ -354,8 +364,15 @@ class TablePlan(DrawnPlan):
         """The same of a PUBLIC or synthetic table, stamped as not private."""
         entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
         stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-        rows = RowUnit(unit, entity, rows_per_entity).rows(table, self.columns)
+        rows = self._rows(table, RowUnit(unit, entity, rows_per_entity))
         return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp)
+
+    def _rows(self, table: Any, row: RowUnit) -> Any:
+        """The records that count; refused where one is in no listed group and the plan says so."""
+        rows = row.rows(table, self.columns)
+        if self.unlisted == REFUSE:
+            require_listed_records(self.queries, rows)
+        return rows
 
     def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""

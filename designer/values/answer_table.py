@@ -44,8 +44,8 @@ class LawOfAnswers(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Ends of intervals, (G,) each, that hold the true answers with probability `level`: each of them, or, `simultaneous`,
-    all answers of all tables of the release at once.
+    """Ends of intervals, (G,) each, that hold the answers without noise with probability `level`: each of them, or,
+    `simultaneous`, all answers of all tables of the release at once.
 
     law: in a sentence, by which law. The probability is that of the noise, before it was drawn.
     """
@@ -118,8 +118,8 @@ def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, release
 def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:
     """`answers` plus and minus `margins`, both (A,), moved outwards by the rounding of floats.
 
-    whole: (A,) booleans, where the true answer is a whole number: an interval shrinks to the whole numbers that it holds, and
-    holds the truth as often as before; one that holds none stays. An answer without noise is its own interval.
+    whole: (A,) booleans, where the answer without noise is a whole number: an interval shrinks to the whole numbers that it
+    holds, and holds that answer as often as before; one that holds none stays. An answer without noise is its own interval.
     """
     with np.errstate(invalid="ignore"):
         slack = np.where(margins > 0, ULP * (np.abs(answers) + margins), 0.0)

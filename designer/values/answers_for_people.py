@@ -44,8 +44,8 @@ def answer_lines(
 
 def _claim(level: float, simultaneous: bool) -> str:
     """What the intervals hold."""
-    many = "all intervals hold the true answers together" if simultaneous else "each interval holds the true answer"
-    return f"{many} with probability {100 * level:g} %"
+    one, many = "each interval holds the answer without noise", "all intervals hold the answers without noise together"
+    return f"{many if simultaneous else one} with probability {100 * level:g} %"
 
 
 def has_errors(tables: Sequence[AnswerTable]) -> bool:

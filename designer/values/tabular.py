@@ -46,7 +46,7 @@ class Tabular(Displayed):
 
     def to_frame(self, backend: str = "pandas", *, table: str | None = None, level: float = LEVEL) -> Any:
         """One table as a data frame: a column for each category, `answer`, `standard_error`, `lower_95`, `upper_95` (each
-        holds its true answer with that probability), `joint_lower_95`, `joint_upper_95` (all do at once).
+        holds the answer without noise with that probability), `joint_lower_95`, `joint_upper_95` (all do at once).
 
         backend: "pandas", "polars" or "pyarrow". table: its name, where the release has several. level: of the intervals, which
         names their columns. Columns that no law gives are left out. Raises `InvalidProblem` for an unknown table or backend.
@@ -58,9 +58,9 @@ class Tabular(Displayed):
         return {table.name: frame_of(numbers_of(table, level).columns, backend) for table in self.answer_tables()}
 
     def below_zero(self) -> tuple[int, int]:
-        """How many answers are below 0, and how many there are. Noise makes counts negative: the answers are unbiased as they
-        are, and clipped ones are not. `agreeing_tables` of `designer.files.agreeing`, or --consistent of the command line,
-        gives numbers from 0 on that agree with one another."""
+        """How many answers are below 0, and how many there are. Noise makes counts negative: without it they cannot be, and
+        raising them to 0 would make them biased. `agreeing_tables` of `designer.files.agreeing`, or --consistent of the
+        command line, gives numbers from 0 on that agree with one another."""
         found = [table.answers for table in self.answer_tables()]
         return sum(int((answers < 0).sum()) for answers in found), sum(map(len, found))
 
@@ -130,9 +130,9 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
 
 def _interval_words(percent: str, simultaneous: bool, law: str) -> str:
     if simultaneous:
-        held = f"with probability {percent} % these intervals hold the true answers of all rows of all tables at once"
+        held = f"with probability {percent} % these intervals hold the answers without noise of all rows of all tables at once"
     else:
-        held = f"it holds the true answer of this row with probability {percent} %"
+        held = f"it holds the answer without noise of this row with probability {percent} %"
     return f"End of an interval: {held}. Law: {law.rstrip('.')}."
 
 

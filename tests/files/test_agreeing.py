@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, marginals, metrics
 from designer.additive.nearest_tables import nearest_table
 from designer.certified.agreement import agreed
-from designer.files.agreeing import agreeing_tables, require_agreement
+from designer.files.agreeing import agreeing_tables, negative_words, require_agreement
 from designer.structured import StructuredWorkload, design_structured
 from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
 from designer.values.published import PublishedSums
@@ -231,3 +233,37 @@ def test_a_lattice_release_below_zero_is_moved_to_the_nearest_table() -> None:
     released = made._release_of([-1, 3, 2, 0])
     (table,) = agreeing_tables(made, released).tables
     assert table is not None and table.tolist() == [0, 2, 1, 1]
+
+
+def test_only_what_cannot_be_below_zero_without_noise_is_said_to_be_so_by_noise() -> None:
+    """Counts and totals of what is never below 0; not differences, sums of longitudes, or averages."""
+    import ibis
+
+    asked_for = Workload(np.array([[1.0, 1.0], [1.0, -1.0], [-2.0, 0.0]]))
+    made = design(Problem(asked_for, metrics.add_remove(2, 1.0)), "laplace").mechanism
+    released = made.release([5, 7])
+    assert negative_words(made, replace(released, answers=np.array([4.0, -2.0, -10.0]))) == []
+    assert "Below 0: 1 of 3 answers" in negative_words(made, replace(released, answers=np.array([-4.0, -2.0, -10.0])))[0]
+    sparse = Workload(csr_array([[0.0, 1.0], [3.0, -1.0]]))
+    assert sparse.nonnegative_rows.tolist() == [True, False]
+    everybody, east = Groups([], keys=[[]]), Measure("longitude", lower=-180, upper=180)
+    plan = TablePlan(
+        [
+            Count("records", everybody, variance=1),
+            Sum("pay", everybody, variance=1, measure=Measure("pay", upper=9)),
+            Sum("east", everybody, variance=1, measure=east),
+            Average("mean", everybody, measure=east, variance=1, count_variance=1),
+        ]
+    )
+    asked = plan.release(ibis.memtable({"longitude": [-70.5, -80.0], "pay": [1.0, 2.0]}))
+    below = {name: replace(answer, values=-np.ones(1)) for name, answer in asked.answers.items()}
+    told = negative_words(plan, replace(asked, answers=below))
+    assert len(below) == 6 and told[0].startswith("Below 0: 3 of 6 answers, where noise makes them so")
+    rightly = {
+        name: answer if name in ("east", "mean", "mean.sum") else replace(answer, values=np.ones(1))
+        for name, answer in below.items()
+    }
+    assert negative_words(plan, replace(asked, answers=rightly)) == []
+    mixed = StructuredWorkload.of(Domain(("a",), (("x", "y"),)), [{"a": np.array([[1.0, -1.0]])}])
+    products = design_structured(mixed, marginals.Presence(1.0))
+    assert not products.below_by_noise(products.release({"a": ["x", "y"] * 3}).answer_tables()[0]).any()

@@ -55,6 +55,20 @@ MUTANTS = (
         ("tests/engines/test_spark_tables.py::test_tables_of_a_catalogue_are_taken_and_views_by_their_plan",),
     ),
     Mutant(
+        "designer/tables/plan.py",
+        "        if self.unlisted == REFUSE:\n            require_listed_records(self.queries, rows)\n",
+        "",
+        "records in no listed group are left out without a word",
+        ("tests/tables/test_table_plan.py::test_a_simulation_refuses_what_the_release_refuses",),
+    ),
+    Mutant(
+        "designer/tables/plan.py",
+        "query.measure.lower >= 0)",
+        "True)",
+        "noise is blamed for sums that are rightly below 0",
+        ("tests/files/test_agreeing.py::test_only_what_cannot_be_below_zero_without_noise_is_said_to_be_so_by_noise",),
+    ),
+    Mutant(
         "designer/tables/run.py",
         "noise = _draws(DiscreteGaussian([selection.variance]), len(labels), entropy)",
         "noise = [0] * len(labels)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -10,12 +11,14 @@ import pytest
 from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
+from designer.files.releases import release_document
 from designer.reports.evidence import SeenRelease
 from designer.reports.sections import answers
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Average, Condition, Count, Groups, Measure, Quantile, Sum, TablePlan
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
+from designer.tables.other_noise import PureSum
 from designer.values.answers_for_people import answer_lines
 from designer.values.tabular import numbers_of
 
@@ -143,6 +146,28 @@ def test_intervals_of_sums_say_that_amounts_were_clipped() -> None:
     assert all(said in meaning for name, meaning in numbers_of(released.answer_tables()[0]).meanings.items() if "lower" in name)
     counts = TablePlan([Count("all", everybody, variance=1)]).release(ibis.memtable({"pay": [1.0]}))
     assert "clipped" not in counts.answer_tables()[0].intervals().law
+
+
+def test_a_saved_release_and_its_guarantee_state_the_bounds_of_every_sum_and_average() -> None:
+    """Who reads the file alone finds what was clipped, and to what; nothing speaks of the answer to another question."""
+    import ibis
+
+    everybody, pay = Groups([], keys=[[]]), Measure("pay", "0.5", lower=-2, upper=50)
+    asked = [
+        Sum("pay", everybody, variance=4, measure=pay),
+        Average("mean", everybody, variance=4, count_variance=1, measure=pay),
+        PureSum("pure", everybody, measure=pay, scale=3),
+        Quantile("median", everybody, measure=pay, candidates=(0, 25, 50), rho="1/8"),
+    ]
+    plan = TablePlan(asked)
+    released = plan.release(ibis.memtable({"pay": [10.0] * 40 + [400.0] * 15}))
+    document = json.loads(json.dumps(release_document(plan, released)))
+    for told in (released.guarantee.mechanism, document["guarantee"]["mechanism"]):
+        assert "r clipped and rounded as stated" in told
+        for query in asked:
+            assert query.sentence() in told and "pay (steps of 1/2, clipped to [-2, 50])" in query.sentence()
+    printed = " ".join([*answer_lines(released.answer_tables()), *numbers_of(released.answer_tables()[0]).meanings.values()])
+    assert "the answer without noise" in printed and "true" not in printed
 
 
 def test_the_page_tells_the_clipping_of_every_sum_and_cuts_no_sentence_off() -> None:

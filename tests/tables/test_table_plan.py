@@ -280,7 +280,8 @@ def test_noise_has_the_law_that_is_stated(variance: float, step: str) -> None:
 
 
 def test_variances_are_those_of_what_is_drawn() -> None:
-    plan = TablePlan((Count("n", STATES, variance="1/5"), Sum("w", STATES, (), (10**6, 10**8, 10**7), PAY)))
+    asked = (Count("n", STATES, variance="1/5"), Sum("w", STATES, (), (10**6, 10**8, 10**7), PAY))
+    plan = TablePlan(asked, unlisted="drop")
     answers = plan.simulate(on_duckdb(firms(5, seed=1)), 1).answers
     z = np.arange(-30, 31)
     weights = np.exp(-(z**2) / 0.4)
@@ -290,11 +291,22 @@ def test_variances_are_those_of_what_is_drawn() -> None:
 
 @pytest.mark.slow
 def test_a_seeded_draw_is_repeated_and_stamped() -> None:
-    plan, table = everything(), on_duckdb(firms(50, seed=7))
+    plan, table = replace(everything(), unlisted="drop"), on_duckdb(firms(50, seed=7))
     one, two = plan.simulate(table, 5), plan.simulate(table, 5)
     assert one.stamp == "simulation, not private: seed 5"
     assert not hasattr(one, "guarantee")
     assert all(np.array_equal(one[name].values, two[name].values) for name in one.answers)
+
+
+def test_a_simulation_refuses_what_the_release_refuses() -> None:
+    """One record in no listed group: a plan that refuses it simulates nothing either, and one that drops it does both."""
+    table = on_duckdb([{"id": 1, "state": "elsewhere", "county": 1, "naics": "", "emp": 1, "pay": 0.0}])
+    refusing = TablePlan((Count("n", STATES, variance="1/100"),))
+    for attempt in (refusing.release, refusing.simulate):
+        with pytest.raises(InvalidProblem, match="in none of its listed groups"):
+            attempt(table)
+    dropping = replace(refusing, unlisted="drop")
+    assert dropping.simulate(table, 1)["n"].values.tolist() == dropping.release(table)["n"].values.tolist() == [0, 0, 0]
 
 
 def test_a_failing_engine_does_not_speak(tmp_path: Path) -> None:
