@@ -358,6 +358,16 @@ def test_refusals(make: Callable[[], object], message: str) -> None:
         make()
 
 
+def test_the_schema_takes_the_rates_that_the_constructor_takes() -> None:
+    limits = Selection.schema.body["properties"]["rate"]
+    score, relation = Linear(Workload.identity(3)), metrics.uniform(3, 1e200)
+    for rate in (limits["minimum"], 1.0, limits["maximum"]):
+        assert Selection(score, relation, rate).rate == rate
+    for rate in (limits["minimum"] / 2, limits["maximum"] * 2):
+        with pytest.raises(InvalidProblem, match="other units"):
+            Selection(score, relation, rate)
+
+
 def test_candidates_and_elements_are_called_what_was_said() -> None:
     assert LargestError(Workload.identity(2), [[1.0, 2.0], [3.0, 4.0]], ["low", "high"]).candidates == ("low", "high")
     assert LargestError(Workload.identity(2), [[1.0, 2.0], [3.0, 4.0]]).candidates == ("c0", "c1")

@@ -9,7 +9,7 @@ from math import gcd
 import numpy as np
 import pytest
 
-from solvers.exact.hermite import hermite_form, is_combination, smith_form
+from solvers.exact.hermite import hermite_form, integer_matrix, is_combination, smith_form, smith_transforms
 from solvers.exact.masses import Masses
 from solvers.exact.points import Points, against_one, outside
 from solvers.exact.span import span_coordinates
@@ -93,3 +93,23 @@ def test_masses_of_sums_are_on_their_side_of_the_convolution(upward: bool) -> No
         truth = Fraction(int(share), 64 * 64)
         assert truth <= mass <= truth + Fraction(1, 1 << bits) if upward else truth - Fraction(1, 1 << bits) <= mass <= truth
     assert Fraction(law.beyond, 1 << bits) == Fraction(sum(other), 64 * 64)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_transforms_lead_to_a_diagonal_and_back(seed: int) -> None:
+    choice = np.random.default_rng(seed)
+    matrix = choice.integers(-4, 5, choice.integers(1, 5, 2)).astype(object)
+    left, form, right = smith_transforms(matrix)
+    assert (left @ matrix @ right == form).all()
+    assert not any(x for (i, j), x in np.ndenumerate(form) if i != j)
+    for square in (left, right):
+        assert abs(round(float(np.linalg.det(square.astype(float))))) == 1
+    diagonal = [bool(form[i, i]) for i in range(min(form.shape))]
+    assert diagonal == sorted(diagonal, reverse=True) and sum(diagonal) == np.linalg.matrix_rank(matrix.astype(float))
+
+
+def test_matrices_of_another_shape_are_refused_with_the_one_needed() -> None:
+    for values, width, wanted in (([1, 2], None, "give rows of equal length"), ([[1, 2]], 3, "give rows of length 3")):
+        with pytest.raises(ValueError, match=wanted):
+            integer_matrix("matrix", values, width)
+    assert integer_matrix("matrix", [[1, 2]], 2).tolist() == [[1, 2]]
