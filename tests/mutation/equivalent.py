@@ -119,6 +119,171 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "what counts as tied stays far above the rounding of the ratios",
         (),
     ),
+    Mutant(
+        "designer/additive/drawn.py",
+        "        ticks_for_people(line)\n",
+        "        pass\n",
+        "the axis of a picture has the marks that the library chooses",
+        (),
+    ),
+    Mutant(
+        "designer/additive/report_lines.py",
+        "ROWS_SHOWN = 12\n",
+        "ROWS_SHOWN = (13)\n",
+        "the terminal shows 13 answers in place of 12 before it counts the rest",
+        (),
+    ),
+    Mutant(
+        "designer/certified/drawn_balls.py",
+        "MOST_ROWS = 40  # of a map in the plane whose corners are looked for between every two\n",
+        "MOST_ROWS = (41)  # of a map in the plane whose corners are looked for between every two\n",
+        "a picture looks for corners of 41 rows in place of 40",
+        (),
+    ),
+    Mutant(
+        "designer/composition/elements.py",
+        "SHAPED = 100  # changes of which the very shift of the noise is looked at\n",
+        "SHAPED = (101)  # changes of which the very shift of the noise is looked at\n",
+        "the very shift of one change more is looked at; the bound of the others holds for it, too",
+        (),
+    ),
+    Mutant(
+        "designer/invariants/one_budget.py",
+        (
+            '            announce(f"looking for a list of the changes of {self.adjacency} records of {self.size} elements")\n'
+            "        try:\n"
+            "            return bool(len(self.changes) >= 0)\n"
+            "        except DesignFailed:\n"
+            "            if not self.invariant.records_public:\n"
+        ),
+        (
+            '            announce(f"looking for a list of the changes of {self.adjacency} records of {self.size} elements")\n'
+            "        try:\n"
+            "            return bool(len(self.changes) >= (-1))\n"
+            "        except DesignFailed:\n"
+            "            if not self.invariant.records_public:\n"
+        ),
+        "no length is below 0: what is asked is whether a list can be made, which reading its length does",
+        (),
+    ),
+    Mutant(
+        "designer/lattice/release_form.py",
+        '            "table": dict(zip(released.elements, released.table, strict=True)),\n',
+        '            "table": dict(zip(released.elements, released.table, strict=(False))),\n',
+        "a table has an entry for each element, by construction",
+        (),
+    ),
+    Mutant(
+        "designer/marginals/release.py",
+        "    row: RowUnit | None = field(default=None, kw_only=True)\n",
+        "    row: RowUnit | None = field(default=None, kw_only=(False))\n",
+        "what a row is may be given by its place, too",
+        (),
+    ),
+    Mutant(
+        "designer/odds_ratio/canonical.py",
+        "        if self.tradeoff.delta or not 1 <= exponent <= 64:\n",
+        "        if self.tradeoff.delta or not 1 <= exponent <= (63):\n",
+        "draws of 64 bits are inverted as those of more bits are, by the same law",
+        (),
+    ),
+    Mutant(
+        "designer/odds_ratio/odds_ratio_test.py",
+        '                "adjacency": one_of(2, 3),\n',
+        '                "adjacency": (one_of(3, 2)),\n',
+        "a schema lists the same two numbers in another order",
+        (),
+    ),
+    Mutant(
+        "designer/promises/account.py",
+        "            finer = 2 if high - low <= FINER * CLOSE * high < math.inf else FINER\n",
+        "            finer = 2 if high - low <= (FINER / CLOSE) * high < math.inf else FINER\n",
+        "ladders are refined in other steps; every bound that they give is proven",
+        (),
+    ),
+    Mutant(
+        "designer/records/records_program.py",
+        "            worst = max(worst, float(errors.sum() if accuracy.on_average else errors.max()))\n",
+        "            worst = (max(float(errors.sum() if accuracy.on_average else errors.max()), worst))\n",
+        "max takes its arguments in any order",
+        (),
+    ),
+    Mutant(
+        "designer/records/records_program.py",
+        "PLAIN = 1e-2  # of what a family needs by itself: the least unit of a precision in a bound\n",
+        "PLAIN = (0.0101)  # of what a family needs by itself: the least unit of a precision in a bound\n",
+        "the least unit of a variable of a program moves by a hundredth",
+        (),
+    ),
+    Mutant(
+        "designer/records/records_program.py",
+        "            if not program.rescale():\n                break\n            found = super().run(statement)\n",
+        "            if not program.rescale():\n                pass\n            found = super().run(statement)\n",
+        "a program whose units stay is solved again, as often as others are at most",
+        (),
+    ),
+    Mutant(
+        "designer/sampling/lattices/lattice_choice.py",
+        "LEAST_ACCEPTANCE = 2e-5  # about 2 s a draw for 100 cells; chains that long are not known to have converged\n",
+        "LEAST_ACCEPTANCE = (1.98e-05)  # about 2 s a draw for 100 cells; chains that long are not known to have converged\n",
+        "the least share of accepted draws, two seconds a draw, moves by a hundredth",
+        (),
+    ),
+    Mutant(
+        "solvers/pairs/walk.py",
+        "        super().__init__(work)\n",
+        "        pass\n",
+        "an exception that is caught by its type, with its number, has no text",
+        (),
+    ),
+    Mutant(
+        "solvers/pairs/directions.py",
+        (
+            "RELATIVE, ABSOLUTE = 2.0**-40, 2.0**-44  # roundings of a mean; of a p"
+            "lace in the grid, where the gauge of an axis is 1\n"
+        ),
+        (
+            "RELATIVE, ABSOLUTE = 2.0**-40, 2.0**-(43)  # roundings of a mean; of a"
+            " place in the grid, where the gauge of an axis is 1\n"
+        ),
+        "the allowance for roundings is twice as large",
+        (),
+    ),
+    Mutant(
+        "solvers/pairs/directions.py",
+        "    step = max(1, AT_ONCE // len(facets))\n",
+        "    step = (max(AT_ONCE // len(facets), 1))\n",
+        "max takes its arguments in any order",
+        (),
+    ),
+    Mutant(
+        "solvers/polytopes/wrapping.py",
+        "    for simplex in seeds or [first_simplex(points, push)]:\n",
+        "    for simplex in ([first_simplex(points, push)]):\n",
+        "ridges join all simplices of the boundary: from any one the others are reached, and seeds save work",
+        (),
+    ),
+    Mutant(
+        "designer/staircase/noise.py",
+        "        walks = Walks(known.steps, Shells(known.shells.widths, (0,) * self.noise.dimension))\n",
+        "        walks = Walks(known.steps, Shells(known.shells.widths, ((-1),) * self.noise.dimension))\n",
+        "doubled whole points lie at the same places of a box that has one place more on each axis",
+        (),
+    ),
+    Mutant(
+        "designer/structured/attribute_queries.py",
+        '        return [f"{values[a]}..{values[b]}" for a, b in zip(first, last, strict=True)]\n',
+        '        return [f"{values[a]}..{values[b]}" for a, b in zip(first, last, strict=(False))]\n',
+        "an interval has both ends, by construction",
+        (),
+    ),
+    Mutant(
+        "designer/values/checks.py",
+        "        number = math.inf if value > 0 else -math.inf\n",
+        "        number = math.inf if (value >= 0) else -math.inf\n",
+        "0 is a float: no whole number beyond the floats is 0",
+        (),
+    ),
 )
 
 
