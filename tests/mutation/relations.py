@@ -140,8 +140,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/relations/row_groups.py",
-        "return math.fsum(part.largest_budget() for part in self.parts)",
-        "return max(part.largest_budget() for part in self.parts)",
+        "sum((Fraction(part.largest_budget()) for part in self.parts), Fraction(0))",
+        "max(Fraction(part.largest_budget()) for part in self.parts)",
         "the largest budget of a record is that of one group",
         ("tests/statistical_queries/test_statistical_queries.py::test_relation_of_groups",),
     ),
