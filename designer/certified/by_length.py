@@ -12,9 +12,9 @@ import numpy as np
 from designer.certified.norms import NormOrder
 from designer.values.arrays import Floats
 
-UNLISTED = (
-    "relation: the invariant leaves too many changes to be written out, and this needs a list of them; use a family that is "
-    "designed by their lengths (laplace, projected_laplace, ellipsoid, gaussian, isotropic_gaussian, group_..., or "
+_UNLISTED = (
+    "relation: the invariant leaves too many changes to be written out{how_many}, and this needs a list of them; use a family "
+    "that is designed by their lengths (laplace, projected_laplace, ellipsoid, gaussian, isotropic_gaussian, group_..., or "
     "lattice_laplace and lattice_gaussian with the shapes l1 and l2) for the counts themselves, lower the adjacency, or merge "
     "elements."
 )
@@ -53,6 +53,11 @@ class ByLength(ABC):
     def budget(self) -> Fraction:
         """The budget of every change."""
 
+    @property
+    def how_many(self) -> str:
+        """How many changes there are, and how many are written out, in brackets; empty where that is not known."""
+        return ""
+
     def cost(self, change: tuple[tuple[int, int], ...]) -> Fraction:
         """The budget of a change."""
         return self.budget
@@ -85,3 +90,8 @@ class ByLength(ABC):
     @abstractmethod
     def change_words(self, change: tuple[tuple[int, int], ...], elements: list[str] | tuple[str, ...]) -> str:
         """A change in words."""
+
+
+def too_many(relation: ByLength) -> str:
+    """Why what needs a list of the changes is refused, with the size, the limit and the remedy."""
+    return _UNLISTED.format(how_many=relation.how_many)

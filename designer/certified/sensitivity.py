@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.by_length import UNLISTED, ByLength, Longest
+from designer.certified.by_length import ByLength, Longest, too_many
 from designer.certified.norms import Norm
 from designer.certified.steep import Clusters, Hunt, RatioBounds
 from designer.errors import DesignFailed
@@ -57,7 +57,7 @@ class SensitivitySet:
 
     def __post_init__(self) -> None:
         if isinstance(self.relation, ByLength) and not (self.relation.listed or self.relation.exchanges):
-            raise DesignFailed(UNLISTED)
+            raise DesignFailed(too_many(self.relation))
 
     @classmethod
     def of(cls, matrix: Floats, relation: Relation) -> SensitivitySet:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.by_length import UNLISTED, ByLength, Longest
+from designer.certified.by_length import ByLength, Longest, too_many
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.errors import DesignFailed, NoFeasibleAttribute
@@ -36,7 +36,7 @@ class UnlistedSet(SensitivitySet):
     def points(self) -> Floats:
         """The points of exchanges; `DesignFailed` for other changes."""
         if not self.relation.exchanges:
-            raise NoFeasibleAttribute(UNLISTED)
+            raise NoFeasibleAttribute(too_many(self.relation))
         return frozen(self.relation.points(self.matrix.T))
 
     @property
@@ -121,7 +121,7 @@ class UnlistedSet(SensitivitySet):
     def require_rows(self) -> None:
         cells = self._cell_weights(Norm(np.ones(self.dimension), "l1"))
         if not (self.relation.exchanges or (self.relation.separates and cells is not None)):
-            raise DesignFailed(UNLISTED)
+            raise DesignFailed(too_many(self.relation))
 
     def worst_along(self, coordinate: int) -> Pairs:
         if self.relation.exchanges:

@@ -302,17 +302,20 @@ def best_of_all(
     noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
 
     seconds: for all families together. Those that take a moment come first. Another one is started if its estimate of work fits
-    into the time that is left and the limit of `designer.designing.least_noise` leaves more than 0.1 % to be gained; when the
-    time is over, searches end with the best that they have. Before there is a mechanism, nothing is refused for its time. A
-    family that fails, in whatever way, is listed with its reason, and the others go on.
+    into what the estimates of those before it left, whatever they took, and the limit of `designer.designing.least_noise`
+    leaves more than 0.1 % to be gained; when its own time is over, a search ends with the best that it has. Before there is a
+    mechanism, nothing is refused for its time. A family that fails, in whatever way, is listed with its reason, and the others
+    go on.
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
     with its options to its design, `design` itself unless given.
     """
-    deadline = Deadline(problem, positive(seconds, "options.seconds"))
+    begun, allowed = time.perf_counter(), positive(seconds, "options.seconds")
+    ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
+    deadline = Deadline(problem, allowed)
     best: Design[Mechanism] | None = None
     tried: dict[str, str] = {}
     own = make or (lambda way: design(problem, way.family.name, solver=solver, solver_options=solver_options, **way.options))
-    for way in each_of(ways_of(automatic_families(problem, solver), problem), "designing", weight_of, deadline.seconds):
+    for way in each_of(ways, "designing", weight_of, deadline.seconds):
         if why := deadline.refusal(way, None if best is None else best.loss):
             tried[way.name] = why
             continue
@@ -329,7 +332,7 @@ def best_of_all(
     if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
     provenance = {**best.mechanism.provenance, "tried": tried}
-    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - deadline.started)
+    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - begun)
 
 
 def _measured(made: Design[Mechanism]) -> str:

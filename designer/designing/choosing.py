@@ -7,7 +7,6 @@ nothing here speaks of any one of them.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -127,13 +126,13 @@ class Deadline:
     seconds: float
     gap: bool = True
     any_size: bool = False
-    started: float = field(default_factory=time.perf_counter)
+    spent: float = 0.0
     _limit: list[Limit | None] = field(default_factory=list)
 
     @property
     def left(self) -> float:
-        """Seconds that are left."""
-        return self.seconds - (time.perf_counter() - self.started)
+        """Seconds that are left by the estimates of what was started, whatever that took in fact."""
+        return self.seconds - self.spent
 
     def refusal(self, way: Way, best: float | None) -> str:
         """Why a way is not started, or an empty text.
@@ -171,10 +170,11 @@ class Deadline:
     def running(self, way: Way, ends: bool) -> Iterator[None]:
         """Searches within this block end when the time is over, if there is a mechanism already: a third of all the time where
         the way was thought to take a moment."""
+        own = self.left if way.seconds > CHEAP else min(self.left, self.seconds / 3)
+        self.spent += way.seconds
         if not ends:
             yield
             return
-        own = self.left if way.seconds > CHEAP else min(self.left, self.seconds / 3)
         with time_limit(max(own, CHEAP)):
             yield
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,9 +52,18 @@ class Coordinates:
         return SensitivitySet(problem.relation, full.points[:, self.heard])
 
 
+_FOUND: WeakKeyDictionary[Problem, Coordinates] = WeakKeyDictionary()
+
+
 def moving_coordinates(problem: Problem) -> Coordinates:
     """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine
-    them, and otherwise a basis among either."""
+    them, and otherwise a basis among either. Found once for a problem, which every family asks about."""
+    if problem not in _FOUND:
+        _FOUND[problem] = _found(problem)
+    return _FOUND[problem]
+
+
+def _found(problem: Problem) -> Coordinates:
     queries, elements = problem.workload.shape
     wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()

@@ -96,6 +96,19 @@ class InvariantChanges(ChangeRelation, ByLength):
             return False
 
     @property
+    def how_many(self) -> str:
+        if self.listed or self.known is None or self.by_length:
+            return ""
+        count, most = self.known.count_at_least(), most_changes(self.size)
+        if count > most:
+            return f" (at least {count:,} of {self.size:,} elements; the limit is {most:,})"
+        if self._beyond_a_search:
+            return (
+                f" (of {self.size:,} elements, on a lattice of rank {self.invariant.freedom:,}; the limit is {LARGEST_SEARCH})"
+            )
+        return f" (of {self.size:,} elements; the limit is {most:,})"
+
+    @property
     def _beyond_a_search(self) -> bool:
         """Whether a list would be searched for in a reduced basis of a large rank, which takes minutes and ends without one."""
         many = multiset_count(self.size, self._radius, True) > MULTISETS

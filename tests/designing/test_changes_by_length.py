@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
@@ -11,8 +13,9 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, load
+from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, load
 from designer.certified.specified import seal, to_spec
+from designer.designing.choosing import Deadline, automatic_families, ways_of
 from designer.designing.families import even
 from designer.invariants import Invariant, linear, margins, partition
 from designer.invariants.one_budget import InvariantChanges
@@ -79,3 +82,28 @@ def test_a_spec_says_that_no_list_was_made_and_is_loaded_by_its_word_alone(tmp_p
 def test_unknown_statistics_have_no_closed_form() -> None:
     with pytest.raises(InvalidProblem, match=r"relation\.by_length"):
         InvariantChanges(linear([[1, 2, 3, 4]]), 2, 1.0, by_length=True)
+
+
+def test_what_needs_a_list_names_how_many_changes_there_are_and_how_many_are_written_out() -> None:
+    """Exchanges of two rows and two columns alone are C(20, 2)^2 changes; so are at least those of three records."""
+    problem = Problem(Workload.identity(400), margins((20, 20)).protect(1.0, 3))
+    least = math.comb(20, 2) ** 2
+    for family in ("k_norm", "strategy_laplace"):
+        with pytest.raises(DesignFailed, match="too many changes to be written out") as refusal:
+            design(problem, family)
+        (told,) = re.findall(r"\(at least ([0-9,]+) of 400 elements; the limit is 250,000\)", str(refusal.value))
+        assert int(told.replace(",", "")) >= least
+
+
+def test_the_time_that_is_left_for_a_large_table_follows_from_estimates() -> None:
+    problem = Problem(Workload.identity(400), margins((20, 20)).protect(1.0, 3))
+    deadline = Deadline(problem, 15.0)
+    started = []
+    for way in ways_of(automatic_families(problem), problem):
+        if not deadline.refusal(way, None) and not (way.seconds > deadline.left):
+            started.append(way)
+            with deadline.running(way, True):
+                pass
+    assert deadline.left == 15.0 - sum(way.seconds for way in started)
+    names = {way.name for way in started}
+    assert "lattice_rows" in names and not {"ellipsoid", "lattice_laplace, shape l2"} & names

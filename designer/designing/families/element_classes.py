@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.by_length import UNLISTED, ByLength
+from designer.certified.by_length import ByLength, too_many
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.designing.problem import Problem
@@ -53,7 +53,7 @@ class Classes:
         relation = self.problem.relation
         rows: NDArray[Any]
         if isinstance(relation, ByLength) and not relation.listed:
-            raise DesignFailed(UNLISTED)
+            raise DesignFailed(too_many(relation))
         if isinstance(relation, ChangeRelation):
             rows, budgets = relation.changes, relation.budgets
         else:

@@ -23,7 +23,9 @@ from designer.designing.family import Family
 from designer.designing.measured import Coordinates, moving_coordinates
 from designer.designing.problem import Problem
 from designer.designing.repair import Bound, freeze, on_heard
+from designer.designing.sizes import Sizes
 from designer.errors import DesignFailed
+from designer.invariants.changes import InvariantDistance
 from designer.values.arrays import Floats
 from designer.values.checks import positive
 from solvers.ellipsoids.program import Ellipsoid, Separation, minimise_maximum, minimise_trace
@@ -240,8 +242,21 @@ def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMech
     return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
 
 
-ELLIPSOID = Family("ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True)
-GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian, has_program=True)
+def covering_work(sizes: Sizes) -> float:
+    """Seconds, of changes of several records, which are scanned in every round; other relations take a moment, or have a
+    working set whose size is not known before."""
+    relation = sizes.problem.relation
+    if relation.single_records or isinstance(relation, InvariantDistance):
+        return 0.0
+    return 0.05 + 1e-6 * sizes.freedom * (sizes.pairs if getattr(relation, "listed", True) else sizes.elements**2)
+
+
+ELLIPSOID = Family(
+    "ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True, work=covering_work
+)
+GAUSSIAN = Family(
+    "gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian, has_program=True, work=covering_work
+)
 DIAGONAL_GAUSSIAN = Family(
     "diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", diagonal_gaussian, scans_little=True
 )

@@ -12,7 +12,7 @@ from designer.certified.norms import Gauge, Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.ellipsoid import covering, refuse_unusable
+from designer.designing.families.ellipsoid import covering, covering_work, refuse_unusable
 from designer.designing.families.k_norm import (
     LARGEST_DIMENSION,
     hull_backend,
@@ -165,9 +165,14 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
 
 
 def _work(sizes: Sizes, shape: str = "l2") -> float:
-    """Seconds: mostly of simulating the loss; for a hull of proving it, as a norm and on the lattice."""
-    drawn = 0.0015 * sizes.elements**2 if shape == "l1" else 0.02 * sizes.elements
-    return drawn + 1.3 * hull_work(sizes.freedom, sizes.pairs) if shape == "hull" else drawn
+    """Seconds: of simulating the loss, and of inverting the norm of the lattice exactly; of an ellipsoid those of finding it,
+    of a hull those of proving it, as a norm and on the lattice."""
+    if shape == "l1":
+        return 0.0015 * sizes.elements**2
+    work: float = 0.02 * sizes.elements + 5e-9 * float(sizes.freedom) ** 4.6
+    if shape == "hull":
+        work += 1.3 * hull_work(sizes.freedom, sizes.pairs)
+    return work + covering_work(sizes) * (shape == "ellipsoid")
 
 
 LATTICE_LAPLACE = Family(

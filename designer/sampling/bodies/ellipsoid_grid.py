@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
+from designer.progress import announce
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from flint import arb, arb_mat, fmpq, fmpq_mat
 
     from designer.sampling.lazy_uniform import LazyUniform
+
+SLOW_ELIMINATION = 80  # columns: about a second
 
 
 @dataclass(frozen=True)
@@ -187,6 +190,8 @@ class EllipsoidGrid:
         """U and the diagonal of D, exactly, by fraction-free elimination."""
         from flint import fmpq, fmpq_mat
 
+        if self.dimension > SLOW_ELIMINATION:
+            announce(f"inverting a matrix of {self.dimension} columns exactly")
         gram, below = (self._exact().transpose() * self._exact()).numer_denom()
         if gram.rank() < self.dimension:
             raise InvalidProblem("factor: its columns are dependent; give a matrix of full column rank.")
