@@ -136,4 +136,4 @@ def _multipliers(columns: Integers, cell: int) -> Floats:
     cost = np.append(np.zeros(rows), 1.0)
     limits = [(None, None)] * rows + [(0, None)]
     found = linprog(cost, A_ub=bounded, b_ub=np.concatenate([-target, target]), bounds=limits, method="highs")
-    return np.zeros(rows) if found.x is None else np.asarray(found.x[:rows])
+    return np.asarray(found.x[:rows]) if found.status == 0 and found.x is not None else np.zeros(rows)

@@ -82,7 +82,7 @@ def _outer(loads: Floats, cuts: Floats) -> tuple[Floats, float] | None:
     matrix = np.block([[loads, -np.ones((rows, 1))], [-cuts, np.zeros((len(cuts), 1))]])
     side = np.concatenate([np.zeros(rows), -np.ones(len(cuts))])
     done = linprog(np.eye(n + 1)[n], A_ub=matrix, b_ub=side, bounds=(0, None), method="highs")
-    if done.x is None:
+    if done.status != 0 or done.x is None:
         return None
     multipliers = np.maximum(-done.ineqlin.marginals, 0.0)
     weights, prices = multipliers[:rows], multipliers[rows:]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ FAR = 1e3  # units: how far a step may lead, and what a multiplier that holds a 
 TINY = 1e-4  # units: what is below it is at 0
 SAME = 1e-7  # standard errors: what the conditions of a minimum may be missed by
 EPS = 2.0**-52  # what floats round by, twice
+PARTS = 720_720  # of one: what the entries of a proof that no totals exist are rounded to; whole for thirds, fifths, sevenths
 KEPT = 1e-9  # of a total and of the numbers that are added up to it
 
 
@@ -77,11 +79,13 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
         left = program.heights * left_over(exact, cells, totals)
         rounding = magnitudes.T @ (magnitudes @ (EPS * cells / scale))
         raw, missed = _missed(cells / scale, slope, 0 * rounding), _missed(cells / scale, slope, rounding)
-        if kept(exact, cells, totals) and (missed < least or missed <= SAME / 10):
-            best, least = NearestSums(cells, slope / scale), missed
+        if kept(exact, cells, totals):
             shared = magnitudes.T @ (magnitudes @ (EPS * _largest_together(exact, cells) / scale))
             shared += EPS * (abs(program.exact).T @ abs(multipliers))
-            at_last = _missed(cells / scale, slope, rounding + shared)
+            last = _missed(cells / scale, slope, rounding + shared)
+            # What meets the conditions but for rounding is better than what misses them by less than that rounding.
+            if (last > SAME, missed) < (at_last > SAME, least) or missed <= SAME / 10:
+                best, least, at_last = NearestSums(cells, slope / scale), missed, last
         if least <= SAME / 10 and (polished or raw <= SAME / 10):
             break
         unit = wider * max(raw, float(np.abs(left).max(initial=0.0)))
@@ -133,14 +137,35 @@ def _largest_together(exact: Any, cells: Array) -> Array:
 
 
 def none_at_all(exact: Any, totals: Array) -> bool:
-    """Has no `x >= 0` the totals `A x = t`? A linear program without a cost (HiGHS), in units of the largest total."""
-    from scipy.optimize import linprog
+    """Has no `x >= 0` the totals `A x = t`, as a y with `A'y <= 0` and `t'y > 0` proves (Farkas)? A linear program (HiGHS), of
+    least distance from the totals, proposes it; it is rounded to whole multiples of 1 / PARTS and checked in whole numbers.
+    Entries of A are small and whole. False where nothing is proven.
 
-    if not len(totals):
+    >>> from scipy.sparse import csr_array
+    >>> rows = csr_array([[1, 1, 0], [0, 1, 1], [1, 2, 1]])
+    >>> none_at_all(rows, np.array([1.0, 2.0, 3.0])), none_at_all(rows, np.array([1.0, 2.0, 4.0]))
+    (False, True)
+    """
+    from scipy.optimize import linprog
+    from scipy.sparse import csr_array, eye_array, hstack
+
+    rows, exact = len(totals), csr_array(exact)
+    if not rows:
         return False
     unit = max(1.0, float(np.abs(totals).max()))
-    found = linprog(np.zeros(exact.shape[1]), A_eq=exact, b_eq=totals / unit, bounds=(0, None), method="highs")
-    return bool(found.status == 2)
+    found = linprog(
+        np.concatenate([np.zeros(exact.shape[1]), np.ones(2 * rows)]),
+        A_eq=hstack([exact, eye_array(rows), -eye_array(rows)]).tocsr(),
+        b_eq=totals / unit,
+        bounds=(0, None),
+        method="highs",
+    )
+    if found.status != 0:
+        return False
+    steep = np.rint(PARTS * found.eqlin.marginals)
+    if (exact.data != np.rint(exact.data)).any() or (exact.T @ steep).max(initial=0.0) > 0:
+        return False
+    return sum((Fraction(t) * int(y) for t, y in zip(totals.tolist(), steep.tolist(), strict=True)), Fraction(0)) > 0
 
 
 def _cell_units(sums: Any, errors: Array) -> Array:

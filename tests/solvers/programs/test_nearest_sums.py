@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import clarabel
 import numpy as np
 import pytest
+import scipy.optimize
+from scipy.optimize import OptimizeResult
 from scipy.sparse import csr_array
 
+from designer.invariants.bounded import _multipliers
 from solvers.programs import nearest_sums as module
 from solvers.programs.conic import ConicBlock, solve_conic
-from solvers.programs.nearest_sums import fitted_sums
+from solvers.programs.loads import bound_near
+from solvers.programs.nearest_sums import fitted_sums, none_at_all
 
 TOTAL = csr_array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 NONE = csr_array((0, 3))
@@ -63,3 +70,26 @@ def test_the_point_of_a_solver_that_did_not_end_well_is_never_taken(monkeypatch:
 def test_no_sums_come_from_a_solver_that_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
     few_iterations(monkeypatch, 1)
     assert fitted_sums(TOTAL, np.array([9.0, 1, 2, 3]), np.ones(4), NONE, np.zeros(0)) is None
+
+
+def test_totals_that_nothing_has_are_told_from_all_others() -> None:
+    """Margins of a 2 x 2 table exist where their totals are equal; a row that is the sum of others has the sum of theirs."""
+    margins = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
+    for totals in product(range(3), repeat=4):
+        assert none_at_all(csr_array(margins), np.array(totals, dtype=float)) == (
+            totals[0] + totals[1] != totals[2] + totals[3]
+        )
+    thirds = csr_array([[3, 1, 0], [1, 0, 2], [4, 1, 2]])
+    assert none_at_all(thirds, np.array([3.0, 1, 5])) and not none_at_all(thirds, np.array([3.0, 1, 4]))
+    assert none_at_all(csr_array([[1, 1]]), np.array([-1.0])) and not none_at_all(csr_array((0, 2)), np.zeros(0))
+
+
+@pytest.mark.parametrize("status", [1, 2, 3, 4])
+def test_a_linear_program_that_did_not_end_well_proves_nothing(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    def ended(cost: Any, *rest: Any, **options: Any) -> OptimizeResult:
+        return OptimizeResult(status=status, x=np.full(len(cost), np.nan), fun=np.nan, success=False, message="ended")
+
+    monkeypatch.setattr(scipy.optimize, "linprog", ended)
+    assert not none_at_all(csr_array([[1, 1]]), np.array([2.0]))
+    assert bound_near(np.eye(2), lambda s: (np.ones(1), np.ones((1, 2))), np.ones(2), np.ones(2)) == 0.0
+    assert not _multipliers(np.eye(2, dtype=np.int64), 0).any()
