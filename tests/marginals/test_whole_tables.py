@@ -114,3 +114,11 @@ def test_too_many_combinations_are_refused() -> None:
         whole_tables(released)
     with pytest.raises(InvalidProblem, match="release"):
         whole_tables(3)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("subsets", ["age", None, 3, {"age"}])
+def test_marginals_are_named_by_lists_of_attributes(subsets: object) -> None:
+    with pytest.raises(InvalidProblem, match="is not a list of lists of attributes"):
+        MarginalWorkload.of(Domain.of({"age": 2}), subsets)  # type: ignore[arg-type]
+    with pytest.raises(InvalidProblem, match="there is no Domain"):
+        MarginalWorkload.of({"age": 2}, [["age"]])  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from scipy import integrate, optimize, stats
 from designer.errors import InvalidProblem
 from designer.odds_ratio.canonical import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
-from designer.odds_ratio.odds_ratio_test import UNUSABLE, OddsRatioTest
+from designer.odds_ratio.odds_ratio_test import NAMED, UNUSABLE, OddsRatioTest, require_two_by_two
 from designer.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above
 from designer.promises.piecewise import PiecewiseLinear, from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
@@ -322,3 +322,11 @@ def test_refusals(build: object, message: str) -> None:
 
 def replace_test(**changes: Any) -> OddsRatioTest:
     return replace(TEST, **changes)
+
+
+def test_a_table_that_carries_names_is_not_taken_by_position() -> None:
+    pd = pytest.importorskip("pandas")
+    require_two_by_two([[1, 2], [3, 4]])
+    with pytest.raises(InvalidProblem) as refusal:
+        require_two_by_two(pd.DataFrame([[1, 2], [3, 4]], index=["b", "a"], columns=["y", "x"]))
+    assert str(refusal.value) == NAMED
