@@ -16,6 +16,7 @@ from designer.question.histogram import UNUSABLE, Labelled
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
+from designer.values.csv_text import CARRIAGE_RETURNS, csv_records
 from designer.values.frames import Columns
 from designer.version import installing_with
 
@@ -203,13 +204,15 @@ def _table_names(path: Path, delimiter: str) -> list[str]:
     if path.suffix == ".parquet":
         return _of_parquet(path, lambda parquet: list(parquet.read_schema(path).names))
     try:
-        with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-            lines = (line.replace("\0", "") for line in file)
-            return next((row for row in csv.reader(lines, delimiter=delimiter) if row), [])
+        with path.open(newline="\n", encoding="utf-8-sig", errors="replace") as file:
+            names = next(csv_records((line.replace("\0", "") for line in file), delimiter), [])
     except csv.Error:
         raise InvalidProblem(
             f"{path}: has no line of column names that can be read; give a CSV file with shorter ones."
         ) from None
+    if any("\r" in name for name in names):
+        raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
+    return names
 
 
 def whole_number(text: str) -> int:
@@ -225,8 +228,8 @@ def _is_count(text: str) -> bool:
 
 def _csv_rows(path: Path, delimiter: str = ",") -> list[list[str]]:
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, delimiter=delimiter) if row]
+        with path.open(newline="\n", encoding="utf-8-sig") as file:
+            rows = list(csv_records(file, delimiter))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidProblem(f"{path}: is not a CSV file in UTF-8 ({error}).") from None
     if not rows:

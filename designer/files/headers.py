@@ -12,6 +12,7 @@ from pathlib import Path
 
 from designer.errors import InvalidProblem
 from designer.files.data_files import number_in_file, other_separator
+from designer.values.csv_text import CARRIAGE_RETURNS
 from designer.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names
@@ -49,7 +50,9 @@ def columns_of_file(path: Path, delimiter: str = ",") -> tuple[FileColumn, ...]:
 def _first_line(path: Path, delimiter: str) -> list[str]:
     """The fields of the first line, and of no other."""
     with path.open("rb") as file:
-        line = (file.readline(LONGEST).splitlines() or [b""])[0]
+        line = file.readline(LONGEST).removesuffix(b"\n").removesuffix(b"\r")
+    if b"\r" in line:
+        raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
     try:
         text = line.decode("utf-8-sig")
         if len(line) < LONGEST and text.count('"') % 2 == 0:

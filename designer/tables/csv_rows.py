@@ -4,6 +4,7 @@ is refused or dropped for what it holds.
 - The first line names the columns; it is public, and refused where it is no text in UTF-8. A byte-order mark is no part of it.
 - Below it, bytes that are not UTF-8 become U+FFFD.
 - Fields are separated by the delimiter; one in double quotes may hold delimiters, line ends and doubled quotes, at any length.
+- A line ends in a line feed, or in a carriage return and a line feed; a carriage return alone is part of its field.
 - Fields that a record lacks, and empty ones, are missing; those too many are cut off; a blank line is no record.
 - A record is what the quotes make of the file: one that never closes makes one record of all lines that follow.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from designer.errors import InvalidProblem
 from designer.files.data_files import number_in_file, other_separator
 from designer.values.checks import shown
+from designer.values.csv_text import CARRIAGE_RETURNS, csv_records
 
 LONGEST_FIELD = 2**31 - 1
 MOST_NAME = 1000
@@ -71,6 +73,8 @@ class Marks:
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
     names = next(_records(path, delimiter), [])
+    if any("\r" in name for name in names):
+        raise InvalidProblem(f"path: {path}: {CARRIAGE_RETURNS}")
     if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
             f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds "
@@ -93,5 +97,5 @@ def batches(path: Path, delimiter: str, width: int) -> Iterator[list[tuple[str, 
 
 def _records(path: Path, delimiter: str) -> Iterator[list[str]]:
     csv.field_size_limit(LONGEST_FIELD)
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        yield from (row for row in csv.reader(file, delimiter=delimiter) if row)
+    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
+        yield from csv_records(file, delimiter)

@@ -9,8 +9,9 @@ formula (it begins with = + - @ and is no plain number) gets an apostrophe befor
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,33 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4})")
 _PAIR = re.compile(r"\\(\\|x[0-9a-f]{2}|u[0-9a-f]{4})")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+CARRIAGE_RETURNS = (
+    "its first line holds a carriage return without a line feed; save the file with lines that end in a line feed."
+)
+_STRAY = "\udc0d"  # for a carriage return that ends no line; no text that was decoded from a file holds half a character
+
+
+def csv_records(file: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    r"""The records of CSV text as lists of fields, blank lines left out.
+
+    file: its lines, as a file gives them that was opened with newline="\n". A line ends in a line feed, with or without a
+    carriage return before it. Any other carriage return belongs to its field, in quotes or not, as some programs write it,
+    `csv.writer` of Python before 3.13 among them: one record that holds one stays one record. Raises `csv.Error` for a field
+    over `csv.field_size_limit()`.
+
+    >>> list(csv_records(["k,n\n", "a\rb,1\r\n", "\n", '"c\r\n', 'd",2'], ","))
+    [['k', 'n'], ['a\rb', '1'], ['c\r\nd', '2']]
+    """
+    for row in csv.reader(map(_without_strays, file), delimiter=delimiter):
+        if row:
+            yield [field.replace(_STRAY, "\r") for field in row] if any(_STRAY in field for field in row) else row
+
+
+def _without_strays(line: str) -> str:
+    if "\r" not in line:
+        return line
+    end = "\r\n" if line.endswith("\r\n") else ""
+    return line.removesuffix(end).replace("\r", _STRAY) + end
 
 
 def guarded(text: str) -> str:

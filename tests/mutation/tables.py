@@ -6,6 +6,13 @@ from tests.mutation.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "designer/values/csv_text.py",
+        'return line.removesuffix(end).replace("\\r", _STRAY) + end',
+        "return line",
+        "a carriage return in a field makes two records of one",
+        ("tests/engines/test_readers.py::test_a_carriage_return_in_a_field_makes_no_second_record",),
+    ),
+    Mutant(
         "designer/engines/spark_tables.py",
         "not PARQUET.fullmatch(",
         "not PARQUET.search(",
