@@ -12,6 +12,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ ODD = [
 ]
 LEVELS = (Groups(["k"], [[word] for word in WORDS]), Groups(["d"], [[date] for date in DATES]), Groups())
 MEASURE = Measure("n", upper=UPPER)
+
+NUMBERS = count()  # of files
 
 Record = dict[str, Any]
 Rows = Counter[Any]
@@ -129,10 +132,13 @@ def objects(record: Record) -> Record:
 
 
 def parquet_file(records: list[Record], folder: Path) -> Path:
+    """A file that was not there before: an engine that outlives a file may still hold blocks of it when another takes its
+    place within one tick of the clock of files."""
     import pyarrow.parquet as pq
 
-    pq.write_table(arrow(records), folder / "r.parquet", row_group_size=7)
-    return folder / "r.parquet"
+    path = folder / f"r{next(NUMBERS)}.parquet"
+    pq.write_table(arrow(records), path, row_group_size=7)
+    return path
 
 
 def two_files(records: list[Record], folder: Path) -> str:
