@@ -6,13 +6,13 @@ from __future__ import annotations
 import csv
 import datetime
 import decimal
+import itertools
 import json
 import math
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ ODD = [
 LEVELS = (Groups(["k"], [[word] for word in WORDS]), Groups(["d"], [[date] for date in DATES]), Groups())
 MEASURE = Measure("n", upper=UPPER)
 
-NUMBERS = count()  # of files
+NUMBERS = itertools.count()  # of files
 
 Record = dict[str, Any]
 Rows = Counter[Any]
