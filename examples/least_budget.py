@@ -15,6 +15,7 @@ import numpy as np
 
 from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget
 from designer.designing.accuracy import towards
+from designer.drawings import plot
 from examples.reproduction import Floats, Result, show
 
 MOST = 50.0
@@ -80,7 +81,7 @@ def reproduce(full: bool = False) -> Result:
 def draw(folder: Path) -> Path:
     """Error against budget for the best pure family that is tried."""
     best = min((family for family in FAMILIES if FAMILIES[family] == "pure"), key=lambda family: found(family).factor)
-    return found(best).plot(folder / "least_budget.png")
+    return plot(found(best), folder / "least_budget.png")
 
 
 if __name__ == "__main__":

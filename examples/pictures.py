@@ -29,7 +29,7 @@ from designer import (
     read_problem,
 )
 from designer.certified.drawn_tradeoffs import tradeoff_drawing
-from designer.drawings import Drawing, drawings_of, placed_drawing
+from designer.drawings import Drawing, drawings_of, placed_drawing, plot
 from designer.marginals import MarginalWorkload, design_marginals
 from designer.pictures.drawing import beside
 from designer.pictures.registered import save_figure
@@ -70,7 +70,7 @@ def counted() -> list[int]:
 def of_cities() -> dict[str, Drawing]:
     """Errors with units, neighbourhoods, maps of answers."""
     centre = cities()
-    named = {f"cities {drawing.name}": drawing for drawing in centre.drawings()}
+    named = {f"cities {drawing.name}": drawing for drawing in drawings_of(centre)}
     released = places().release(counted())
     answers = drawings_of(places(), released)[0]
     return {**named, "cities answers": answers, "cities map": placed_drawing(places(), released, datasets.us_cities().path)}
@@ -96,9 +96,9 @@ def of_hexagon() -> dict[str, Drawing]:
     """Norm balls: the hexagon of a table with a public total, and of three queries."""
     kept = Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.uniform(3, 1.0))
     cube = Problem(Workload.random(3, 30, seed=1), metrics.euclidean(np.random.default_rng(2).random((30, 2)), 4.0))
-    found = {f"hexagon {drawing.name}": drawing for drawing in design(kept, "k_norm").drawings()}
+    found = {f"hexagon {drawing.name}": drawing for drawing in drawings_of(design(kept, "k_norm"))}
     for family in ("k_norm", "ellipsoid", "laplace", "box"):
-        found[f"space {family}"] = next(d for d in design(cube, family).drawings() if d.name == "ball")
+        found[f"space {family}"] = next(d for d in drawings_of(design(cube, family)) if d.name == "ball")
     return found
 
 
@@ -112,7 +112,7 @@ def of_business() -> dict[str, Drawing]:
         Count("establishments", groups, variance=5),
     ]
     plan = TablePlan(queries, UnitSplitting([jobs, pay], [50, 5000]), constant="0.1")
-    return {f"business {drawing.name}": drawing for drawing in plan.drawings()}
+    return {f"business {drawing.name}": drawing for drawing in drawings_of(plan)}
 
 
 def of_counties() -> dict[str, Drawing]:
@@ -133,11 +133,11 @@ def of_hard_cases() -> dict[str, Drawing]:
     ranked = Selection.design(Closeness(Workload.identity(3)), metrics.uniform(3, 0.7))
     curves = {"epsilon 1": EpsilonDelta(1), "epsilon 1/2, delta 0.05": EpsilonDelta("1/2", "1/20"), "mu 1": Gaussian.of(1)}
     return {
-        **{f"one {drawing.name}": drawing for drawing in one.drawings()},
-        **{f"many {drawing.name}": drawing for drawing in many.drawings()},
+        **{f"one {drawing.name}": drawing for drawing in drawings_of(one)},
+        **{f"many {drawing.name}": drawing for drawing in drawings_of(many)},
         **{f"islands {d.name}": d for d in drawings_of(islands.mechanism, islands.mechanism.release([0, 7, 3, 0]))},
         **{f"names {d.name}": d for d in drawings_of(named, named.release(range(len(FOREIGN))))},
-        **{f"selection {drawing.name}": drawing for drawing in ranked.drawings()},
+        **{f"selection {drawing.name}": drawing for drawing in drawings_of(ranked)},
         "tradeoff curves": tradeoff_drawing(curves),
     }
 
@@ -148,7 +148,7 @@ def of_comparisons() -> dict[str, Drawing]:
     problem = Problem(Workload.prefix(streets), metrics.manhattan([0.0, 0.5, 1.5, 1.75, 2.75, 4.75]))
     compared = compare(problem, ["laplace", "k_norm", "ellipsoid", "box", "strategy_laplace", "uniform_budget"])
     least = least_budget(problem, Targets(standard_error=2.0), "laplace", curve=7)
-    return {f"compared {drawing.name}": drawing for drawing in (*compared.drawings(), *least.drawings())}
+    return {f"compared {drawing.name}": drawing for drawing in (*drawings_of(compared), *drawings_of(least))}
 
 
 GALLERY: Mapping[str, Callable[[], dict[str, Drawing]]] = {
@@ -183,9 +183,9 @@ def largest_gap(lengths: Any, stated: Any) -> float:
 def reproduce(full: bool = False) -> Result:
     """Numbers read back from pictures beside the numbers of the objects."""
     centre = cities()
-    bars = centre.plot(kind="errors").patches
+    bars = plot(centre, kind="errors").patches
     hexagon = design(Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.uniform(3, 1.0)), "k_norm")
-    outline = hexagon.plot(kind="ball").lines[0].get_xydata()
+    outline = plot(hexagon, kind="ball").lines[0].get_xydata()
     computed = {
         "cities: bars against standard errors": largest_gap(
             [bar.get_width() for bar in bars], centre.mechanism.standard_errors()

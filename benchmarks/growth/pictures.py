@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
 from designer.additive.interface import Mechanism
+from designer.drawings import drawings_of
 from designer.pictures.answers import answer_drawings
 from designer.pictures.drawing import Drawing
 from designer.pictures.labels import shortened
@@ -35,7 +36,7 @@ def _answers(table: AnswerTable) -> str:
 
 
 def _ball(mechanism: Mechanism) -> str:
-    return _written(next(drawing for drawing in mechanism.drawings() if drawing.name == "ball"))
+    return _written(next(drawing for drawing in drawings_of(mechanism) if drawing.name == "ball"))
 
 
 def _spots(places: int) -> Floats:

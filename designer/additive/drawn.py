@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from designer.certified.about import About
+from designer.additive.interface import Mechanism
 from designer.certified.drawn_balls import DrawnBall, ball_drawing, boundary
 from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed
 from designer.metrics.points import GreatCircle
 from designer.pictures.charts import bars_by_name, remark, size_for
@@ -20,7 +19,6 @@ from designer.pictures.maps import map_drawing, neighbourhood_drawing
 from designer.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.pictures.style import colour, ink
 from designer.question.relation import Relation
-from designer.question.workload import Workload
 from designer.values.answer_table import AnswerTable
 from designer.values.arrays import Floats
 
@@ -28,24 +26,7 @@ DRAWS, SEED = 2000, 0
 LEVELS = (1.0, 2.0, 4.0)  # lengths at which the ball is drawn around a cloud
 
 
-class Drawable(Protocol):
-    """What a mechanism for linear queries says of its noise."""
-
-    workload: Workload
-    relation: Relation
-    about: About
-
-    def standard_errors(self) -> Floats:
-        """(K,), of the answers."""
-
-    def sensitivity(self) -> SensitivitySet:
-        """In the coordinates of the norm."""
-
-    def sample_noise(self, size: int, seed: int | None = None) -> Any:
-        """(size, K), simulated."""
-
-
-def mechanism_drawings(mechanism: Drawable) -> tuple[Drawing, ...]:
+def mechanism_drawings(mechanism: Mechanism) -> tuple[Drawing, ...]:
     """The standard error of every answer, a cloud of noise in the first two, the norm ball in two or three dimensions, and the
     neighbourhoods of places on the globe."""
     ball = ball_of(mechanism)
@@ -61,7 +42,7 @@ def neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | Non
     return neighbourhood_drawing(relation.places, np.full(relation.size, 1 / relation.per_km), elements)
 
 
-def release_maps(mechanism: Drawable, tables: Sequence[AnswerTable]) -> tuple[Drawing, ...]:
+def release_maps(mechanism: Mechanism, tables: Sequence[AnswerTable]) -> tuple[Drawing, ...]:
     """Released counts of places at their places; none where elements are no places, or other queries were asked."""
     if not isinstance(mechanism.relation, GreatCircle) or not mechanism.workload.is_identity or len(tables) != 1:
         return ()
@@ -70,7 +51,7 @@ def release_maps(mechanism: Drawable, tables: Sequence[AnswerTable]) -> tuple[Dr
     return (map_drawing(mechanism.relation.places, tables[0].answers, names, "Noisy answers on a map", label),)
 
 
-def ball_of(mechanism: Drawable) -> DrawnBall | None:
+def ball_of(mechanism: Mechanism) -> DrawnBall | None:
     """The norm that the noise follows with what it must contain, in measured coordinates; None for noise without a norm."""
     norm = getattr(mechanism, "norm", None)
     if not isinstance(norm, Norm) or norm.silent.all():
@@ -80,7 +61,7 @@ def ball_of(mechanism: Drawable) -> DrawnBall | None:
     return DrawnBall(norm, mechanism.sensitivity(), names)
 
 
-def errors_of(mechanism: Drawable) -> tuple[Sequence[str], Floats, str]:
+def errors_of(mechanism: Mechanism) -> tuple[Sequence[str], Floats, str]:
     """The names of the answers, their standard errors, (K,), and what the axis of these is called; what an answer is counted in
     stands beside its name, or, where it is the same for all, beside the label."""
     names, unit = mechanism.workload.queries, mechanism.about.unit
@@ -91,14 +72,14 @@ def errors_of(mechanism: Drawable) -> tuple[Sequence[str], Floats, str]:
     return [with_unit(name, unit(name)) for name in names], mechanism.standard_errors(), label
 
 
-def _errors_where_known(mechanism: Drawable) -> Drawing | None:
+def _errors_where_known(mechanism: Mechanism) -> Drawing | None:
     try:
         return errors_drawing(mechanism)
     except DesignFailed:  # no variance of a chain is proven
         return None
 
 
-def errors_drawing(mechanism: Drawable) -> Drawing:
+def errors_drawing(mechanism: Mechanism) -> Drawing:
     """Bars: the standard error of every answer, the largest thirty of many."""
     names, errors, label = errors_of(mechanism)
     low, high = int(errors.argmin()), int(errors.argmax())
@@ -113,7 +94,7 @@ def errors_drawing(mechanism: Drawable) -> Drawing:
     return Drawing("errors", "Standard error of each answer", alt, draw, **size_for(names))
 
 
-def noise_drawing(mechanism: Drawable, first: int = 0, second: int = 1) -> Drawing:
+def noise_drawing(mechanism: Mechanism, first: int = 0, second: int = 1) -> Drawing:
     """Simulated draws of the noise in two answers, with the norm ball around them where it lives on these; of a single answer
     its histogram."""
     if mechanism.workload.shape[0] == 1:
@@ -124,7 +105,7 @@ def noise_drawing(mechanism: Drawable, first: int = 0, second: int = 1) -> Drawi
     return Drawing("noise", "Simulated noise in two answers", alt, lambda axes: _draw_cloud(axes, mechanism, first, second))
 
 
-def _draw_histogram(axes: Any, mechanism: Drawable) -> None:
+def _draw_histogram(axes: Any, mechanism: Mechanism) -> None:
     draws = np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, 0]
     axes.hist(draws, bins=41, color=colour(0), alpha=0.8)
     error = float(mechanism.standard_errors()[0])
@@ -136,7 +117,7 @@ def _draw_histogram(axes: Any, mechanism: Drawable) -> None:
     ticks_for_people(axes.xaxis)
 
 
-def _draw_cloud(axes: Any, mechanism: Drawable, first: int, second: int) -> None:
+def _draw_cloud(axes: Any, mechanism: Mechanism, first: int, second: int) -> None:
     draws = np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, [first, second]]
     dots = axes.scatter(*draws.T, s=5, color=colour(1), alpha=0.45, linewidths=0, rasterized=True)
     handles, names = [dots], [f"{DRAWS} simulated draws"]
@@ -156,13 +137,13 @@ def _draw_cloud(axes: Any, mechanism: Drawable, first: int, second: int) -> None
     remark(axes, "a simulation, no release")
 
 
-def noise_label(mechanism: Drawable, place: int) -> str:
+def noise_label(mechanism: Mechanism, place: int) -> str:
     """What an axis of noise in one answer is called, with its unit."""
     query = mechanism.workload.queries[place]
     return with_unit(f"noise in {shortened([query])[0]}", mechanism.about.unit(query))
 
 
-def levels(mechanism: Drawable) -> list[tuple[float, Floats]]:
+def levels(mechanism: Mechanism) -> list[tuple[float, Floats]]:
     """Shifts of two answers that spend the same, for the budgets `LEVELS`, (n, 2) each, in the order of turns; none where the
     norm does not live on these two answers."""
     ball = ball_of(mechanism)
@@ -172,5 +153,5 @@ def levels(mechanism: Drawable) -> list[tuple[float, Floats]]:
     return [(level, level * outline) for level in LEVELS]
 
 
-def _on_answers(mechanism: Drawable) -> bool:
+def _on_answers(mechanism: Mechanism) -> bool:
     return getattr(mechanism, "measured", None) is None and getattr(mechanism, "cells", None) is None

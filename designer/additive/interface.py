@@ -13,15 +13,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.drawn import mechanism_drawings, release_maps
 from designer.additive.release import Release, SimulatedNoise
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import Released, Simulation
+from designer.certified.specified import Simulation
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
-from designer.pictures.drawing import Drawing
 from designer.progress import step
 from designer.question.histogram import Universe
 from designer.question.relation import Relation
@@ -202,14 +200,6 @@ class Mechanism(TakesCounts):
         """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
         noise = self.sample_noise(size, seed)
         return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
-
-    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
-        """As for every mechanism; released counts of places also on a map."""
-        return (*super().drawings(released), *([] if released is None else release_maps(self, released.answer_tables())))
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """Standard errors, a cloud of noise, and the norm ball in two or three dimensions."""
-        return mechanism_drawings(self)
 
     @property
     def ball_words(self) -> str:

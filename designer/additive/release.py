@@ -16,7 +16,6 @@ from designer.additive.nearest_tables import NearestTable, nearest_table
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.invariants.statistics import Statistics
-from designer.pictures.answers import PicturedAnswers
 from designer.question.relation import RECORDS_PUBLIC, Relation
 from designer.question.workload import Workload
 from designer.values.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, tables_in_order
@@ -81,7 +80,7 @@ class LawOfRelease(LawOfAnswers, Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Release(PicturedAnswers, Tabular):
+class Release(Tabular):
     """Noisy answers, (K,), with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     Answers may be below 0 where true counts cannot be: they are unbiased as they are. `consistent`, or `agreeing_tables` of

@@ -20,8 +20,6 @@ from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.errors import InvalidProblem
-from designer.pictures.answers import answer_drawings, tables_to_draw
-from designer.pictures.drawing import Drawing, chosen
 from designer.sampling.entropy import Entropy, SystemEntropy
 from designer.values.answer_table import AnswerTable
 from designer.values.answers_for_people import answer_lines, has_errors
@@ -204,32 +202,6 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
             return [released.to_text()]
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
-
-    def drawings(self, released: Released | None = None) -> tuple[Drawing, ...]:
-        """The pictures of the answers of one of its releases, and those of its own; none where nothing can be drawn.
-
-        Raises `InvalidProblem` for a release of another mechanism.
-        """
-        if released is None:
-            return self.own_drawings()
-        if released.fingerprint != self.fingerprint:
-            raise InvalidProblem(
-                f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(self.fingerprint)}; "
-                "give the mechanism that made it."
-            )
-        return (*answer_drawings(tables_to_draw(released), self.about.unit), *self.own_drawings())
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """The pictures of the mechanism itself."""
-        return ()
-
-    def plot(self, ax: Any = None, kind: str | None = None, *, released: Released | None = None) -> Any:
-        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
-
-        kind: the name of one of `drawings(released)`, by default the first. Needs matplotlib (extra `plot`). Raises
-        `InvalidProblem` for other names, and for axes that have not the dimensions of the picture.
-        """
-        return chosen(self.drawings(released), kind, type(self).__name__).plot(ax)
 
     @property
     @abstractmethod

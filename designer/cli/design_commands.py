@@ -14,6 +14,7 @@ from designer.composition.privacy_in_words import asked_line, privacy_line
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
+from designer.drawings.collected import plot
 from designer.errors import InvalidProblem
 from designer.pictures.figures import check_picture
 from designer.printouts import budget_summary
@@ -98,7 +99,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     text = f"{budget_summary(file.title, result, terminal_width())}\n{privacy_line(result.design.mechanism)}"
     text += f"\nSaved to {printed(saved)}." if saved else "\nNot saved: give -o SPEC.json to keep the design at this factor."
     if options.plot:
-        text += f"\nDrawn to {printed(result.plot(options.plot, replace=options.force))}."
+        text += f"\nDrawn to {printed(plot(result, options.plot, replace=options.force))}."
     return text, {"title": file.title, **result.to_dict()}
 
 
@@ -127,5 +128,5 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"
     text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta)}"
     if options.output:
-        text += f"\n\nDrawn to {printed(result.plot(options.output, replace=options.force))}."
+        text += f"\n\nDrawn to {printed(plot(result, options.output, replace=options.force))}."
     return text, {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}

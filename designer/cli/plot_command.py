@@ -79,7 +79,7 @@ def _of_problem(options: argparse.Namespace) -> tuple[Drawing, ...]:
         return own
     made = request.designed(Choices())
     known = {drawing.name for drawing in own}
-    drawn = tuple(drawing for drawing in made.drawings() if drawing.name not in known)
+    drawn = tuple(drawing for drawing in drawings_of(made) if drawing.name not in known)
     return _with_map(options, made.mechanism, None, (*drawn, *own))
 
 

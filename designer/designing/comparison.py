@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,19 +12,14 @@ from designer.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
-from designer.designing.drawn_comparison import comparison_drawings
 from designer.designing.latex_table import comparison_latex
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.made import Design
 from designer.designing.problem import Problem
-from designer.designing.relation_picture import MOST_DRAWN, relation_drawing
 from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
-from designer.pictures.drawing import Drawing, beside
-from designer.pictures.figures import check_picture
-from designer.pictures.registered import kind_among, registered_figure, save_figure
 from designer.progress import each_of
 from designer.values.arrays import Floats
-from designer.values.checks import count, positive, shown
+from designer.values.checks import count, positive
 from designer.values.display import SHOWN_ROWS, Displayed, Preview
 from designer.values.frames import frame_of_rows
 from designer.values.on_terminal import NARROWEST, WIDTH
@@ -93,44 +87,6 @@ class Comparison(Displayed):
         backend: "pandas", "polars" or "pyarrow".
         """
         return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """Loss by family against the limit, the standard deviation of each query's noise, and, of few elements, what is
-        protected; none where no family has a mechanism."""
-        found = comparison_drawings(self.problem, self.rows, self.limit)
-        return (*found, relation_drawing(self.problem.relation, self.problem.workload.elements)) if self._is_graph else found
-
-    @property
-    def _is_graph(self) -> bool:
-        return self.problem.relation.single_records and self.problem.relation.size <= MOST_DRAWN
-
-    @overload
-    def plot(self, path: str | Path, *, kind: str = ..., replace: bool = ...) -> Path: ...
-    @overload
-    def plot(self, path: None = ..., *, ax: Any = ..., kind: str = ...) -> Any: ...
-    def plot(self, path: str | Path | None = None, *, ax: Any = None, kind: str = "families", replace: bool = True) -> Any:
-        """A picture, into a file, which is returned, or into axes of matplotlib, by default new ones, which are returned.
-        Needs matplotlib (extra `plot`).
-
-        kind: "families", the loss of each, in a file beside the other one; "deviations", the standard deviation of the noise
-        for each query; "relation", the graph of what is protected; or a picture of your own, into a file: see
-        `designer.pictures.register_picture`. replace: may a regular file of that name be replaced?
-        """
-        if path is not None and ax is not None:
-            raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
-        own = registered_figure(kind, self)
-        if own is not None:
-            if path is None:
-                raise InvalidProblem(f"kind: {shown(kind)} makes a figure of its own; give a path to write it to.")
-            return save_figure(own, Path(path), replace=replace)
-        if path is not None:
-            check_picture(Path(path))
-        drawing = kind_among(self.drawings(), kind)
-        if path is None:
-            return drawing.plot(ax)
-        if kind == "families":
-            return save_figure(lambda: beside(self.drawings()[:2]), Path(path), replace=replace)
-        return drawing.save(path, replace=replace)
 
 
 def compare(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:

@@ -21,9 +21,8 @@ from designer.values.arrays import Floats
 MOST_ELEMENTS = 3000  # whose pairs are looked at for every answer
 
 
-def design_drawings(problem: Problem, mechanism: Mechanism) -> tuple[Drawing, ...]:
-    """The pictures of the mechanism, its standard errors beside the limit of each answer alone."""
-    own = mechanism.own_drawings()
+def with_limits(own: tuple[Drawing, ...], problem: Problem, mechanism: Mechanism) -> tuple[Drawing, ...]:
+    """The pictures of a mechanism, its standard errors beside the limit of each answer alone."""
     if not limits_apply(problem):
         return own
     errors = next((drawing for drawing in own if drawing.name == "errors"), None)

@@ -11,10 +11,8 @@ from designer.additive.interface import Mechanism
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.optimality import Optimality
 from designer.certified.specified import Specified
-from designer.designing.drawn_errors import design_drawings
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.problem import Problem
-from designer.pictures.drawing import Drawing, Pictured
 from designer.values.display import Displayed
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
@@ -23,7 +21,7 @@ P = TypeVar("P", covariant=True)
 
 
 @dataclass(frozen=True)
-class Made(Pictured, Displayed, Generic[P, F]):
+class Made(Displayed, Generic[P, F]):
     """A frozen object for a problem, how many seconds it took, and what it says of itself."""
 
     problem: P
@@ -34,10 +32,6 @@ class Made(Pictured, Displayed, Generic[P, F]):
         """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
         gap = None if self.optimality is None else self.optimality.gap
         return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3)}
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """The pictures of the object."""
-        return self.mechanism.drawings()
 
     @property
     def privacy(self) -> PrivacyCertificate:
@@ -55,10 +49,6 @@ class Made(Pictured, Displayed, Generic[P, F]):
 class Design(Made[Problem, M]):
     """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its
     family. problem: what was asked. seconds: how long the design took, wall-clock."""
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """The pictures of the mechanism, with the limit of each answer alone beside its standard error where that is known."""
-        return design_drawings(self.problem, self.mechanism)
 
     @property
     def loss(self) -> float:

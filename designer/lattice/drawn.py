@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import Mechanism
-from designer.invariants.changes import ChangeRelation, InvariantDistance
+from designer.lattice.mechanism import LatticeMechanism
 from designer.pictures.charts import remark, table_in_colours
 from designer.pictures.drawing import Drawing
 
@@ -29,48 +27,38 @@ class CellOrder:
     columns: Sequence[str]
 
 
-class DrawnOnCells(Mechanism):
-    """A mechanism with integer noise on the cells of a table, as far as its pictures go."""
+def noise_on_cells(mechanism: LatticeMechanism) -> tuple[Drawing, ...]:
+    """A draw of noise on the table where it has rows and columns; none elsewhere."""
+    order = cell_order(mechanism)
+    if order is None:
+        return ()
+    rows, columns = order.places.shape
+    alt = f"A table of {rows} rows and {columns} columns: a simulated draw of the noise, which leaves published sums alone."
+    width, height = 3.6 + min(0.5 * columns, 9.0), 1.9 + min(0.32 * rows, 8.0)
 
-    relation: ChangeRelation | InvariantDistance
-
-    @abstractmethod
-    def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
-        """Noise on the table, (size, N), for simulation only."""
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """Those of every mechanism, and a draw of noise on the table where it has rows and columns."""
-        order = self.cell_order()
-        if order is None:
-            return super().own_drawings()
-        rows, columns = order.places.shape
-        alt = f"A table of {rows} rows and {columns} columns: a simulated draw of the noise, which leaves published sums alone."
-        width, height = 3.6 + min(0.5 * columns, 9.0), 1.9 + min(0.32 * rows, 8.0)
-        drawing = Drawing("table", "A draw of the noise, cell by cell", alt, self._draw_table, width=width, height=height)
-        return (*super().own_drawings(), drawing)
-
-    def cell_order(self) -> CellOrder | None:
-        """Rows and columns of the table, by the columns that name its elements, or by two published margins that cross; None
-        where it has other shapes, or more cells than a picture shows."""
-        keys, structure = self.workload.keys, self.relation.invariant.structure
-        size = self.relation.size
-        if size > MOST_CELLS:
-            return None
-        if keys is not None and len(keys.columns) == 2:
-            rows, columns = (list(dict.fromkeys(row[k] for row in keys.rows)) for k in (0, 1))
-            if len(rows) * len(columns) == size and max(len(rows), len(columns)) <= MOST_SIDE:
-                known = {row: place for place, row in enumerate(keys.rows)}
-                places = np.array([[known[row, column] for column in columns] for row in rows])
-                return CellOrder(places, rows, columns)
-        if structure is not None and structure.kind == "margins" and len(structure.levels) == 2 and structure.repeats == 1:
-            n, m = structure.levels
-            named = [f"row {k + 1}" for k in range(n)], [f"column {k + 1}" for k in range(m)]
-            return CellOrder(structure.order.reshape(n, m), *named) if max(n, m) <= MOST_SIDE else None
-        return None
-
-    def _draw_table(self, axes: Any) -> None:
-        order = self.cell_order()
-        assert order is not None
-        noise = self.draw(1, SEED)[0][order.places].astype(np.float64)
+    def draw(axes: Any) -> None:
+        noise = mechanism.draw(1, SEED)[0][order.places].astype(np.float64)
         table_in_colours(axes, noise, order.rows, order.columns, "noise")
         remark(axes, "a simulation, no release")
+
+    return (Drawing("table", "A draw of the noise, cell by cell", alt, draw, width=width, height=height),)
+
+
+def cell_order(mechanism: LatticeMechanism) -> CellOrder | None:
+    """Rows and columns of the table, by the columns that name its elements, or by two published margins that cross; None
+    where it has other shapes, or more cells than a picture shows."""
+    keys, structure = mechanism.workload.keys, mechanism.relation.invariant.structure
+    size = mechanism.relation.size
+    if size > MOST_CELLS:
+        return None
+    if keys is not None and len(keys.columns) == 2:
+        rows, columns = (list(dict.fromkeys(row[k] for row in keys.rows)) for k in (0, 1))
+        if len(rows) * len(columns) == size and max(len(rows), len(columns)) <= MOST_SIDE:
+            known = {row: place for place, row in enumerate(keys.rows)}
+            places = np.array([[known[row, column] for column in columns] for row in rows])
+            return CellOrder(places, rows, columns)
+    if structure is not None and structure.kind == "margins" and len(structure.levels) == 2 and structure.repeats == 1:
+        n, m = structure.levels
+        named = [f"row {k + 1}" for k in range(n)], [f"column {k + 1}" for k in range(m)]
+        return CellOrder(structure.order.reshape(n, m), *named) if max(n, m) <= MOST_SIDE else None
+    return None

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.additive.interface import Falloff, simulation_entropy
+from designer.additive.interface import Falloff, Mechanism, simulation_entropy
 from designer.additive.noise import SMALLEST_WEIGHT
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
@@ -30,7 +30,6 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.invariants.changes import ChangeRelation, InvariantDistance
 from designer.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
-from designer.lattice.drawn import DrawnOnCells
 from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
 from designer.lattice.moments import SUMMED, Moments, SummedTails, simulated_moments, summed_moments, summed_tails
 from designer.lattice.promise import NOTIONS, THEOREMS, WHOLE
@@ -59,7 +58,7 @@ SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a sec
 
 
 @dataclass(frozen=True, eq=False)
-class LatticeMechanism(DrawnOnCells):
+class LatticeMechanism(Mechanism):
     """Releases the table `x + z` and the answers `Q (x + z)`.
 
     workload: Q (K, N), asked of the released table. relation: what is hidden, under its invariant. norm: on the R cells listed

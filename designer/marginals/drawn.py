@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from designer.marginals.workload import MarginalWorkload
+from designer.marginals.mechanism import MarginalMechanism
 from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.numerals import no_less
 from designer.values.arrays import Floats
 
 
-class Tabulates(Protocol):
-    """What a mechanism for marginal tables says of its noise."""
-
-    @property
-    def workload(self) -> MarginalWorkload: ...
-    def variances(self, subset: Sequence[str]) -> Floats:
-        """Of every cell of a table."""
-
-
-def marginal_drawings(mechanism: Tabulates) -> tuple[Drawing, ...]:
+def marginal_drawings(mechanism: MarginalMechanism) -> tuple[Drawing, ...]:
     """Bars: the largest standard error of a cell of each table, the largest thirty of many."""
     names, errors = table_errors(mechanism)
     low, high = no_less(float(errors.min())), no_less(float(errors.max()))
@@ -35,7 +25,7 @@ def marginal_drawings(mechanism: Tabulates) -> tuple[Drawing, ...]:
     return (Drawing("errors", "Standard error of the cells of each table", alt, draw, **size_for(names)),)
 
 
-def table_errors(mechanism: Tabulates) -> tuple[list[str], Floats]:
+def table_errors(mechanism: MarginalMechanism) -> tuple[list[str], Floats]:
     """The names of the tables, and the largest standard error of a cell of each, (T,)."""
     subsets = [mechanism.workload.names(subset) for subset in mechanism.workload.subsets.tuples()]
     errors = np.array([float(np.sqrt(mechanism.variances(subset).max())) for subset in subsets])

@@ -24,7 +24,6 @@ from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem, InvalidSpec
 from designer.marginals.cell_margins import reach_of_cells
-from designer.marginals.drawn import marginal_drawings
 from designer.marginals.draws import stored, true_residuals
 from designer.marginals.noise import ResidualNoise
 from designer.marginals.protection import (
@@ -48,7 +47,6 @@ from designer.marginals.tables import (
     tables_of_database,
 )
 from designer.marginals.workload import MarginalWorkload, positions
-from designer.pictures.drawing import Drawing
 from designer.question.domain import Domain
 from designer.question.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
@@ -182,10 +180,6 @@ class MarginalMechanism(Specified):
     def position(self) -> dict[tuple[int, ...], int]:
         """Place of every measured subset."""
         return {subset: k for k, subset in enumerate(self.workload.measured.tuples())}
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """The standard error of the cells of every table."""
-        return marginal_drawings(self)
 
     def cell_variance(self, subset: Sequence[str]) -> float:
         """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`;

@@ -17,7 +17,6 @@ from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.marginals.residuals import assemble
 from designer.marginals.workload import MarginalWorkload
-from designer.pictures.answers import PicturedAnswers
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats
 from designer.values.tabular import Tabular
@@ -61,7 +60,7 @@ class Residuals:
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalRelease(Residuals, PicturedAnswers, Tabular):
+class MarginalRelease(Residuals, Tabular):
     """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
 
     residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.

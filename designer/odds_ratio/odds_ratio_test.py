@@ -11,14 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certified.certificate import PrivacyCertificate, Witness
-from designer.certified.drawn_tradeoffs import tradeoff_drawing
 from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.certified.specified import Specified
 from designer.errors import InvalidProblem, NotPrivate
 from designer.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.odds_ratio.fisher import Margins
 from designer.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
-from designer.pictures.drawing import Drawing
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.question.histogram import Labelled, carries_names
@@ -141,10 +139,6 @@ class OddsRatioTest(Specified):
     def test(self) -> NoisyCountTest:
         """The test as a function of laws: critical value, rejection probabilities, size, power."""
         return NoisyCountTest(self.margins, self.law)
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """What any test can tell of two neighbouring data sets."""
-        return (tradeoff_drawing({"the promise": self.tradeoff}),)
 
     def verify(self) -> PrivacyCertificate:
         """Changes within the margins are multiples k of (1, -1, -1, 1), of l1 norm 4 |k| <= 2 adjacency;

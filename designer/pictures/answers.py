@@ -9,7 +9,7 @@ import numpy as np
 
 from designer.errors import InvalidProblem
 from designer.pictures.charts import size_for, spans_by_name
-from designer.pictures.drawing import Drawing, Pictured
+from designer.pictures.drawing import Drawing
 from designer.pictures.labels import with_unit
 from designer.pictures.numerals import for_people
 from designer.values.answer_table import LEVEL, AnswerTable
@@ -22,18 +22,6 @@ Unit = Callable[[str], str]  # from the name of a query to what its answer is co
 def no_unit(query: str) -> str:
     """Nothing is known of what answers are counted in."""
     return ""
-
-
-class PicturedAnswers(Pictured):
-    """A release that draws its answers."""
-
-    def answer_tables(self) -> tuple[AnswerTable, ...]:
-        """Its numbers as tables."""
-        raise NotImplementedError
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """The answers of each of its first tables, with intervals that hold the true ones with probability 95 %."""
-        return answer_drawings(tables_to_draw(self))
 
 
 class HoldsAnswers(Protocol):

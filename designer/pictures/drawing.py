@@ -91,22 +91,6 @@ class Drawing:
             return write_whole(target, picture_bytes(self.figure(), target.suffix), replace=replace)
 
 
-class Pictured:
-    """What draws itself: `drawings()` lists its pictures, `plot()` draws one."""
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """The pictures that there are of it; none where nothing can be drawn."""
-        return ()
-
-    def plot(self, ax: Any = None, kind: str | None = None) -> Any:
-        """Draw one of its pictures into axes of matplotlib, by default into new ones; returns the axes.
-
-        kind: the name of one of `drawings()`, by default the first. Needs matplotlib (extra `plot`). Raises `InvalidProblem`
-        for other names, and axes that have not the dimensions of the picture.
-        """
-        return chosen(self.drawings(), kind, type(self).__name__).plot(ax)
-
-
 def beside(drawings: Sequence[Drawing]) -> Any:
     """Pictures in two dimensions side by side in one figure."""
     made = blank(sum(drawing.width for drawing in drawings), max(drawing.height for drawing in drawings))

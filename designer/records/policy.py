@@ -12,8 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.errors import InvalidProblem
-from designer.pictures.drawing import Drawing, Pictured
-from designer.records.drawn import policy_drawings
 from designer.records.values import entry, python_number
 from designer.values.arrays import Floats, Immutable
 from designer.values.checks import rational, shown
@@ -27,7 +25,7 @@ LARGEST_BITS = 128
 LARGEST_MEASURE = 1e60
 
 
-class Policy(Pictured, Immutable, ABC):
+class Policy(Immutable, ABC):
     """`P(record)`: the most that adding or removing that record may cost, for every data set around it.
 
     In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 and all D, D' that differ in
@@ -78,10 +76,6 @@ class Policy(Pictured, Immutable, ABC):
     @abstractmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
         """From plain data; `read` turns the data of an inner policy into one."""
-
-    def drawings(self) -> tuple[Drawing, ...]:
-        """Loss against each measure that it reads, both logarithmic."""
-        return policy_drawings({"policy": self})
 
     def keys(self) -> dict[str, tuple[str | int, ...]]:
         """The key attributes and the values that the policy knows of each."""

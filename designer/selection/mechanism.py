@@ -18,14 +18,12 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.engines.row_unit import RowUnit
 from designer.engines.tabulation import TakesCounts
 from designer.errors import DesignFailed, InvalidProblem
-from designer.pictures.drawing import Drawing
 from designer.question.histogram import Universe, counts
 from designer.question.relation import Relation
 from designer.question.workload import Workload
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
-from designer.selection.drawn import TAIL, selection_drawings
 from designer.selection.scores import Score
 from designer.selection.spec import SCORE, score_from_spec
 from designer.values.answer_table import AnswerTable
@@ -126,10 +124,6 @@ class Selection(TakesCounts):
         or when a change without budget does.
         """
         return cls(score, relation, largest_rate(score, relation, constant), law)
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """How likely a worse candidate is chosen before a better one."""
-        return selection_drawings(self.law, self.rate, self.shortfall_bound(TAIL))
 
     @property
     def workload(self) -> Workload:

@@ -25,7 +25,6 @@ from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT,
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.errors import InvalidProblem, InvalidSpec
-from designer.pictures.drawing import Drawing
 from designer.question.differences import changes_given, moved
 from designer.question.histogram import counts, exact_answers
 from designer.question.relation import Relation
@@ -34,7 +33,6 @@ from designer.relations.kinds import RELATION, relation_from_spec, require_liste
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
 from designer.staircase.differences import Difference, coordinates, protected_differences
-from designer.staircase.drawn import stairs_drawing
 from designer.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.values.arrays import Floats, frozen, real_array
 from designer.values.confidential import withholding
@@ -220,11 +218,6 @@ class StaircaseMechanism(Mechanism):
             except InvalidProblem:
                 return math.inf
         return float(self.noise.unit * self.drawn.costs([led])[0])
-
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """Those of every mechanism, and the profile of stairs."""
-        own = super().own_drawings()
-        return (*own, stairs_drawing(self.noise, float(self.grid.step(0)))) if isinstance(self.noise, Stairs) else own
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers; what a table leaves of the tail is counted at a bound."""

@@ -6,42 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.specified import Specified
 from designer.pictures.charts import bars_by_name, size_for
 from designer.pictures.drawing import Drawing
 from designer.pictures.numerals import no_less
-from designer.structured.workload import StructuredWorkload
+from designer.structured.mechanism import StructuredMechanism
 from designer.values.arrays import Floats
 
 MOST_TERMS = 2000
 
 
-class DrawnTerms(Specified):
-    """A mechanism for products of queries, as far as its picture goes."""
+def term_drawings(mechanism: StructuredMechanism) -> tuple[Drawing, ...]:
+    """Bars: the root mean squared error of an answer of each term; none of thousands of terms."""
+    if len(mechanism.workload.terms) > MOST_TERMS:
+        return ()
+    names, errors = errors_by_term(mechanism)
+    low, high = no_less(float(errors.min())), no_less(float(errors.max()))
+    alt = f"Bars for the root mean squared error of an answer of each of {len(names)} terms, from {low} to {high}."
 
-    workload: StructuredWorkload
+    def draw(axes: Any) -> None:
+        bars_by_name(axes, names, errors, "root mean squared error of an answer")
 
-    @property
-    def term_errors(self) -> Floats:
-        """The total variance of all answers of each term, (T,)."""
-        raise NotImplementedError
+    return (Drawing("errors", "Error of the answers of each term", alt, draw, **size_for(names)),)
 
-    def own_drawings(self) -> tuple[Drawing, ...]:
-        """Bars: the root mean squared error of an answer of each term; none of thousands of terms."""
-        if len(self.workload.terms) > MOST_TERMS:
-            return ()
-        names, errors = self.errors_by_term()
-        low, high = no_less(float(errors.min())), no_less(float(errors.max()))
-        alt = f"Bars for the root mean squared error of an answer of each of {len(names)} terms, from {low} to {high}."
 
-        def draw(axes: Any) -> None:
-            bars_by_name(axes, names, errors, "root mean squared error of an answer")
-
-        return (Drawing("errors", "Error of the answers of each term", alt, draw, **size_for(names)),)
-
-    def errors_by_term(self) -> tuple[list[str], Floats]:
-        """The attributes of each term, and the root mean squared error of its answers, (T,)."""
-        attributes, terms = self.workload.domain.attributes, self.workload.terms
-        sizes = [float(np.prod([float(queries.count) for queries in term.values()])) for term in terms]
-        names = [" x ".join(attributes[axis] for axis in term) or "total" for term in terms]
-        return names, np.sqrt(np.asarray(self.term_errors) / sizes)
+def errors_by_term(mechanism: StructuredMechanism) -> tuple[list[str], Floats]:
+    """The attributes of each term, and the root mean squared error of its answers, (T,)."""
+    attributes, terms = mechanism.workload.domain.attributes, mechanism.workload.terms
+    sizes = [float(np.prod([float(queries.count) for queries in term.values()])) for term in terms]
+    names = [" x ".join(attributes[axis] for axis in term) or "total" for term in terms]
+    return names, np.sqrt(np.asarray(mechanism.term_errors) / sizes)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
 from designer.certified.optimality import Optimality
+from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
 from designer.marginals import MarginalWorkload, Presence
@@ -49,7 +50,6 @@ from designer.structured.blocks import (
     kinds_of_changes,
     share_spent,
 )
-from designer.structured.drawn import DrawnTerms
 from designer.structured.exact_products import exact_product
 from designer.structured.reconstruction import sides, summed_square
 from designer.structured.release import LISTED, SimulatedAnswers, StructuredRelease, require_drawable
@@ -83,7 +83,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(DrawnTerms):
+class StructuredMechanism(Specified):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is

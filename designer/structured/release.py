@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
-from designer.pictures.answers import PicturedAnswers
 from designer.structured.blocks import MeasuredProduct
 from designer.structured.described import Described
 from designer.structured.reconstruction import sides
@@ -111,7 +110,7 @@ def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredRelease(StructuredAnswers, PicturedAnswers, Tabular):
+class StructuredRelease(StructuredAnswers, Tabular):
     """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
 
     guarantee: Guarantee

@@ -9,7 +9,6 @@ from typing import Any
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
 from designer.engines.row_unit import RowUnit
-from designer.pictures.answers import PicturedAnswers
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from designer.synthetic.lipschitz_queries import LipschitzQueries
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
@@ -70,7 +69,7 @@ class Synthetic:
 
 
 @dataclass(frozen=True, eq=False)
-class SyntheticRelease(Synthetic, PicturedAnswers, Tabular):
+class SyntheticRelease(Synthetic, Tabular):
     """A release, with the guarantee it carries and the fingerprint of the mechanism that made it."""
 
     guarantee: Guarantee

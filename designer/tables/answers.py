@@ -14,7 +14,6 @@ from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
 from designer.engines.row_unit import RowUnit
 from designer.errors import InvalidProblem
-from designer.pictures.answers import PicturedAnswers
 from designer.tables.groups import Labels
 from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.values.arrays import Floats, frozen
@@ -114,7 +113,7 @@ class Answers:
 
 
 @dataclass(frozen=True, eq=False)
-class TableRelease(Answers, PicturedAnswers, Tabular):
+class TableRelease(Answers, Tabular):
     """Noisy answers by query name, with the guarantee they carry and the fingerprint of the plan that made them."""
 
     guarantee: Guarantee

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.certified.guarantee import TIMING, Guarantee
+from designer.certified.specified import Specified
 from designer.engines.row_unit import RowUnit, require_there
 from designer.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.question.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
@@ -21,7 +22,6 @@ from designer.records.policy import Policy
 from designer.records.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
-from designer.tables.drawn import DrawnPlan
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
@@ -55,7 +55,7 @@ from designer.values.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(DrawnPlan):
+class TablePlan(Specified):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 

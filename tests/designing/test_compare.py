@@ -12,6 +12,7 @@ from designer import InvalidProblem, Problem, Workload, compare, metrics
 from designer.additive.mechanism import AdditiveMechanism
 from designer.designing.comparison import COLUMNS, Comparison
 from designer.designing.families import FAMILIES
+from designer.drawings import plot
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_one_family_may_be_named_by_itself(problem: Problem) -> None:
 
 @pytest.mark.slow
 def test_plot_writes_a_picture(problem: Problem, tmp_path: Path) -> None:
-    path = compare(problem, ["laplace", "strategy_1"]).plot(tmp_path / "table.png")
+    path = plot(compare(problem, ["laplace", "strategy_1"]), tmp_path / "table.png")
     assert path.read_bytes().startswith(b"\x89PNG")
 
 

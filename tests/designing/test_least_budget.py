@@ -28,6 +28,7 @@ from designer import (
 from designer.designing.accuracy import reached_by, towards, worst_of
 from designer.designing.factor_search import problem_at
 from designer.designing.stretching import stretched, stretches
+from designer.drawings import plot
 from designer.lattice.mechanism import LatticeMechanism
 from designer.printouts import budget_summary, design_summary
 from designer.question.relation import Relation
@@ -246,9 +247,9 @@ def test_bad_calls_are_refused() -> None:
 @pytest.mark.slow
 def test_the_picture_is_drawn_and_not_over_another(tmp_path: Path) -> None:
     found = least_budget(CITIES, Targets(standard_error=2.0), "laplace", curve=3)
-    assert found.plot(tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
+    assert plot(found, tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
     with pytest.raises(InvalidProblem):
-        found.plot(tmp_path / "curve.png", replace=False)
+        plot(found, tmp_path / "curve.png", replace=False)
 
 
 def test_a_whole_number_that_the_margin_reaches_exactly_has_a_least_budget() -> None:

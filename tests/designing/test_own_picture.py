@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from designer import Comparison, InvalidProblem, Problem, Workload, compare, metrics
+from designer.drawings import plot
 from designer.pictures import figure, register_picture
 
 
@@ -26,10 +27,10 @@ def gaps(comparison: Comparison) -> Any:
 def test_a_picture_of_ones_own_is_drawn_from_the_comparison(comparison: Comparison, tmp_path: Path) -> None:
     name, seen = uuid.uuid4().hex, []
     register_picture(name, lambda given: (seen.append(given), gaps(given))[1])
-    path = comparison.plot(tmp_path / "own.svg", kind=name)
+    path = plot(comparison, tmp_path / "own.svg", kind=name)
     assert seen == [comparison] and b"<svg" in path.read_bytes()
     with pytest.raises(InvalidProblem, match="exists"):
-        comparison.plot(path, kind=name, replace=False)
+        plot(comparison, path, kind=name, replace=False)
 
 
 def test_names_are_given_once(comparison: Comparison) -> None:
@@ -42,9 +43,9 @@ def test_names_are_given_once(comparison: Comparison) -> None:
 
 def test_what_is_not_registered_or_no_figure_is_refused_and_nothing_is_written(comparison: Comparison, tmp_path: Path) -> None:
     with pytest.raises(InvalidProblem, match="'unknown' is no picture; use one of"):
-        comparison.plot(tmp_path / "x.png", kind="unknown")
+        plot(comparison, tmp_path / "x.png", kind="unknown")
     name = uuid.uuid4().hex
     register_picture(name, lambda given: "no figure")
     with pytest.raises(InvalidProblem, match="return a figure"):
-        comparison.plot(tmp_path / "x.png", kind=name)
+        plot(comparison, tmp_path / "x.png", kind=name)
     assert list(tmp_path.iterdir()) == []

@@ -94,11 +94,14 @@ def test_there_are_no_circles() -> None:
 
 
 def test_a_room_exports_and_does_nothing_else() -> None:
-    """`__init__.py` holds a docstring, imports and `__all__`."""
+    """`__init__.py` holds a docstring, imports and `__all__`; that of `designer` loads its public names when they are asked for."""
     for name, path in MODULES.items():
         if path.name == "__init__.py":
             allowed = (ast.Import, ast.ImportFrom, ast.Expr)
             logic = [node for node in ast.parse(path.read_text()).body if not isinstance(node, allowed)]
+            if name == "designer":
+                assert [node.name for node in logic if isinstance(node, ast.FunctionDef)] == ["__getattr__", "__dir__"]
+                continue
             assert all(isinstance(node, ast.Assign) and node.targets[0].id == "__all__" for node in logic), name  # type: ignore[attr-defined]
 
 

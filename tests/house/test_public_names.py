@@ -29,7 +29,7 @@ from designer.invariants import Invariant
 NAMES = {
     "designer": """About AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
         NotPrivate Optimality PrivacyCertificate Problem Release StructuredDesign StructuredProblem Targets Workload __version__ compare design invariants least_budget load
-        metrics read_problem read_release save_release verify_release""",
+        metrics plot read_problem read_release save_release verify_release""",
     "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum
         Metric Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform add_remove
         after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain blowfish_graph
@@ -48,7 +48,7 @@ NAMES = {
     "designer.statistical_queries": "Statistic StatisticalQueries Term",
     "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
     "designer.composition": "Composed Expense Spent composed expense_of spent",
-    "designer.drawings": "Drawing drawings_of norm_ball placed_drawing",
+    "designer.drawings": "Drawing drawings_of norm_ball placed_drawing plot",
     "designer.pictures": "Drawing figure register_picture",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
@@ -78,9 +78,9 @@ DEEPER = {
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
     Invariant: "protect at",
-    Design: "privacy optimality error drawings plot",
-    designer.Comparison: "to_markdown to_text to_latex drawings plot",
-    designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text plot",
+    Design: "privacy optimality error",
+    designer.Comparison: "to_markdown to_text to_latex",
+    designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text",
     Mechanism: "release sample_noise privacy_loss error standard_errors margins joint_margins save verify",
 }
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from designer import InvalidProblem, Problem, Workload, compare, invariants, metrics
 from designer.cli import main
 from designer.designing.relation_picture import MOST_DRAWN, relation_drawing
+from designer.drawings import plot
 from designer.question.graph_view import ABSENT
 from designer.relations.row_groups import RowGroups
 from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
@@ -259,7 +260,7 @@ def test_the_relation_is_drawn_by_show_and_by_a_comparison(tmp_path: Path, capsy
     assert main(["show", str(path), "--plot", str(tmp_path / "graph.png")]) == 0
     assert (tmp_path / "graph.png").read_bytes()[:4] == b"\x89PNG" and "graph.png" in capsys.readouterr().out
     result = compare(Problem(COUNTS, metrics.uniform(4, 1.0)), ["laplace"])
-    assert result.plot(tmp_path / "compared.svg", kind="relation").read_text().count("<path") > 6
+    assert plot(result, tmp_path / "compared.svg", kind="relation").read_text().count("<path") > 6
 
 
 @pytest.mark.slow

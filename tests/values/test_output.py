@@ -17,6 +17,7 @@ import pytest
 from designer import InvalidProblem, Problem, Workload, compare, design, metrics
 from designer.additive.release import Release
 from designer.cli import main
+from designer.drawings import plot
 from designer.values import output
 from designer.values.output import checked_target, write_whole
 
@@ -217,8 +218,8 @@ def test_save_replaces_a_file_and_nothing_else(folder: Path, made) -> None:
     comparison = compare(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), ["laplace"])
     for target in ("/dev/null", "pipe.png/x.png", "picture", "picture.xyz"):
         with pytest.raises(InvalidProblem):
-            comparison.plot(target)
-    assert comparison.plot("picture.png").read_bytes() == comparison.plot("picture.png").read_bytes() != b""
+            plot(comparison, target)
+    assert plot(comparison, "picture.png").read_bytes() == plot(comparison, "picture.png").read_bytes() != b""
 
 
 def test_draws_are_saved_under_the_name_that_was_given(folder: Path) -> None:
