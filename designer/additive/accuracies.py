@@ -39,7 +39,7 @@ class AccuracyBound:
     bias: float
 
 
-def accuracy(
+def accuracy_of(
     mechanism: AdditiveLaw, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
 ) -> AccuracyBound:
     """The least alpha that is proven for `beta`, or the least beta that is proven for `alpha`: give one of the two.

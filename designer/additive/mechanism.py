@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.additive import promise, report_lines
-from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy
+from designer.additive.accuracies import AccuracyBound, ErrorNorm, accuracy_of
 from designer.additive.bounds import ErrorBounds, error_bounds
 from designer.additive.grid import Grid
 from designer.additive.interface import Falloff, Mechanism
@@ -267,7 +267,7 @@ class AdditiveMechanism(Mechanism):
     ) -> AccuracyBound:
         """(alpha, beta) of DX Definition 8 at every histogram of n records, in l1 or l-infinity: the least alpha for a `beta`,
         or the least beta for an `alpha`, as far as it is proven."""
-        return accuracy(self, n, beta, alpha, norm)
+        return accuracy_of(self, n, beta, alpha, norm)
 
     @withholding
     def release(self, histogram: object) -> Release:

@@ -16,11 +16,10 @@ from designer.question.histogram import UNUSABLE, Labelled
 from designer.values.arrays import Floats, real_array
 from designer.values.checks import meant
 from designer.values.confidential import withholding
-from designer.values.csv_text import CARRIAGE_RETURNS, csv_records
+from designer.values.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
 from designer.values.frames import Columns
 from designer.version import installing_with
 
-SEPARATORS = ";\t|,"
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
 
@@ -194,11 +193,6 @@ def _labelled(path: Path, column: str, delimiter: str) -> Labelled:
     return Labelled(others, [whole_number(row[own]) for row in rows])
 
 
-def other_separator(names: Sequence[str], delimiter: str) -> str | None:
-    """The mark that separates the names of a file in the place of the one that was given; None where there is none."""
-    return next((mark for mark in SEPARATORS if mark != delimiter and len(names) == 1 and mark in names[0]), None)
-
-
 def _table_names(path: Path, delimiter: str) -> list[str]:
     """The column names of a table, its only public content."""
     if path.suffix == ".parquet":
@@ -249,16 +243,6 @@ def _csv_matrix(path: Path) -> Floats:
             if not _is_number(cell):
                 raise InvalidProblem(f"{path}: data row {number}, column {column} is not a number.")
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(rows[0]) if rows else 0)
-
-
-def number_in_file(text: str) -> float | None:
-    """A number as files write it, in ASCII; None for anything else: Python would take 1_000, and digits of any script."""
-    if not text.isascii() or "_" in text:
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def _is_number(text: str) -> bool:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import number_in_file, other_separator
-from designer.values.csv_text import CARRIAGE_RETURNS
+from designer.values.csv_text import CARRIAGE_RETURNS, number_in_file, other_separator
 from designer.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names

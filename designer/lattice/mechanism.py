@@ -240,6 +240,7 @@ class LatticeMechanism(Mechanism):
         return self.choice.sampler
 
     def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
+        """Noise on the table, (size, N), for simulation only."""
         return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:

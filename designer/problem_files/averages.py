@@ -22,7 +22,7 @@ from designer.additive.mechanism import AdditiveMechanism
 from designer.certified.specified import Specified
 from designer.designing.best import design
 from designer.errors import InvalidProblem
-from designer.files.data_files import number_in_file, read_table
+from designer.files.data_files import read_table
 from designer.metrics.metric import Metric
 from designer.problem_files.asked import SHARED, AskingReader, naming
 from designer.problem_files.kind import Kind
@@ -34,6 +34,7 @@ from designer.statistical_queries.averages import separable
 from designer.statistical_queries.joint_averages import squared_averages
 from designer.statistical_queries.queries import StatisticalQueries
 from designer.values.checks import meant, shown
+from designer.values.csv_text import number_in_file
 from designer.values.schema import (
     POSITIVE,
     Fragment,

@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import Table, column_names, number_in_file, numeric_column, read_matrix, read_table
+from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
 from designer.question.domain import Domain
 from designer.question.histogram import Keys
 from designer.question.targets import Targets
 from designer.question.unlisted import REFUSE, Unlisted, checked_rule
 from designer.values.arrays import Floats
 from designer.values.checks import meant, shown
+from designer.values.csv_text import number_in_file
 from designer.values.file_kinds import mistaken
 
 # What a line that is no TOML looks like, and what would be right.

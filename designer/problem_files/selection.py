@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import Table, number_in_file, read_table
+from designer.files.data_files import Table, read_table
 from designer.problem_files.asked import AskingReader, naming, over_a_relation
 from designer.problem_files.kind import Kind
 from designer.problem_files.linear_forms import FILE
@@ -30,6 +30,7 @@ from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, RateConstant
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
 from designer.values.checks import meant, shown
+from designer.values.csv_text import number_in_file
 from designer.values.printing import printed
 from designer.values.schema import (
     COUNT,

@@ -19,9 +19,8 @@ from itertools import islice
 from pathlib import Path
 
 from designer.errors import InvalidProblem
-from designer.files.data_files import number_in_file, other_separator
 from designer.values.checks import shown
-from designer.values.csv_text import CARRIAGE_RETURNS, csv_records
+from designer.values.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
 
 LONGEST_FIELD = 2**31 - 1
 MOST_NAME = 1000

@@ -23,6 +23,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-
 _ESCAPED = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4})")
 _PAIR = re.compile(r"\\(\\|x[0-9a-f]{2}|u[0-9a-f]{4})")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+SEPARATORS = ";\t|,"
 CARRIAGE_RETURNS = (
     "its first line holds a carriage return without a line feed; save the file with lines that end in a line feed."
 )
@@ -104,3 +105,18 @@ def _number(value: float) -> str:
 
 def _quoted(text: str) -> str:
     return '"' + guarded(text).replace('"', '""') + '"'
+
+
+def number_in_file(text: str) -> float | None:
+    """A number as files write it, in ASCII; None for anything else: Python would take 1_000, and digits of any script."""
+    if not text.isascii() or "_" in text:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def other_separator(names: Sequence[str], delimiter: str) -> str | None:
+    """The mark that separates the names of a file in the place of the one that was given; None where there is none."""
+    return next((mark for mark in SEPARATORS if mark != delimiter and len(names) == 1 and mark in names[0]), None)
