@@ -94,7 +94,7 @@ def test_there_are_no_circles() -> None:
 
 
 def test_a_room_exports_and_does_nothing_else() -> None:
-    """`__init__.py` holds a docstring, imports and `__all__`; that of `designer` loads its public names when they are asked for."""
+    """`__init__.py` holds a docstring, imports and `__all__`; that of `designer` loads public names when they are asked for."""
     for name, path in MODULES.items():
         if path.name == "__init__.py":
             allowed = (ast.Import, ast.ImportFrom, ast.Expr)
