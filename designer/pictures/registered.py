@@ -20,8 +20,7 @@ _PICTURES: dict[str, Draw] = {}
 
 
 def register_picture(name: str, draw: Draw) -> None:
-    """Let `designer.plot(comparison, path, kind=name)` draw `draw(comparison)`, a figure of matplotlib, until the program
-    ends.
+    """Let `designer.plot(comparison, path, kind=name)` draw `draw(comparison)`, a figure of matplotlib, in this process.
 
     Nothing in a problem file or a spec names a picture.
     Raises `InvalidProblem` for a name that is taken, and for no name or no function.
