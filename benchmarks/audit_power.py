@@ -28,19 +28,19 @@ import numpy as np
 from scipy.stats import beta
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.additive.mechanism import AdditiveMechanism
-from designer.additive.noise import noise_for
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import noise_for
 from designer.audit.group_sources import structured_source
 from designer.audit.noise_sources import additive_source, lattice_source
 from designer.audit.stated_law import BalanceStatistics, Integers
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import TestPower
-from designer.lattice.mechanism import LatticeMechanism
-from designer.marginals import Presence
-from designer.question.domain import Domain
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer import Presence
+from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
-from designer.structured import StructuredWorkload, design_structured
-from designer.structured.mechanism import StructuredMechanism
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.products.mechanism import StructuredMechanism
 
 SHARE = 0.02  # of the draws that a rare fault meets
 FEW = 2**16  # draws for faults that need no more

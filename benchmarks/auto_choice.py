@@ -19,7 +19,7 @@ import numpy as np
 
 from designer import Problem, Workload, design, metrics
 from designer.designing.choosing import SECONDS, automatic_families, ways_of
-from designer.errors import Refusal
+from designer.base.errors import Refusal
 from tests.oracles.many_problems import problems
 
 ALLOWED = 1e-3  # of the loss

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.question.domain import Domain
+from designer.problem.domain import Domain
 
 OTHERS = ("laplace", "k_norm", "ellipsoid", "box", "strategy_laplace", "bundles", "capped_l1")
 HULLS = 6  # dimensions up to which the hull of everything is tried too

@@ -13,7 +13,7 @@ import time
 import numpy as np
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.designing.families import FAMILIES
+from designer.families import FAMILIES
 
 SIZES = ((2, 50), (4, 50), (6, 50), (8, 50), (4, 200), (10, 200), (20, 200), (10, 500), (10, 1000))
 PATIENCE = 20.0

@@ -26,24 +26,24 @@ from scipy.stats import beta, norm
 
 from designer import Domain, Problem, Workload, design, invariants, metrics
 from designer.certified.norms import Norm, NormOrder
-from designer.designing.families.subspace import subspace_mechanism
-from designer.lattice.mechanism import LatticeMechanism
-from designer.marginals import MarginalWorkload, Presence, design_marginals
-from designer.marginals.cell_margins import reach_of_cells
+from designer.families.subspace import subspace_mechanism
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer import MarginalWorkload, Presence, design_marginals
+from designer.mechanisms.marginals.cell_margins import reach_of_cells
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.lattices.lattice_chain import ChainPlan
-from designer.statistical_queries import StatisticalQueries
-from designer.statistical_queries.averages import separable
-from designer.structured import StructuredWorkload, design_structured
-from designer.structured.answer_margins import reach_of_terms
-from designer.synthetic.multiplicative import MWEM, mwem
-from designer.synthetic.small_databases import SmallDB, small_db
+from designer import StatisticalQueries
+from designer.families.averages.averages import separable
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.products.answer_margins import reach_of_terms
+from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
+from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
 from designer.tables import Average, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan
 from designer.tables import TransformedNoise as Transformed
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 from designer.tables.run import answer_of, noisy_integers, ratio_of
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 SEED = 20_261_122

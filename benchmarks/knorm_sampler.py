@@ -20,7 +20,7 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.hull_facets import metric_differences, table_moves
-from designer.additive.noise import gauge_grid
+from designer.mechanisms.additive.noise import gauge_grid
 from designer.certified.norms import Gauge
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SystemEntropy

@@ -16,8 +16,8 @@ import time
 import numpy as np
 
 from designer import metrics
-from designer.marginals import MarginalWorkload, Presence, design_marginals
-from designer.question.domain import Domain
+from designer import MarginalWorkload, Presence, design_marginals
+from designer.problem.domain import Domain
 
 
 def designs(largest: int) -> None:

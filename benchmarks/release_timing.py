@@ -17,7 +17,7 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from designer import Problem, Workload, design, metrics
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.sampling.entropy import SystemEntropy
 
 

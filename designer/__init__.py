@@ -10,10 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from designer import invariants, metrics
-    from designer.additive.interface import Mechanism
-    from designer.additive.mechanism import AdditiveMechanism
-    from designer.additive.release import Release
+    from designer.relations import invariants, metrics
+    from designer.mechanisms.additive.interface import Mechanism
+    from designer.mechanisms.additive.mechanism import AdditiveMechanism
+    from designer.mechanisms.additive.release import Release
     from designer.certified.about import About
     from designer.certified.certificate import PrivacyCertificate
     from designer.certified.guarantee import Guarantee
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
     from designer.designing.best import design
     from designer.designing.comparison import Comparison, compare
     from designer.designing.least import LeastBudget, least_budget
-    from designer.designing.made import Design
-    from designer.designing.problem import Problem
+    from designer.families.made import Design
+    from designer.relations.problem import Problem
     from designer.designing.structured_problem import StructuredDesign, StructuredProblem
-    from designer.drawings.collected import plot
-    from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+    from designer.reports.pictures.collected import plot
+    from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
     from designer.files.releases import read_release, save_release, verify_release
     from designer.files.spec import load
-    from designer.problem_files.linear import read_problem
-    from designer.question.domain import Domain
-    from designer.question.targets import Targets
-    from designer.question.workload import Workload
-    from designer.version import VERSION as __version__
+    from designer.files.problem.linear import read_problem
+    from designer.problem.domain import Domain
+    from designer.problem.targets import Targets
+    from designer.problem.workload import Workload
+    from designer.base.version import VERSION as __version__
 
 # Where each public name lives; it is imported when it is first asked for.
 _HOMES = {
-    "designer.additive.interface": "Mechanism",
-    "designer.additive.mechanism": "AdditiveMechanism",
-    "designer.additive.release": "Release",
+    "designer.mechanisms.additive.interface": "Mechanism",
+    "designer.mechanisms.additive.mechanism": "AdditiveMechanism",
+    "designer.mechanisms.additive.release": "Release",
     "designer.certified.about": "About",
     "designer.certified.certificate": "PrivacyCertificate",
     "designer.certified.guarantee": "Guarantee",
@@ -46,18 +46,18 @@ _HOMES = {
     "designer.designing.best": "design",
     "designer.designing.comparison": "Comparison compare",
     "designer.designing.least": "LeastBudget least_budget",
-    "designer.designing.made": "Design",
-    "designer.designing.problem": "Problem",
+    "designer.families.made": "Design",
+    "designer.relations.problem": "Problem",
     "designer.designing.structured_problem": "StructuredDesign StructuredProblem",
-    "designer.drawings.collected": "plot",
-    "designer.errors": "DesignFailed InvalidProblem InvalidSpec NotPrivate",
+    "designer.reports.pictures.collected": "plot",
+    "designer.base.errors": "DesignFailed InvalidProblem InvalidSpec NotPrivate",
     "designer.files.releases": "read_release save_release verify_release",
     "designer.files.spec": "load",
-    "designer.problem_files.linear": "read_problem",
-    "designer.question.domain": "Domain",
-    "designer.question.targets": "Targets",
-    "designer.question.workload": "Workload",
-    "designer.version": "__version__=VERSION",
+    "designer.files.problem.linear": "read_problem",
+    "designer.problem.domain": "Domain",
+    "designer.problem.targets": "Targets",
+    "designer.problem.workload": "Workload",
+    "designer.base.version": "__version__=VERSION",
 }
 _ROOMS = ("invariants", "metrics")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Mechanism, Problem, Workload, datasets, design, invariants, load
-from designer.pictures import figure
+from designer import figure
 from examples.reproduction import Floats, Result, show
 
 BUDGET = 0.1  # epsilon of the pure notion, mu of the Gaussian one

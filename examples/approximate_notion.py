@@ -19,7 +19,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from designer import Problem, Workload, compare, design, metrics
-from designer.pictures import figure
+from designer import figure
 from designer.promises.accounting import gdp_mu
 from examples.reproduction import Result, show
 

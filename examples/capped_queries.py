@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Design, Mechanism, Problem, Targets, design, read_problem
-from designer.pictures import figure
+from designer import figure
 from examples.reproduction import Floats, Result, show
 
 PROBLEM = Path(__file__).parent / "us_cities.toml"

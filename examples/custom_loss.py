@@ -20,7 +20,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
 from designer import AdditiveMechanism, Design, Domain, Problem, Workload, datasets, metrics, programs
-from designer.pictures import figure
+from designer import figure
 from examples.reproduction import Floats, Result, show
 
 TABLES = ("sex", "race", "age_group", "education")

@@ -9,8 +9,8 @@ import numpy as np
 
 from designer import Domain, Problem, Workload, design, metrics
 from designer.certified.sensitivity import SensitivitySet
-from designer.metrics import Metric
-from designer.pictures import figure
+from designer.relations.metrics import Metric
+from designer import figure
 from examples.reproduction import Result, saved, show
 
 DIFFERENCES: dict[str, str] = {}

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.pictures import figure
-from designer.values.arrays import Floats
+from designer import figure
+from designer.base.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, compare, metrics
-from designer.pictures import figure
+from designer import figure
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

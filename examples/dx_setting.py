@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from designer.certified.sensitivity import SensitivitySet
-from designer.metrics import Metric
-from designer.pictures import figure
-from designer.values.arrays import Floats
+from designer.relations.metrics import Metric
+from designer import figure
+from designer.base.arrays import Floats
 from examples.reproduction import saved
 
 UNIVERSE = 50

@@ -15,11 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, metrics
-from designer.pictures import figure
-from designer.synthetic.multiplicative import MWEM, mwem
-from designer.synthetic.preprocessing import mwem_price, preprocess, small_db_price
-from designer.synthetic.small_databases import SmallDB, small_db
-from designer.values.arrays import Floats
+from designer import figure
+from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
+from designer.mechanisms.synthetic.preprocessing import mwem_price, preprocess, small_db_price
+from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.base.arrays import Floats
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

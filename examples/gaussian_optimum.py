@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.pictures import figure
+from designer import figure
 from examples.reproduction import Floats, Result, show
 from solvers.ellipsoids.program import Differences, minimise_trace
 from solvers.programs.strategy_search import p_identity

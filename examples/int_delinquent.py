@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, datasets, design, invariants
-from designer.invariants import Invariant
+from designer.relations.invariants import Invariant
 from examples.int_setting import (
     Integers,
     bound_of,

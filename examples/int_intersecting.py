@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from designer import Problem, Workload, design, invariants
-from designer.invariants import Invariant
+from designer.relations.invariants import Invariant
 from examples.int_setting import Integers, bound_of, boxes, curve, exact_noise, largest_bias, published_chain, steps_until
 from examples.reproduction import Result, saved, show
 from solvers.lattices.convergence import VariationBound

@@ -17,7 +17,7 @@ import numpy as np
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 from examples.int_delinquent import EPSILON, LABELS, margins, noise, table
 from examples.int_setting import Integers
 from examples.reproduction import Result, saved, show

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattices.lattice_choice import lattice_sampler_for
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 from solvers.exact.hermite import smith_transforms
 from solvers.lattices.chain import Chain, JumpLaw, l1_energy, l2_energy
 from solvers.lattices.convergence import VariationBound, variation_bound

@@ -15,7 +15,7 @@ import numpy as np
 
 from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget
 from designer.designing.accuracy import towards
-from designer.drawings import plot
+from designer import plot
 from examples.reproduction import Floats, Result, show
 
 MOST = 50.0

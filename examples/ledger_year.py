@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from designer import Problem, Workload, design, metrics
-from designer.errors import OverTotal
-from designer.ledger import Ledger, Total, checked
-from designer.selection import Selection
-from designer.selection.scores import Linear
+from designer.base.errors import OverTotal
+from designer.accounts import Ledger, Total, checked
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
 from examples.reproduction import Result, show
 
 DIFFERENCES: dict[str, str] = {}

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from designer import Domain, datasets, metrics
-from designer.marginals import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
-from designer.pictures import figure
+from designer import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
+from designer import figure
 from examples.reproduction import Result, show
 
 ORDER = 3

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from designer import Domain, Mechanism, Problem, Workload, datasets, design, metrics
-from designer.pictures import figure
-from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
+from designer import figure
+from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from examples.reproduction import Floats, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries

@@ -10,7 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from designer import Design, DesignFailed, Problem, Workload, design, metrics
-from designer.pictures import figure
+from designer import figure
 from examples.reproduction import Floats, Result, show
 
 BALLS = ("k_norm", "ellipsoid", "box", "l2_ball", "laplace")

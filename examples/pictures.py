@@ -14,29 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from designer import (
-    AdditiveMechanism,
-    Design,
-    Domain,
-    Problem,
-    Targets,
-    Workload,
-    compare,
-    datasets,
-    design,
-    least_budget,
-    metrics,
-    read_problem,
-)
-from designer.certified.drawn_tradeoffs import tradeoff_drawing
-from designer.drawings import Drawing, drawings_of, placed_drawing, plot
-from designer.marginals import MarginalWorkload, design_marginals
-from designer.pictures.drawing import beside
-from designer.pictures.registered import save_figure
+from designer import AdditiveMechanism, Design, Domain, Problem, Targets, Workload, compare, datasets, design, least_budget, metrics, read_problem
+from designer.reports.pictures.drawn_tradeoffs import tradeoff_drawing
+from designer import Drawing, drawings_of, placed_drawing, plot
+from designer import MarginalWorkload, design_marginals
+from designer.reports.pictures.drawing import beside
+from designer.reports.pictures.registered import save_figure
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.question.histogram import Keys
-from designer.selection import Selection
-from designer.selection.scores import Closeness
+from designer.problem.histogram import Keys
+from designer import Selection
+from designer.mechanisms.choice.scores import Closeness
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from examples.reproduction import Result, show
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.records.policies import Splitting
-from designer.values.arrays import Floats
+from designer.tables.policies.policies import Splitting
+from designer.base.arrays import Floats
 
 Places = NDArray[np.int64]
 

@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from designer import Workload, metrics
-from designer.pictures import figure
-from designer.selection import Selection, largest_rate
-from designer.selection.scores import AbsoluteError, Closeness, Linear
+from designer import figure
+from designer import Selection, largest_rate
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
 from examples.reproduction import Floats, Result, show
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from designer import AdditiveMechanism, Problem, Workload, design, invariants
 from designer.certified.norms import Gauge
-from designer.pictures import figure
-from designer.values.arrays import Floats
+from designer import figure
+from designer.base.arrays import Floats
 from examples.reproduction import Result, saved, show
 
 SIZES = range(2, 11)

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import AdditiveMechanism, Problem, Workload, design, invariants
-from designer.pictures import figure
-from designer.values.arrays import Floats
+from designer import figure
+from designer.base.arrays import Floats
 from examples.reproduction import Result, saved, show
 
 EPSILON = 1.0

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Release, Workload, design, invariants
-from designer.pictures import figure
-from designer.values.arrays import Floats
+from designer import figure
+from designer.base.arrays import Floats
 from examples.reproduction import Result, saved, show
 
 # Rows and columns with few records and with many, so that some cells are pushed up from below zero and others pay for it.

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.pictures import figure
-from designer.records.policies import AsZcdp, GaussianSums, Policy, Splitting
-from designer.records.renyi import sharp_rho, student_divergence
+from designer import figure
+from designer.tables.policies.policies import AsZcdp, GaussianSums, Policy, Splitting
+from designer.tables.policies.renyi import sharp_rho, student_divergence
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import StudentNoise, TransformedNoise
 from examples.reproduction import Floats, Result, show

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from designer import Domain, Problem, Workload, datasets, design, metrics
-from designer.metrics import Metric
-from designer.pictures import figure
-from designer.statistical_queries import StatisticalQueries
-from designer.statistical_queries.averages import average_bounds
+from designer.relations.metrics import Metric
+from designer import figure
+from designer import StatisticalQueries
+from designer.families.averages.averages import average_bounds
 from examples.reproduction import Floats, Result, show
 
 DIFFERENCES: dict[str, str] = {}

@@ -20,8 +20,8 @@ def listed(queries: int) -> Any:
 def tables(side: int) -> Any:
     """A release of all pairs of three attributes of so many values."""
     from designer.files.releases import read_release, release_document, verify_release
-    from designer.marginals import MarginalWorkload, Presence, design_marginals
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload, Presence, design_marginals
+    from designer.problem.domain import Domain
     from designer.reports.evidence import SeenRelease
 
     domain = Domain.of(dict.fromkeys(("a", "b", "c"), side))

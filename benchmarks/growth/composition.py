@@ -9,9 +9,9 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
-from designer.certified.specified import Specified
-from designer.composition import composed, expense_of, spent
-from designer.question.relation import Relation
+from designer.certified.frozen import Specified
+from designer.accounts import composed, expense_of, spent
+from designer.problem.relation import Relation
 
 NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["gaussian"]] = ("pure", "gaussian")
 

@@ -13,7 +13,7 @@ from designer.exchange.byte_sampler import GivenBytes
 from designer.exchange.noise_law import noise_document
 from designer.exchange.opendp import as_measurement
 from designer.exchange.portable import byte_laws, portable_text
-from designer.values.json_text import readable_text
+from designer.base.json_text import readable_text
 
 
 def counts(size: int) -> Mechanism:

@@ -12,8 +12,8 @@ from benchmarks.growth.case import Case
 def three_way(attributes: int) -> str:
     """The design with its certificate."""
     from designer import metrics
-    from designer.marginals import MarginalWorkload, design_marginals
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload, design_marginals
+    from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
     budgets = np.random.default_rng(0).uniform(0.1, 1, attributes).tolist()
@@ -26,8 +26,8 @@ def database(rows: int) -> tuple[Any, Any]:
     """A table of records in DuckDB, and a plan for all pairs of eight attributes."""
     import ibis
 
-    from designer.marginals import MarginalWorkload, Presence, design_marginals
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload, Presence, design_marginals
+    from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(8)})
     connection = ibis.duckdb.connect()
@@ -45,8 +45,8 @@ def released(given: tuple[Any, Any]) -> str:
 
 def whole(attributes: int) -> str:
     """Nonnegative whole tables that agree, of all pairs of attributes of 6 values."""
-    from designer.marginals import MarginalWorkload, Presence, design_marginals, whole_tables
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload, Presence, design_marginals, whole_tables
+    from designer.problem.domain import Domain
 
     random, domain = np.random.default_rng(0), Domain.of({f"a{i}": 6 for i in range(attributes)})
     columns = {name: random.integers(0, 6, 5000).tolist() for name in domain.attributes}
@@ -58,8 +58,8 @@ def all_triples(attributes: int) -> tuple[Any, Any]:
     """The workload of all tables of three attributes of 10 values, and 10^5 records in DuckDB."""
     import ibis
 
-    from designer.marginals import MarginalWorkload
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload
+    from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
     connection = ibis.duckdb.connect()
@@ -72,7 +72,7 @@ def counted(given: tuple[Any, Any]) -> str:
     """Exact counts of very many tables, from one scan; the share of the time that the same takes by a query for each table."""
     import time
 
-    from designer.marginals import tables
+    from designer.mechanisms.marginals import tables
 
     workload, table = given
     start = time.perf_counter()

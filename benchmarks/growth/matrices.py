@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import metrics
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 
 def _distances(elements: int) -> Floats:

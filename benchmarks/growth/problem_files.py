@@ -35,7 +35,7 @@ margin = {"firms by state" = 50, "firms by county" = 20}
 def plan_of_codes(codes: int) -> str:
     """A plan over a hierarchy whose counties stand in a table: from the file to a spec that was loaded again."""
     from designer import load
-    from designer.problem_files.kinds import read_request
+    from designer.files.problem.kinds import read_request
 
     rows = "".join(f"S{place % 50},C{place},{100 + place % 977}\n" for place in range(codes))
     with tempfile.TemporaryDirectory() as folder:
@@ -51,7 +51,7 @@ def plan_of_codes(codes: int) -> str:
 def marginals_of_file(attributes: int) -> str:
     """All tables of two attributes of 8 values, a budget for each attribute."""
     from designer import load
-    from designer.problem_files.kinds import read_request
+    from designer.files.problem.kinds import read_request
 
     names = [f"a{i}" for i in range(attributes)]
     budgets = ", ".join(f"{name} = {0.5 + i % 3}" for i, name in enumerate(names))
@@ -69,8 +69,8 @@ def marginals_of_file(attributes: int) -> str:
 def targets_met(attributes: int) -> str:
     """A tenth of these tables are to have nine tenths of the standard error that they have without targets."""
     from designer import Targets
-    from designer.marginals import MarginalWorkload, Presence, design_marginals, marginals_meeting
-    from designer.question.domain import Domain
+    from designer import MarginalWorkload, Presence, design_marginals, marginals_meeting
+    from designer.problem.domain import Domain
 
     ask = MarginalWorkload.up_to(Domain.of({f"a{i}": 8 for i in range(attributes)}), 2)
     free = design_marginals(ask, Presence(1.0))

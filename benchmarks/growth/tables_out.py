@@ -14,7 +14,7 @@ from designer import Domain
 from designer.files.agreeing import agreeing_tables
 from designer.files.releases import release_document
 from designer.files.table_files import FileKind, TableOptions, write_tables
-from designer.marginals import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
+from designer import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.tables import Count, TablePlan, hierarchy
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
 from designer import Domain
-from designer.marginals import MarginalMechanism, MarginalWorkload, Presence, design_marginals
+from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals
 
 SIZES = {
     "CPS": (50, 100, 7, 4, 2),

@@ -7,8 +7,8 @@ from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
 from designer import Domain
-from designer.marginals import Presence
-from designer.structured import StructuredWorkload, design_structured
+from designer import Presence
+from designer import StructuredWorkload, design_structured
 
 ATTRIBUTES = 5
 

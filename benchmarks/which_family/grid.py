@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from designer import Domain, Problem, StructuredProblem, Workload, datasets, design, invariants, metrics
-from designer.marginals import MarginalWorkload, Presence, design_marginals
-from designer.structured import StructuredWorkload
+from designer import MarginalWorkload, Presence, design_marginals
+from designer import StructuredWorkload
 
 Another = Callable[[], Any]  # makes a mechanism with `error("squared")`
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.audit.choice_sources import mwem_source, selection_source, small_db_source
 from designer.audit.coarse import coarse_findings
 from designer.audit.group_sources import marginal_source, plan_sources, structured_source
@@ -20,22 +20,22 @@ from designer.audit.releases import released_source
 from designer.audit.row_sources import row_source
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import DeepVerdict, Finding, TestPower, not_looked_at
-from designer.certified.specified import Specified
-from designer.errors import InvalidProblem
-from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.row_mechanism import RowMechanism
-from designer.marginals.mechanism import MarginalMechanism
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.progress import announce
+from designer.certified.frozen import Specified
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.lattice.row_mechanism import RowMechanism
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.base.progress import announce
 from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.selection.mechanism import Selection
-from designer.staircase.mechanism import StaircaseMechanism
-from designer.structured.mechanism import StructuredMechanism
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
+from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.tables.plan import TablePlan
 from designer.tables.quantile import Quantile
-from designer.values.checks import count, shown
+from designer.base.checks import count, shown
 
 SECONDS = 60.0
 RELEASE_SHARE = 0.15  # of the time, for whole releases

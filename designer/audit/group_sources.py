@@ -12,15 +12,15 @@ import numpy as np
 from designer.audit.noise_sources import balance_watch
 from designer.audit.stated_law import Integers, StatedLaw
 from designer.audit.tally import Source
-from designer.marginals.mechanism import MarginalMechanism
-from designer.records.slow_policies import StudentNoise
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.tables.policies.slow_policies import StudentNoise
 from designer.sampling.entropy import Entropy
-from designer.structured.mechanism import StructuredMechanism
+from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.tables.other_noise import OtherNoise, PureSum, SlowlyScaledSum
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Aggregated
 from designer.tables.run import noisy_integers
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 MOST_KEPT = 4096  # coordinates of a draw that are looked at
 MOST_KEYS = 64  # groups of a query whose noise is drawn together

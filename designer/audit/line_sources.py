@@ -12,10 +12,10 @@ import numpy as np
 
 from designer.audit.tally import Columns, Source
 from designer.audit.verdict import Finding, proven
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import Gaussian, Tradeoff
 from designer.sampling.entropy import Entropy
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 SHARES = (0.002, 0.02, 0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9, 0.98, 0.998)
 TABLE_STEP = 2.0**-8

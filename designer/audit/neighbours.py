@@ -10,12 +10,12 @@ import numpy as np
 
 from designer.audit.choice_sources import choice_law, few_counts, gains_of_databases, selection_gains
 from designer.audit.verdict import Finding, not_looked_at, proven
-from designer.errors import InvalidProblem
-from designer.question.relation import Relation, finite_pairs
-from designer.selection.mechanism import Selection
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
-from designer.values.arrays import Floats
+from designer.base.errors import InvalidProblem
+from designer.problem.relation import Relation, finite_pairs
+from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.base.arrays import Floats
 
 SUBJECT = "law, enumerated"
 MOST_COMPARED = 4000

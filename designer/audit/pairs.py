@@ -11,13 +11,13 @@ import numpy as np
 
 from designer.audit.verdict import Finding, not_looked_at, proven
 from designer.certified.sensitivity import SensitivitySet
-from designer.errors import DesignFailed
-from designer.marginals import Presence
-from designer.marginals.mechanism import MarginalMechanism
-from designer.metrics import Hamming
-from designer.progress import track
-from designer.question.relation import finite_pairs
-from designer.structured.mechanism import StructuredMechanism
+from designer.base.errors import DesignFailed
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.relations.metrics.attributes import Hamming
+from designer.base.progress import track
+from designer.problem.relation import finite_pairs
+from designer.mechanisms.products.mechanism import StructuredMechanism
 
 MOST_PAIRS = 20_000
 MOST_CELLS = 150

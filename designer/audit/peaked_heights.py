@@ -13,10 +13,10 @@ from designer.audit.stated_law import Integers, StatedLaw
 from designer.audit.tally import Source
 from designer.audit.verdict import Finding, not_looked_at, proven
 from designer.sampling.entropy import Entropy
-from designer.staircase.differences import coordinates
-from designer.staircase.mechanism import StaircaseMechanism
-from designer.staircase.noise import Peaks, Stairs
-from designer.values.arrays import Floats
+from designer.mechanisms.staircase.differences import coordinates
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.staircase.noise import Peaks, Stairs
+from designer.base.arrays import Floats
 
 MOST_SETTLED = 60_000  # points whose heights are found
 DEEP = 40.0  # fall of the law's logarithm that the table reaches

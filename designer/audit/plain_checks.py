@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from designer.additive.interface import Mechanism
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.audit.verdict import Finding, not_looked_at, proven, tested
-from designer.certified.specified import Specified, to_spec
-from designer.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.certified.frozen import Specified, to_spec
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.files.spec import from_spec
-from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.sampling.entropy import Entropy
-from designer.values.json_text import canonical, plain
+from designer.base.json_text import canonical, plain
 
 MOST_LEAVES = 400
 DRAWS = 256

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.audit.noise_sources import additive_source, lattice_source
 from designer.audit.row_sources import row_source
 from designer.audit.stated_law import Integers
 from designer.audit.tally import Source
-from designer.certified.specified import Specified
-from designer.errors import InvalidProblem
-from designer.lattice.mechanism import LatticeMechanism
-from designer.lattice.row_mechanism import RowMechanism
+from designer.certified.frozen import Specified
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.lattice.row_mechanism import RowMechanism
 from designer.sampling.entropy import SystemEntropy
 
 WIDTH = 2**10  # a release costs as much as this many numbers

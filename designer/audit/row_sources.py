@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from designer.audit.noise_sources import table_source
 from designer.audit.stated_law import Integers
 from designer.audit.tally import Columns, Source
-from designer.lattice.row_mechanism import RowMechanism
+from designer.mechanisms.lattice.row_mechanism import RowMechanism
 from designer.sampling.entropy import Entropy
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 MOST_CELLS = 24
 REACH = 45.0  # of `rate |y|` in the tables of laws

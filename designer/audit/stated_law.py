@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.audit.tally import Columns
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 Integers = NDArray[np.int64]
 QUANTILES = (0.003, 0.02, 0.1, 0.3, 0.7, 0.9, 0.98, 0.997)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from designer.errors import InvalidProblem
-from designer.values.checks import shown
-from designer.values.json_text import plain
-from designer.values.printing import in_markdown, printed
+from designer.base.errors import InvalidProblem
+from designer.base.checks import shown
+from designer.base.json_text import plain
+from designer.base.printing import in_markdown, printed
 
 Manner = Literal["proven", "tested", "not looked at"]
 TITLES: dict[Manner, str] = {"proven": "PROVEN", "tested": "TESTED", "not looked at": "NOT LOOKED AT"}

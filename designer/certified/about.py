@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from designer.errors import InvalidProblem
-from designer.values.checks import meant, shown
-from designer.values.printing import one_line, printed
-from designer.values.schema import Named, Schema, noted, record
+from designer.base.errors import InvalidProblem
+from designer.base.checks import meant, shown
+from designer.base.printing import one_line, printed
+from designer.base.schema import Named, Schema, noted, record
 
 ALL = "*"  # in `units`: every answer that has none of its own
 MOST_UNITS = 10_000

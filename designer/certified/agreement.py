@@ -15,13 +15,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from designer.errors import DesignFailed, InvalidProblem
-from designer.progress import announce
-from designer.values.answer_table import AnswerTable
-from designer.values.arrays import Floats, frozen
-from designer.values.printing import printed
-from designer.values.published import PublishedSums
-from designer.values.rounding import at_most
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
+from designer.base.answer_table import AnswerTable
+from designer.base.arrays import Floats, frozen
+from designer.base.printing import printed
+from designer.base.published import PublishedSums
+from designer.base.rounding import at_most
 from solvers.status import Status
 
 M = TypeVar("M")

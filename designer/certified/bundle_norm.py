@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.certified.norms import Gauge, Norm
-from designer.errors import InvalidProblem
-from designer.values.arrays import Floats
-from designer.values.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.base.arrays import Floats
+from designer.base.checks import shown
 
 MOST_ENTRIES = 2**27  # of the facets of all bundles, written out: 1 GiB
 

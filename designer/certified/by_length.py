@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from designer.certified.norms import NormOrder
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 
 _UNLISTED = (
     "relation: the invariant leaves too many changes to be written out{how_many}, and this needs a list of them; use a family "

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from designer.certified.norms import Norm
-from designer.errors import InvalidProblem
-from designer.values.arrays import Floats, frozen
-from designer.values.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import shown
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from designer.certified.certificate import SEEN, Witness, attains
 from designer.certified.sensitivity import SensitivitySet
-from designer.question.workload import Workload
+from designer.problem.workload import Workload
 
 # How far above its pair the claim says that it is, in percent.
 BOUND = re.compile(rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?) {SEEN}")

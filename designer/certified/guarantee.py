@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from designer.errors import InvalidSpec
-from designer.question.relation import Relation
-from designer.values.printing import printed
-from designer.values.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
-from designer.version import VERSION
+from designer.base.errors import InvalidSpec
+from designer.problem.relation import Relation
+from designer.base.printing import printed
+from designer.base.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
+from designer.base.version import VERSION
 
 POST_PROCESSING = (
     "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up "

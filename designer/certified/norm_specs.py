@@ -7,23 +7,8 @@ from typing import Any
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
-from designer.values.json_text import array, require_keys
-from designer.values.schema import (
-    COUNT,
-    MATRIX,
-    PLACE,
-    POSITIVE,
-    POSITIVE_BUDGET,
-    POSITIVE_VECTOR,
-    Named,
-    either,
-    exactly,
-    keys,
-    list_of,
-    number,
-    one_of,
-    record,
-)
+from designer.base.json_text import array, require_keys
+from designer.base.schema import COUNT, MATRIX, Named, PLACE, POSITIVE, POSITIVE_BUDGET, POSITIVE_VECTOR, either, exactly, keys, list_of, number, one_of, record
 
 WEIGHTS = either(
     list_of(POSITIVE_BUDGET),

@@ -6,9 +6,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from designer.errors import UntrueBound
-from designer.values.printing import printed
-from designer.values.schema import Named, number, record, text
+from designer.base.errors import UntrueBound
+from designer.base.printing import printed
+from designer.base.schema import Named, number, record, text
 from solvers.solution import relative_gap
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.errors import DesignFailed
-from designer.values.arrays import Floats
+from designer.base.errors import DesignFailed
+from designer.base.arrays import Floats
 
 
 def refuse_extreme(values: Floats) -> None:

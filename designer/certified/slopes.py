@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designer.certified.norms import Norm
-from designer.question.nearness import Nearness
-from designer.values.arrays import Floats
+from designer.problem.nearness import Nearness
+from designer.base.arrays import Floats
 from solvers.pairs.cones import steepest
 
 LARGEST = 1e100  # numbers up to this size have products with slopes that are finite

@@ -15,11 +15,11 @@ import numpy as np
 
 from designer.certified.norms import Norm
 from designer.certified.slopes import Slope
-from designer.errors import DesignFailed
-from designer.progress import announce, track
-from designer.question.nearness import Nearness
-from designer.question.relation import Block
-from designer.values.arrays import Floats
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce, track
+from designer.problem.nearness import Nearness
+from designer.problem.relation import Block
+from designer.base.arrays import Floats
 from solvers.pairs.directions import DirectionTable, gauges
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, Foretold, PairWalk

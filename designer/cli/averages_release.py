@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from designer.certified.guarantee import Guarantee
-from designer.certified.specified import Released
-from designer.engines.row_unit import RowUnit
-from designer.errors import InvalidProblem
+from designer.certified.frozen import Released
+from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import InvalidProblem
 from designer.files.data_files import read_records, require_records_file
-from designer.problem_files.averages import AveragesFile
-from designer.problem_files.kinds import read_request
-from designer.statistical_queries.queries import StatisticalQueries
+from designer.files.problem.averages import AveragesFile
+from designer.files.problem.kinds import read_request
+from designer.families.averages.queries import StatisticalQueries
 from designer.tables.opening import open_table, require_openable
-from designer.values.confidential import withholding
+from designer.base.confidential import withholding
 
 FLAG = "--counted-by"
 

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import TOML, Commands
-from designer.problem_files.checking import check_records
+from designer.cli.options import Commands, TOML
+from designer.files.problem.checking import check_records
 
 FOUND = 9  # the exit code where something was found
 

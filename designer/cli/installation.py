@@ -18,8 +18,8 @@ from threading import Timer
 
 from designer.cli import probes
 from designer.cli.probes import BROKEN, MISSING, OK
-from designer.progress import track
-from designer.version import WHEEL
+from designer.base.progress import track
+from designer.base.version import WHEEL
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
 NAME = "dp-designer"

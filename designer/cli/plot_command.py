@@ -6,19 +6,19 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from designer.certified.specified import Released, Specified
+from designer.certified.frozen import Released, Specified
 from designer.cli.options import Commands, add_output, check_output, loaded, refuse_signer, release_and_signer
-from designer.drawings.collected import drawings_of
-from designer.drawings.places import LATITUDE, LONGITUDE, placed_drawing
-from designer.drawings.requested import problem_drawings
-from designer.errors import InvalidProblem
+from designer.reports.pictures.collected import drawings_of
+from designer.reports.pictures.places import LATITUDE, LONGITUDE, placed_drawing
+from designer.reports.pictures.requested import problem_drawings
+from designer.base.errors import InvalidProblem
 from designer.files.releases import read_release
-from designer.pictures.drawing import Drawing, chosen
-from designer.pictures.figures import check_picture
-from designer.problem_files.kinds import read_request
-from designer.problem_files.linear_request import ProblemFile
-from designer.problem_files.request import Choices
-from designer.values.printing import printed
+from designer.reports.pictures.drawing import Drawing, chosen
+from designer.reports.pictures.figures import check_picture
+from designer.files.problem.kinds import read_request
+from designer.files.problem.linear_request import ProblemFile
+from designer.files.problem.request import Choices
+from designer.base.printing import printed
 
 LIST = "list"
 

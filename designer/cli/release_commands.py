@@ -11,24 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.specified import Released, Specified
+from designer.certified.frozen import Released, Specified
 from designer.cli.averages_release import add_counting_option, releasing_averages
 from designer.cli.check_command import add_marks
 from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
-from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.options import Commands, SPEC, add_output, check_output, loaded
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
-from designer.composition.privacy_in_words import privacy_line
-from designer.errors import InvalidProblem
+from designer.accounts.together.privacy_in_words import privacy_line
+from designer.base.errors import InvalidProblem
 from designer.files.agreeing import negative_words
 from designer.files.data_files import read_histogram, require_histogram_file, require_readable_histogram
-from designer.printouts import cautions
+from designer.designing.printouts import cautions
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable, require_table_file
-from designer.values.answers_for_people import ROWS
-from designer.values.json_text import readable_text
-from designer.values.output import write_whole
-from designer.values.printing import printed
+from designer.base.answers_for_people import ROWS
+from designer.base.json_text import readable_text
+from designer.base.output import write_whole
+from designer.base.printing import printed
 
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"

@@ -7,16 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from designer.cli.options import Commands
-from designer.errors import InvalidProblem
-from designer.files.signatures import (
-    PublicKey,
-    SigningKey,
-    new_key,
-    sign_file,
-    signature_path,
-)
-from designer.values.output import checked_target
-from designer.values.printing import printed
+from designer.base.errors import InvalidProblem
+from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file, signature_path
+from designer.base.output import checked_target
+from designer.base.printing import printed
 
 
 def add_signing_commands(commands: Commands) -> None:

@@ -7,40 +7,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from designer.additive.interface import Mechanism
-from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
-from designer.designing.approximate import under_the_notion
-from designer.designing.choosing import (
-    SECONDS,
-    Deadline,
-    Way,
-    automatic_families,
-    chosen_families,
-    is_of_the_house,
-    is_own,
-    left_out,
-    ways_of,
-    weight_of,
-)
+from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certified.family_names import AdditiveFamily, CUSTOM, LatticeFamily, StaircaseFamily
+from designer.families.approximate import under_the_notion
+from designer.designing.choosing import Deadline, SECONDS, Way, automatic_families, chosen_families, is_of_the_house, is_own, left_out, ways_of, weight_of
 from designer.designing.factor_search import Make
-from designer.designing.family import Family
-from designer.designing.made import Design
+from designer.families.family import Family
+from designer.families.made import Design
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
-from designer.designing.problem import Problem
+from designer.relations.problem import Problem
 from designer.designing.reasons import NOTHING_MADE, said_once
 from designer.designing.registered import certified_anew
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
-from designer.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
-from designer.progress import each_of, step
-from designer.question.targets import Targets, require_targets
-from designer.values.checks import near, positive, shown
-from designer.version import VERSION
+from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
+from designer.base.progress import each_of, step
+from designer.problem.targets import Targets, require_targets
+from designer.base.checks import near, positive, shown
+from designer.base.version import VERSION
 from solvers.deadline import OutOfTime
 
 if TYPE_CHECKING:
-    from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
-    from designer.staircase.mechanism import StaircaseMechanism
+    from designer.mechanisms.lattice.mechanism import LatticeMechanism  # with FLINT behind it
+    from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 
 T = TypeVar("T")
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
@@ -118,7 +107,7 @@ def design(
 ) -> Design[Mechanism] | StructuredDesign:
     """The best mechanism of a family for a problem, certified.
 
-    family: a name in `designer.designing.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
+    family: a name in `designer.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
     noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family "structured",
     without writing its queries out; "auto" tries the others beside where it is small. options: those of the builder; with
@@ -235,7 +224,7 @@ def _require_settings(solver: object, settings: object) -> None:
     if settings is not None and not isinstance(settings, Mapping):
         raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.")
     if not is_own(solver):
-        from designer.convex.solving import known_solver
+        from designer.families.convex.solving import known_solver
 
         known_solver(solver)
     elif settings:
@@ -257,7 +246,7 @@ def designed_by(
             f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
             f"{shown(solver)}, whose options are solver_options."
         )
-    from designer.designing.programs.listed import PROGRAMS
+    from designer.families.programs.listed import PROGRAMS
 
     made = refusing(family, lambda: PROGRAMS[family.name](problem).design(solver, **settings))
     return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
@@ -302,7 +291,7 @@ def best_of_all(
     noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
 
     seconds: for all families together. Those that take a moment come first. Another one is started if its estimate of work fits
-    into what the estimates of those before it left, whatever they took, and the limit of `designer.designing.least_noise`
+    into what the estimates of those before it left, whatever they took, and the limit of `designer.families.least_noise`
     leaves more than 0.1 % to be gained; when its own time is over, a search ends with the best that it has. Before there is a
     mechanism, nothing is refused for its time. A family that fails, in whatever way, is listed with its reason, and the others
     go on.

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from designer.designing.reasons import said_once
-from designer.progress import time_words
-from designer.values.on_terminal import Column, text_table, wrapped
-from designer.values.printing import printed
-from designer.values.rounding import at_least, at_most, closest
+from designer.base.progress import time_words
+from designer.base.on_terminal import Column, text_table, wrapped
+from designer.base.printing import printed
+from designer.base.rounding import at_least, at_most, closest
 
 FACTOR = 6  # digits of factors
 

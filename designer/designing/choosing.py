@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from designer.designing.family import Family
-from designer.designing.least_noise import Limit, limit
-from designer.designing.problem import Problem
-from designer.designing.sizes import Sizes
-from designer.errors import Refusal
+from designer.families.family import Family
+from designer.families.least_noise import Limit, limit
+from designer.relations.problem import Problem
+from designer.families.sizes import Sizes
+from designer.base.errors import Refusal
 from solvers.deadline import OutOfTime, time_limit
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
@@ -29,14 +29,14 @@ ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth secon
 
 def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
     """The families of these names, or all: the list is imported, with its solvers, when it is first asked for."""
-    from designer.designing.families.listed import family_named, known_families
+    from designer.families.listed import family_named, known_families
 
     return known_families() if names is None else tuple(map(family_named, names))
 
 
 def is_of_the_house(family: Family) -> bool:
     """Whether it is one of the list, and none that a program registered."""
-    from designer.designing.families.listed import FAMILIES
+    from designer.families.listed import FAMILIES
 
     return family in FAMILIES
 

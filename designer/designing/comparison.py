@@ -8,22 +8,22 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from designer.additive.interface import Mechanism
+from designer.mechanisms.additive.interface import Mechanism
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.latex_table import comparison_latex
-from designer.designing.least_noise import Limit, limit, part_of_loss
-from designer.designing.made import Design
-from designer.designing.problem import Problem
-from designer.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
-from designer.progress import each_of
-from designer.values.arrays import Floats
-from designer.values.checks import count, positive
-from designer.values.display import SHOWN_ROWS, Displayed, Preview
-from designer.values.frames import frame_of_rows
-from designer.values.on_terminal import NARROWEST, WIDTH
-from designer.values.printing import printed
+from designer.families.least_noise import Limit, limit, part_of_loss
+from designer.families.made import Design
+from designer.relations.problem import Problem
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
+from designer.base.progress import each_of
+from designer.base.arrays import Floats
+from designer.base.checks import count, positive
+from designer.base.display import Displayed, Preview, SHOWN_ROWS
+from designer.base.frames import frame_of_rows
+from designer.base.on_terminal import NARROWEST, WIDTH
+from designer.base.printing import printed
 
 COMPARING = 60.0  # seconds for all families
 
@@ -95,7 +95,7 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
-    them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no additive noise
+    them gets none from the uniform budget. Efficiency is the limit of `designer.families.least_noise`, which no additive noise
     beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined
     for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline
     that fails leaves its column empty, with the reason in every note. seconds: for all families together; one whose estimate of

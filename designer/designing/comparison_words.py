@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from designer.designing.least_noise import Limit
-from designer.designing.problem import Problem
+from designer.families.least_noise import Limit
+from designer.relations.problem import Problem
 from designer.designing.reasons import said_once
-from designer.progress import time_words
-from designer.values.on_terminal import Column, text_table, wrapped
-from designer.values.printing import in_markdown, printed
-from designer.values.rounding import at_least, at_most, share_at_least, share_at_most
+from designer.base.progress import time_words
+from designer.base.on_terminal import Column, text_table, wrapped
+from designer.base.printing import in_markdown, printed
+from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
 
 COLUMNS = {
     "family": "family",

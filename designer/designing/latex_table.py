@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 
 from designer.designing.comparison_words import CELLS, COLUMNS, Row, limit_lines, sorted_rows
-from designer.designing.least_noise import Limit
-from designer.errors import InvalidProblem
-from designer.values.checks import meant, shown
-from designer.values.printing import printed
+from designer.families.least_noise import Limit
+from designer.base.errors import InvalidProblem
+from designer.base.checks import meant, shown
+from designer.base.printing import printed
 
 DEFAULT = ("loss", "squared", "absolute", "max", "improvement", "efficiency")
 _LATEX = str.maketrans(

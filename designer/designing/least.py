@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from designer.additive.interface import Mechanism
+from designer.mechanisms.additive.interface import Mechanism
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
 from designer.designing.budget_words import curve_text, families_text
 from designer.designing.choosing import Deadline, automatic_families, chosen_families, ways_of, weight_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
-from designer.designing.made import Design
-from designer.designing.problem import Problem
-from designer.errors import DesignFailed, InvalidProblem
-from designer.progress import each_of, track
-from designer.question.targets import Targets, require_targets
-from designer.values.checks import count, positive, shown
-from designer.values.display import HEAD, SHOWN_ROWS, Displayed, Preview
-from designer.values.frames import frame_of_rows
-from designer.values.on_terminal import WIDTH
-from designer.values.printing import in_markdown
+from designer.families.made import Design
+from designer.relations.problem import Problem
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import each_of, track
+from designer.problem.targets import Targets, require_targets
+from designer.base.checks import count, positive, shown
+from designer.base.display import Displayed, HEAD, Preview, SHOWN_ROWS
+from designer.base.frames import frame_of_rows
+from designer.base.on_terminal import WIDTH
+from designer.base.printing import in_markdown
 
 STEP = 1e-4
 POINTS = 9  # of the curve

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.additive.interface import CONFIDENCE, Mechanism
+from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
 from designer.certified.optimality import bounded
 from designer.designing.accuracy import Reached, missed_words, reached_by, towards, worst_of
-from designer.designing.factor_search import ONE_SHAPE, Make, factor_of_family
-from designer.designing.made import Design
-from designer.designing.problem import Problem
-from designer.errors import DesignFailed
-from designer.progress import each_of
-from designer.question.targets import Targets
-from designer.values.arrays import Floats
+from designer.designing.factor_search import Make, ONE_SHAPE, factor_of_family
+from designer.families.made import Design
+from designer.relations.problem import Problem
+from designer.base.errors import DesignFailed
+from designer.base.progress import each_of
+from designer.problem.targets import Targets
+from designer.base.arrays import Floats
 from solvers.deadline import is_over
 
 if TYPE_CHECKING:
-    from designer.designing.programs.mechanism_program import MechanismProgram  # with CVXPY behind it
+    from designer.families.programs.mechanism_program import MechanismProgram  # with CVXPY behind it
 
 OWN = "met by the design of least loss"
 WEIGHED = "met by raising the weights of the queries that missed them, until they are just met"
@@ -126,7 +126,7 @@ def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mecha
 
 def _program(problem: Problem, family: str) -> MechanismProgram | None:
     """The family's program in CVXPY, where it has one that caps variances and margins alike."""
-    from designer.designing.programs.listed import PROGRAMS
+    from designer.families.programs.listed import PROGRAMS
 
     stated = family in PROGRAMS and family in ONE_SHAPE and problem.notion != "approximate"
     return PROGRAMS[family](problem) if stated else None

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from designer.additive.interface import BIASED, Mechanism
-from designer.designing.approximate import FALLOFFS
-from designer.designing.family import Family
-from designer.designing.problem import Problem
-from designer.errors import InvalidProblem
-from designer.question.relation import Relation
-from designer.values.checks import shown
-from designer.values.json_text import canonical
+from designer.mechanisms.additive.interface import BIASED, Mechanism
+from designer.families.approximate import FALLOFFS
+from designer.families.family import Family
+from designer.relations.problem import Problem
+from designer.base.errors import InvalidProblem
+from designer.problem.relation import Relation
+from designer.base.checks import shown
+from designer.base.json_text import canonical
 
 OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes may be parts of a mechanism
 OF_THE_PROBLEM = ("workload", "relation")

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from designer.additive.interface import Mechanism
-from designer.certified.specified import Specified
+from designer.mechanisms.additive.interface import Mechanism
+from designer.certified.frozen import Specified
 from designer.designing.choosing import ROOM, SECONDS
-from designer.designing.made import Design, Made
-from designer.designing.problem import Problem
-from designer.errors import DesignFailed, InvalidProblem
-from designer.metrics import Hamming, Product, add_remove
-from designer.values.checks import shown
+from designer.families.made import Design, Made
+from designer.relations.problem import Problem
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.presence import add_remove
+from designer.base.checks import shown
 
 if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem of another kind
-    from designer.structured import StructuredMechanism, StructuredWorkload
-    from designer.structured.blocks import Protection
+    from designer.mechanisms.products.mechanism import StructuredMechanism
+    from designer.problem.products_workload import StructuredWorkload
+    from designer.mechanisms.products.blocks import Protection
 
 FAMILY = "structured"
 SMALL_ENTRIES, SMALL_CELLS = 2**18, 512  # of workloads that "auto" writes out for every other family
@@ -35,8 +37,8 @@ class StructuredProblem:
     `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "gaussian".
 
     >>> from designer import Domain, design
-    >>> from designer.marginals import Presence
-    >>> from designer.structured import StructuredWorkload
+    >>> from designer.mechanisms.marginals import Presence
+    >>> from designer.mechanisms.products import StructuredWorkload
     >>> people = Domain.of({"age": 64, "pay": 64, "rent": 64})
     >>> sums = StructuredWorkload.of(people, [dict.fromkeys(people.attributes, "prefix")])
     >>> design(StructuredProblem(sums, Presence(1.0), "gaussian")).problem.workload.count
@@ -49,8 +51,8 @@ class StructuredProblem:
     delta: ClassVar[None] = None  # of the notion "approximate", which there is none of
 
     def __post_init__(self) -> None:
-        from designer.marginals import Presence
-        from designer.structured import StructuredWorkload
+        from designer.mechanisms.marginals.protection import Presence
+        from designer.problem.products_workload import StructuredWorkload
 
         if not isinstance(self.workload, StructuredWorkload):
             raise InvalidProblem(
@@ -70,7 +72,7 @@ class StructuredProblem:
 
     def written_out(self) -> Problem:
         """The same with a matrix over the whole domain, for every family; `InvalidProblem` where that is too large."""
-        from designer.marginals import Presence
+        from designer.mechanisms.marginals.protection import Presence
 
         own = self.relation
         weights = np.repeat(self.workload.weights, self.workload.counts)
@@ -112,7 +114,7 @@ def designed_structured(
 
     dense: designs a problem that was written out, by a family within some seconds.
     """
-    from designer.structured import design_structured
+    from designer.designing.products_plan import design_structured
 
     limit = SECONDS if seconds is None else seconds
     if family not in ("auto", FAMILY):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 
 Read = Callable[[int], bytes]  # so many fresh bytes, each uniform and independent of all else
 

@@ -17,18 +17,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.specified import Specified
-from designer.composition.terms import largest_budget
-from designer.errors import InvalidProblem
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certified.frozen import Specified
+from designer.accounts.together.terms import largest_budget
+from designer.base.errors import InvalidProblem
 from designer.exchange.noise_law import diagonal_of
 from designer.exchange.spending import Distance, Noisy, Spending, counts_alone, require_noisy, spending_of
-from designer.invariants.changes import InvariantDistance
-from designer.metrics.metric import Metric
-from designer.metrics.presence import AppearOrChange
-from designer.question.relation import Relation, rectangles
-from designer.values.checks import count, shown
-from designer.values.json_text import canonical, plain
+from designer.relations.invariants.changes import InvariantDistance
+from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.presence import AppearOrChange
+from designer.problem.relation import Relation, rectangles
+from designer.base.checks import count, shown
+from designer.base.json_text import canonical, plain
 from solvers.exact.rational import float_above
 
 Handed = Literal["answers", "release"]

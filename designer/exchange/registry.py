@@ -16,21 +16,21 @@ from typing import Any
 from designer.certified.about import About
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
-from designer.certified.specified import Specified
-from designer.composition.expense import Expense, Spent, expense_of, spent
-from designer.errors import InvalidProblem
+from designer.certified.frozen import Specified
+from designer.accounts.together.expense import Expense, Spent, expense_of, spent
+from designer.base.errors import InvalidProblem
 from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
-from designer.ledger.balances import Balance, Reserve
-from designer.ledger.totals import decimal_text
-from designer.question.relation import RECORDS_PUBLIC
-from designer.question.workload import Workload
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
-from designer.values.arrays import Immutable
-from designer.values.checks import shown
-from designer.values.printing import in_markdown
-from designer.values.rounding import at_least, at_most
-from designer.values.schema import exactly, list_of, number, one_of, record, text
+from designer.accounts.balances import Balance, Reserve
+from designer.accounts.totals import decimal_text
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.problem.workload import Workload
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.base.arrays import Immutable
+from designer.base.checks import shown
+from designer.base.printing import in_markdown
+from designer.base.rounding import at_least, at_most
+from designer.base.schema import exactly, list_of, number, one_of, record, text
 from solvers.exact.rational import float_above
 
 TO_FILL_IN = "TO BE FILLED IN"

@@ -18,18 +18,18 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from designer.additive.mechanism import AdditiveMechanism
-from designer.additive.promise import WITH_DELTA
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.promise import WITH_DELTA
 from designer.certified.norms import Norm
-from designer.certified.specified import Specified
-from designer.composition.terms import largest_budget, require_proven
-from designer.errors import InvalidProblem
-from designer.lattice.mechanism import LatticeMechanism
-from designer.metrics.presence import AddRemove
-from designer.question.relation import Relation
-from designer.staircase.mechanism import StaircaseMechanism
-from designer.values.arrays import Floats
-from designer.values.checks import rational, shown
+from designer.certified.frozen import Specified
+from designer.accounts.together.terms import largest_budget, require_proven
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.relations.metrics.presence import AddRemove
+from designer.problem.relation import Relation
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import rational, shown
 from solvers.exact.rational import float_above
 
 Distance = Literal["records", "budget", "l1"]

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from designer.errors import InvalidProblem
-from designer.values.checks import shown
-from designer.values.printing import one_line
+from designer.base.errors import InvalidProblem
+from designer.base.checks import shown
+from designer.base.printing import one_line
 
 
 @dataclass(frozen=True)

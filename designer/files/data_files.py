@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
-from designer.question.histogram import UNUSABLE, Labelled
-from designer.values.arrays import Floats, real_array
-from designer.values.checks import meant
-from designer.values.confidential import withholding
-from designer.values.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
-from designer.values.frames import Columns
-from designer.version import installing_with
+from designer.base.errors import InvalidProblem
+from designer.problem.histogram import Labelled, UNUSABLE
+from designer.base.arrays import Floats, real_array
+from designer.base.checks import meant
+from designer.base.confidential import withholding
+from designer.base.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.base.frames import Columns
+from designer.base.version import installing_with
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")

@@ -10,9 +10,9 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from designer.errors import InvalidProblem
-from designer.values.csv_text import CARRIAGE_RETURNS, number_in_file, other_separator
-from designer.version import installing_with
+from designer.base.errors import InvalidProblem
+from designer.base.csv_text import CARRIAGE_RETURNS, number_in_file, other_separator
+from designer.base.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names
 NUMBERS = ("int", "uint", "float", "double", "halffloat", "decimal")

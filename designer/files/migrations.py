@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from designer.certified.family_names import ADDITIVE_FAMILIES, CUSTOM, LATTICE_FAMILIES
-from designer.certified.specified import FORMAT_VERSION, seal
-from designer.values.json_text import canonical
-from designer.values.printing import printed
+from designer.certified.frozen import FORMAT_VERSION, seal
+from designer.base.json_text import canonical
+from designer.base.printing import printed
 
 Spec = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too. This module
 only collects. `python -m designer.files.schema spec` (or `release`, `signature`) prints what docs/spec.schema.json (and so on)
-holds; the schema of problem files is made by `designer.problem_files.schema`.
+holds; the schema of problem files is made by `designer.files.problem.schema`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import argparse
 import json
 from typing import Any
 
-from designer.certified.specified import FORMAT_VERSION
+from designer.certified.frozen import FORMAT_VERSION
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
 from designer.files.spec import FORMATS, FRAME, class_of
-from designer.values.schema import Schema, bundle, exactly
+from designer.base.schema import Schema, bundle, exactly
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (

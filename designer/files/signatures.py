@@ -17,15 +17,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designer.errors import InvalidProblem, InvalidSpec
-from designer.values.checks import shown
-from designer.values.file_kinds import mistaken
-from designer.values.json_text import SIZE_LIMIT as SPEC_LIMIT
-from designer.values.json_text import canonical_text, json_object, plain, read_json, readable_text, require_keys
-from designer.values.output import checked_target, write_whole
-from designer.values.printing import printed
-from designer.values.schema import HASH, exactly, keys, noted, one_of, record, text
-from designer.values.times import UTC_TIME, is_utc_text, utc_text
+from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.checks import shown
+from designer.base.file_kinds import mistaken
+from designer.base.json_text import SIZE_LIMIT as SPEC_LIMIT
+from designer.base.json_text import canonical_text, json_object, plain, read_json, readable_text, require_keys
+from designer.base.output import checked_target, write_whole
+from designer.base.printing import printed
+from designer.base.schema import HASH, exactly, keys, noted, one_of, record, text
+from designer.base.times import UTC_TIME, is_utc_text, utc_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any, Literal
 
 from designer.certified.agreement import AgreeingTables
-from designer.certified.specified import Released, Specified
-from designer.errors import InvalidProblem
+from designer.certified.frozen import Released, Specified
+from designer.base.errors import InvalidProblem
 from designer.files.agreeing import agreeing_tables, require_agreement
-from designer.progress import track
-from designer.values.answer_table import LEVEL, AnswerTable
-from designer.values.checks import probability, shown
-from designer.values.csv_text import as_csv
-from designer.values.folders import INDEX, write_folder
-from designer.values.frames import frame_of
-from designer.values.json_text import readable_text
-from designer.values.printing import in_markdown
-from designer.values.published import PublishedSums
-from designer.values.tabular import NamedColumns, numbers_of
-from designer.version import installing_with
+from designer.base.progress import track
+from designer.base.answer_table import AnswerTable, LEVEL
+from designer.base.checks import probability, shown
+from designer.base.csv_text import as_csv
+from designer.base.folders import INDEX, write_folder
+from designer.base.frames import frame_of
+from designer.base.json_text import readable_text
+from designer.base.printing import in_markdown
+from designer.base.published import PublishedSums
+from designer.base.tabular import NamedColumns, numbers_of
+from designer.base.version import installing_with
 
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1

@@ -15,14 +15,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from designer.errors import InvalidProblem
-from designer.progress import track
+from designer.base.errors import InvalidProblem
+from designer.base.progress import track
 from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
-from designer.promises.losses import FARTHEST, Curve, Laddered, Rungs, curve_of, farthest, laddered, laddered_atoms, zcdp_curve
+from designer.promises.losses import Curve, FARTHEST, Laddered, Rungs, curve_of, farthest, laddered, laddered_atoms, zcdp_curve
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder
 from designer.promises.tails import Tails
 from designer.promises.tradeoff import Gaussian, Tradeoff
-from designer.values.checks import LARGEST, count, rational_from, shown
+from designer.base.checks import LARGEST, count, rational_from, shown
 from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
 
 if TYPE_CHECKING:

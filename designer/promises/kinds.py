@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.subsampled import Subsampled
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
-from designer.values.checks import shown
-from designer.values.json_text import require_keys
-from designer.values.schema import RATIONAL, Named, either, keys, of_kind
+from designer.base.checks import shown
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, RATIONAL, either, keys, of_kind
 
 SYMMETRIC = (EpsilonDelta.schema, Gaussian.schema, LaplaceTradeoff.schema, PiecewiseLinear.schema, Group.schema)
 TRADEOFFS = Named("tradeoff", either(*SYMMETRIC))

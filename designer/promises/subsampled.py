@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.promises.kinks import Kinks
 from designer.promises.tradeoff import Tradeoff
-from designer.values.arrays import Floats
-from designer.values.checks import rational_from, shown
+from designer.base.arrays import Floats
+from designer.base.checks import rational_from, shown
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 if TYPE_CHECKING:

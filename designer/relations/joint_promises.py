@@ -2,7 +2,7 @@
 later computation changes: nothing.
 
 Arithmetic of budgets (DX Fact 1, docs/theory/metrics.md, 4), and statements to publish. What mechanisms of any kind promise
-together is `designer.composition.composed`.
+together is `designer.accounts.composed`.
 
 | rule | pure | gaussian | approximate |
 | --- | --- | --- | --- |
@@ -22,14 +22,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from designer.certified.guarantee import Guarantee, budget_range
-from designer.errors import InvalidProblem
-from designer.metrics.algebra import RootSumSquares, root_sum_squares
-from designer.metrics.elements import PerElement
-from designer.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
-from designer.metrics.presence import AddRemove, AppearOrChange
-from designer.question.relation import Relation
-from designer.values.arrays import Floats, frozen
-from designer.values.checks import count, shown
+from designer.base.errors import InvalidProblem
+from designer.relations.metrics.algebra import RootSumSquares, root_sum_squares
+from designer.relations.metrics.elements import PerElement
+from designer.relations.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
+from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.problem.relation import Relation
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count, shown
 
 RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares, "approximate": Sum}
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from designer.audit.verdict import DeepVerdict
-from designer.certified.specified import Released, Specified
+from designer.certified.frozen import Released, Specified
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
-from designer.ledger.balances import Balance
-from designer.ledger.check import Checked
-from designer.ledger.ledger import Forecast
+from designer.accounts.balances import Balance
+from designer.accounts.check import Checked
+from designer.accounts.ledger import Forecast
 
 
 @dataclass(frozen=True)

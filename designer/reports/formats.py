@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from designer.certified.specified import Specified
-from designer.errors import InvalidProblem
+from designer.certified.frozen import Specified
+from designer.base.errors import InvalidProblem
 from designer.reports.contributor import Contributor
 from designer.reports.of_choices import SelectedCandidates, Synthesised, TestsOfOddsRatios
 from designer.reports.of_linear_queries import LinearQueries

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.reports.content import BoardPage, Picture
 from designer.reports.glossary import MEANINGS, anchor_of, with_terms
 from designer.reports.palette import DARK, LIGHT, variables
-from designer.values.printing import one_line
-from designer.version import installing_with
+from designer.base.printing import one_line
+from designer.base.version import installing_with
 
 TEMPLATES = Path(__file__).parent / "templates"
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"

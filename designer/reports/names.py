@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from designer.values.printing import printed
+from designer.base.printing import printed
 
 LONGEST = 80  # characters of a name in a table or a sentence
 LONGEST_TEXT = 6_000  # of a sentence that lists names

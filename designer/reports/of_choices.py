@@ -6,18 +6,18 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from designer.composition.costs import Cost
-from designer.composition.terms import cost_of_budget
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.accounts.together.costs import Cost
+from designer.accounts.together.terms import cost_of_budget
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.reports.content import Piece, Prose
 from designer.reports.contributor import Contributor, Told, listed
 from designer.reports.meanings import Meaning
 from designer.reports.names import some, verbatim_of
 from designer.reports.odds import above
-from designer.selection.mechanism import Selection
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
-from designer.values.printing import counted
+from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.base.printing import counted
 
 
 class SelectedCandidates(Contributor[Selection]):

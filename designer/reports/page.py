@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from designer.drawings import drawings_of
-from designer.errors import DesignFailed, InvalidProblem
-from designer.printouts import cautions
-from designer.progress import announce
+from designer.reports.pictures.collected import drawings_of
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.designing.printouts import cautions
+from designer.base.progress import announce
 from designer.reports import sections
 from designer.reports.content import BoardPage, PageSection, Picture
 from designer.reports.evidence import Evidence
@@ -15,8 +15,8 @@ from designer.reports.formats import contributor_of
 from designer.reports.names import named
 from designer.reports.standing import by_oneself, deep_section, verification
 from designer.reports.summary import headlines
-from designer.values.times import utc_text
-from designer.version import VERSION
+from designer.base.times import utc_text
+from designer.base.version import VERSION
 
 
 def board_page(evidence: Evidence) -> BoardPage:

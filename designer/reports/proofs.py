@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from designer.additive.promise import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
-from designer.errors import InvalidProblem
-from designer.lattice.promise import THEOREMS as OF_LATTICES
-from designer.lattice.row_mechanism import THEOREM as OF_ROWS
-from designer.marginals.mechanism import THEOREM as OF_MARGINALS
-from designer.odds_ratio.odds_ratio_test import THEOREM as OF_ODDS_RATIOS
-from designer.selection.mechanism import THEOREM as OF_SELECTIONS
-from designer.staircase.mechanism import THEOREM as OF_STAIRCASES
-from designer.structured.mechanism import THEOREM as OF_PRODUCTS
-from designer.synthetic.lipschitz_queries import THEOREM as OF_SYNTHETIC_DATA
+from designer.mechanisms.additive.promise import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.lattice.promise import THEOREMS as OF_LATTICES
+from designer.mechanisms.lattice.row_mechanism import THEOREM as OF_ROWS
+from designer.mechanisms.marginals.mechanism import THEOREM as OF_MARGINALS
+from designer.mechanisms.odds_ratio.odds_ratio_test import THEOREM as OF_ODDS_RATIOS
+from designer.mechanisms.choice.mechanism import THEOREM as OF_SELECTIONS
+from designer.mechanisms.staircase.mechanism import THEOREM as OF_STAIRCASES
+from designer.mechanisms.products.mechanism import THEOREM as OF_PRODUCTS
+from designer.mechanisms.synthetic.lipschitz_queries import THEOREM as OF_SYNTHETIC_DATA
 from designer.tables.promise import OF_OTHER_NOISE
 from designer.tables.promise import THEOREM as OF_PLANS
 

@@ -8,22 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.specified import Specified
+from designer.certified.frozen import Specified
 from designer.designing.comparison import Comparison
 from designer.designing.comparison_words import COLUMNS
-from designer.errors import DesignFailed, InvalidProblem
-from designer.ledger.totals import Total
-from designer.ledger.words import STATES, cost_text, left_text
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.accounts.totals import Total
+from designer.accounts.words import STATES, cost_text, left_text
 from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
-from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
+from designer.reports.contributor import Contributor, ROWS, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.names import LONGEST_TEXT, named, verbatim_of
 from designer.reports.odds import above
 from designer.reports.proofs import sketch_of
-from designer.values.answer_table import AnswerTable
-from designer.values.arrays import Floats
-from designer.values.printing import counted
-from designer.values.rounding import closest
+from designer.base.answer_table import AnswerTable
+from designer.base.arrays import Floats
+from designer.base.printing import counted
+from designer.base.rounding import closest
 
 FROM_WHOM = (
     "From everyone who sees what is released: with any computing power, at any later time, and whatever else they know, be it "

@@ -14,10 +14,10 @@ from designer.reports.content import Entries, Listing, PageSection, Prose, Sheet
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import named
-from designer.values.json_text import plain
-from designer.values.printing import counted
-from designer.values.rounding import closest
-from designer.version import VERSION, WHEEL, wheel_hash
+from designer.base.json_text import plain
+from designer.base.printing import counted
+from designer.base.rounding import closest
+from designer.base.version import VERSION, WHEEL, wheel_hash
 
 FINGERPRINT = (
     'import hashlib, json, sys; m = json.load(open(sys.argv[1]))["mechanism"]; '

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 
 
 class Entropy(Protocol):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, resolve
 from solvers.exact.balls import rational_ball
 from solvers.exact.bits import working_precision
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flint import arb
 
     from designer.sampling.entropy import Entropy
-    from designer.values.arrays import Floats
+    from designer.base.arrays import Floats
 
 Exact = int | Fraction
 

@@ -1,7 +1,7 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
-from designer.question.unlisted import OTHERS
-from designer.records.slow_policies import StudentNoise, TransformedNoise
+from designer.problem.unlisted import OTHERS
+from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.from_records import consistent_levels, design_table_plan

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.engines.texts import by_bytes, octets, octets_of, text_of
+from designer.relations.rows.texts import by_bytes, octets, octets_of, text_of
 from designer.tables.groups import Groups, Labels
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.quantile import Quantile

@@ -12,13 +12,13 @@ import numpy as np
 
 from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
-from designer.engines.row_unit import RowUnit
-from designer.errors import InvalidProblem
+from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import InvalidProblem
 from designer.tables.groups import Labels
-from designer.values.answer_table import AnswerTable, LawOfAnswers, tables_in_order
-from designer.values.arrays import Floats, frozen
-from designer.values.printing import printed
-from designer.values.tabular import Tabular
+from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
+from designer.base.arrays import Floats, frozen
+from designer.base.printing import printed
+from designer.base.tabular import Tabular
 
 CONSISTENT = "Values of least squares, weighted by variances, which agree in all sums that they share."
 

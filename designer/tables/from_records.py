@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import DesignFailed, InvalidProblem, NotPrivate
-from designer.progress import announce
-from designer.question.unlisted import OTHERS, REFUSE, Unlisted
-from designer.records.design import RecordDesign, design_records
-from designer.records.targets import COUNT, Accuracy, PriorRecords
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.base.progress import announce
+from designer.problem.unlisted import OTHERS, REFUSE, Unlisted
+from designer.tables.policies.design import RecordDesign, design_records
+from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
 from designer.tables.answers import Answer
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups, Labels, tree
@@ -26,9 +26,9 @@ from designer.tables.measure import Measure
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Count, Query, Sum
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.arrays import frozen
-from designer.values.checks import shown
-from designer.version import VERSION
+from designer.base.arrays import frozen
+from designer.base.checks import shown
+from designer.base.version import VERSION
 
 NOT_ASKED = "No answer of this level was released: its values are sums of those of the levels below."
 

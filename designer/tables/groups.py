@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from designer.engines.texts import octets_of
-from designer.errors import InvalidProblem
-from designer.question.unlisted import OTHERS
-from designer.records.hierarchies import Hierarchy
-from designer.records.values import label
+from designer.relations.rows.texts import octets_of
+from designer.base.errors import InvalidProblem
+from designer.problem.unlisted import OTHERS
+from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.policies.values import label
 from designer.tables.key import Key
 from designer.tables.partition_selection import PartitionSelection
-from designer.values.arrays import Immutable
-from designer.values.checks import shown
-from designer.values.json_text import require_keys
-from designer.values.schema import Named, list_of, or_null, record, text
-from designer.values.schema import keys as required
+from designer.base.arrays import Immutable
+from designer.base.checks import shown
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, list_of, or_null, record, text
+from designer.base.schema import keys as required
 
 Labels = tuple[str, ...]
 

@@ -28,9 +28,9 @@ from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Query
-from designer.values.answer_table import ULP, Limits
-from designer.values.arrays import Floats
-from designer.values.printing import printed
+from designer.base.answer_table import Limits, ULP
+from designer.base.arrays import Floats
+from designer.base.printing import printed
 
 LAW = "quantiles of the discrete laws of independent noise; Fieller's set for averages; none for quantiles"
 OF_QUANTILES = (

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from designer.errors import InvalidProblem
-from designer.question.unlisted import OTHERS
-from designer.records import policies
-from designer.records.policy import Policy
+from designer.base.errors import InvalidProblem
+from designer.problem.unlisted import OTHERS
+from designer.tables.policies import policies
+from designer.tables.policies.policy import Policy
 from designer.tables.groups import Groups, Labels
 from designer.tables.other_noise import OtherNoise
 from designer.tables.partition_selection import PartitionSelection

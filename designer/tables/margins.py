@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
-from designer.progress import step
-from designer.records.hierarchies import Hierarchy
-from designer.records.margins import Margin, MarginLattice
+from designer.base.errors import InvalidProblem
+from designer.base.progress import step
+from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.crossed_margins import Margin, MarginLattice
 from designer.tables.answers import Answer
 from designer.tables.groups import Labels
-from designer.values.arrays import Floats
-from designer.values.checks import shown
+from designer.base.arrays import Floats
+from designer.base.checks import shown
 
 
 @step("consistent margins")

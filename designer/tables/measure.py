@@ -12,15 +12,15 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from designer.errors import InvalidProblem
-from designer.records.policy import numeric
-from designer.records.values import python_number
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.policy import numeric
+from designer.tables.policies.values import python_number
 from designer.tables.condition import floats
 from designer.tables.given import OptionalRational, Rational
-from designer.values.arrays import Immutable
-from designer.values.checks import rational
-from designer.values.json_text import require_keys
-from designer.values.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
+from designer.base.arrays import Immutable
+from designer.base.checks import rational
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, RATIONAL, SIGNED_RATIONAL, keys, record, text
 
 MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 

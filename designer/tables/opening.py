@@ -8,11 +8,11 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.tables.csv_rows import Marks, batches, header
-from designer.values.checks import shown
-from designer.values.confidential import withholding
-from designer.version import installing_with
+from designer.base.checks import shown
+from designer.base.confidential import withholding
+from designer.base.version import installing_with
 
 
 @withholding

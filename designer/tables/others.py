@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from designer.engines.texts import octets_of
-from designer.question.unlisted import OTHERS
+from designer.relations.rows.texts import octets_of
+from designer.problem.unlisted import OTHERS
 from designer.tables.groups import Groups
 
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.guarantee import TIMING, Guarantee
-from designer.certified.specified import Specified
-from designer.engines.row_unit import RowUnit, require_there
-from designer.errors import InvalidProblem, InvalidSpec, NoAttribute
-from designer.question.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
-from designer.records import policies
-from designer.records.policy import Policy
-from designer.records.values import entry
+from designer.certified.guarantee import Guarantee, TIMING
+from designer.certified.frozen import Specified
+from designer.relations.rows.row_unit import RowUnit, require_there
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
+from designer.problem.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
+from designer.tables.policies import policies
+from designer.tables.policies.policy import Policy
+from designer.tables.policies.values import entry
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
@@ -29,29 +29,19 @@ from designer.tables.measure import Measure
 from designer.tables.other_noise import OtherNoise, PureSum
 from designer.tables.partition_selection import PartitionSelection, delta_of_rows
 from designer.tables.policy_certificate import PolicyCertificate
-from designer.tables.promise import (
-    FOUND,
-    GAUSSIANS,
-    NO_NUMBER,
-    NOTION,
-    OF_ENTITIES,
-    OF_OTHER_NOISE,
-    OTHER_LAWS,
-    PURE,
-    THEOREM,
-)
+from designer.tables.promise import FOUND, GAUSSIANS, NOTION, NO_NUMBER, OF_ENTITIES, OF_OTHER_NOISE, OTHER_LAWS, PURE, THEOREM
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
 from designer.tables.query_file import query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers, require_listed_records
 from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.answer_table import AnswerTable, Limits
-from designer.values.arrays import Floats
-from designer.values.checks import count, rational, rational_from
-from designer.values.confidential import withholding
-from designer.values.json_text import require_keys
-from designer.values.schema import keys
+from designer.base.answer_table import AnswerTable, Limits
+from designer.base.arrays import Floats
+from designer.base.checks import count, rational, rational_from
+from designer.base.confidential import withholding
+from designer.base.json_text import require_keys
+from designer.base.schema import keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +53,7 @@ class TablePlan(Specified):
     after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
     for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
     above P for every record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and
-    that is in none of its listed groups, or lacks a label; see `designer.question.unlisted`.
+    that is in none of its listed groups, or lacks a label; see `designer.problem.unlisted`.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])

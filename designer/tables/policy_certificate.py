@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designer.errors import NotPrivate
-from designer.values.printing import printed
-from designer.values.schema import RATIONAL, Named, exactly, list_of, noted, or_null, record, text
+from designer.base.errors import NotPrivate
+from designer.base.printing import printed
+from designer.base.schema import Named, RATIONAL, exactly, list_of, noted, or_null, record, text
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from designer.certified.release_form import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
-from designer.errors import InvalidSpec
+from designer.base.errors import InvalidSpec
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Groups, Labels
 from designer.tables.plan import TablePlan
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Aggregated, Average
 from designer.tables.run import answer_of, chosen_answer, ratio_of
-from designer.values.checks import shown
-from designer.values.schema import RATIONAL, list_of, noted, number, or_null, record, text, whole
+from designer.base.checks import shown
+from designer.base.schema import RATIONAL, list_of, noted, number, or_null, record, text, whole
 
 ERRORS = or_null(list_of(number(least=0), least=0))
 ANSWER = record(

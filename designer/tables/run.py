@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.tables.aggregates import Cells, Numbers, cell_counts, no_counts
@@ -20,7 +20,7 @@ from designer.tables.other_noise import OtherNoise
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, Query
 from designer.tables.scans import level_numbers
-from designer.values.arrays import frozen
+from designer.base.arrays import frozen
 
 UNLISTED_RECORD = (
     "records: one that a query asks about is in none of its listed groups, or lacks a label; correct the records, list what is "

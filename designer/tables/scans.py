@@ -12,19 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from designer.engines import texts
-from designer.tables.aggregates import (
-    Found,
-    Numbers,
-    Part,
-    aggregates_of,
-    aggregation_of,
-    answerable,
-    exact_numbers,
-    fetched,
-    joins,
-    parts_of,
-)
+from designer.relations.rows import texts
+from designer.tables.aggregates import Found, Numbers, Part, aggregates_of, aggregation_of, answerable, exact_numbers, fetched, joins, parts_of
 from designer.tables.exact_sums import as_integers
 from designer.tables.groups import Groups
 from designer.tables.key import Key

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from designer.question.unlisted import IN_SPECS
+from designer.problem.unlisted import IN_SPECS
 from designer.tables.groups import Groups
 from designer.tables.query_file import QUERY
 from designer.tables.unit_splitting import UnitSplitting
-from designer.values.schema import COUNT, RATIONAL, Named, list_of, needs_one_of, noted, number, or_null, record, text
+from designer.base.schema import COUNT, Named, RATIONAL, list_of, needs_one_of, noted, number, or_null, record, text
 
 MOST_QUERIES = 1000
 PLAN = Named(

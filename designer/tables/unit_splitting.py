@@ -10,15 +10,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.engines.texts import octets_of
-from designer.errors import InvalidProblem
-from designer.records.values import entry, label
+from designer.relations.rows.texts import octets_of
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.values import entry, label
 from designer.tables.key import Key
 from designer.tables.measure import Measure
-from designer.values.arrays import Immutable
-from designer.values.checks import rational
-from designer.values.json_text import require_keys
-from designer.values.schema import RATIONALS, Named, keys, list_of, or_null, record
+from designer.base.arrays import Immutable
+from designer.base.checks import rational
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, RATIONALS, keys, list_of, or_null, record
 
 Thresholds = tuple[Fraction, ...]
 

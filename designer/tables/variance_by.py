@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.errors import InvalidProblem
-from designer.records.values import label
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.values import label
 from designer.tables.given import Given
 from designer.tables.groups import Groups, Labels
 from designer.tables.key import Key
-from designer.values.arrays import Immutable
-from designer.values.checks import rational, shown
-from designer.values.json_text import require_keys
-from designer.values.schema import RATIONAL, Named, keys, record
+from designer.base.arrays import Immutable
+from designer.base.checks import rational, shown
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, RATIONAL, keys, record
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from designer import Domain, datasets, metrics
-from designer.marginals import MarginalWorkload, design_marginals
+from designer import MarginalWorkload, design_marginals
 
 adult = datasets.adult()
 domain = Domain.of({name: sorted(set(adult[name])) for name in adult.columns})

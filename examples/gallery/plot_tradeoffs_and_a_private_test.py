@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from designer import datasets
-from designer.odds_ratio.fisher import Margins, fisher_test
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.fisher import Margins, fisher_test
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 promises = {

@@ -16,7 +16,7 @@ import pytest
 
 from benchmarks.audit_power import GROSS, faults, limits, rejected, subjects
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.additive.noise import noise_for
+from designer.mechanisms.additive.noise import noise_for
 from designer.audit import DeepVerdict, TestPower, audit
 from designer.audit.pairs import every_pair
 from designer.audit.tally import needed_draws, watched

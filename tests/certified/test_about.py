@@ -12,8 +12,8 @@ import pytest
 
 from designer import About, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.about import LONGEST
-from designer.certified.specified import to_spec
-from designer.values.schema import bundle
+from designer.certified.frozen import to_spec
+from designer.base.schema import bundle
 from tests.oracles.spec_specimens import specimens
 
 WORDS = {name: f"the {name}, Zürich 東京" for name in LONGEST}

@@ -9,7 +9,7 @@ import pytest
 
 from designer import DesignFailed
 from designer.certified.agreement import AgreeingTables, Moved, agreed
-from designer.values.answer_table import AnswerTable
+from designer.base.answer_table import AnswerTable
 
 SUMS = np.array([[1, 0], [0, 1], [1, 1]])
 

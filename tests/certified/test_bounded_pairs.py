@@ -16,9 +16,9 @@ from designer import NotPrivate, Problem, Workload, design, load, metrics
 from designer.certified.certificate import PrivacyCertificate, certify, rounding_error
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.specified import seal, to_spec
+from designer.certified.frozen import seal, to_spec
 from designer.certified.steep import Clusters, Hunt, RatioBounds
-from designer.errors import InvalidSpec
+from designer.base.errors import InvalidSpec
 from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
 
 STEEP = "designer.certified.steep"

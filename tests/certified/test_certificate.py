@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
-from designer.additive.grid import Grid
+from designer.mechanisms.additive.grid import Grid
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
-from designer.question.relation import Relation
+from designer.problem.relation import Relation
 
 
 def semimetric(n: int, generator: np.random.Generator) -> np.ndarray:

@@ -19,12 +19,12 @@ from designer.certified.certificate import attains, certify
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
-from designer.errors import DesignFailed
-from designer.metrics import Metric
-from designer.question.relation import Relation
+from designer.base.errors import DesignFailed
+from designer.relations.metrics import Metric
+from designer.problem.relation import Relation
 from tests.oracles.metric_kinds import nested, products, simple
 
-NEAR = "designer.question.nearness.SCANNED"
+NEAR = "designer.problem.nearness.SCANNED"
 
 
 @contextmanager

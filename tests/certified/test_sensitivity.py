@@ -16,7 +16,7 @@ from hypothesis.extra import numpy as hnp
 from designer import DesignFailed, Workload, metrics
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
-from designer.question.relation import Relation
+from designer.problem.relation import Relation
 
 INTEGERS = st.integers(-3, 3).map(float)
 

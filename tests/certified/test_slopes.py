@@ -16,9 +16,9 @@ from designer.certified.certificate import certify
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.slopes import Slope
-from designer.certified.specified import seal, to_spec
+from designer.certified.frozen import seal, to_spec
 from designer.certified.steep import Hunt
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 from solvers.pairs.cones import steepest
 from tests.certified.test_bounded_pairs import STEEP, bounding, linear
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, datasets, design, load, metrics
-from designer.certified.specified import seal
+from designer.certified.frozen import seal
 from designer.cli import main
-from designer.question.histogram import UNUSABLE
+from designer.problem.histogram import UNUSABLE
 
 PROBLEM = """
 title = "Four towns"
@@ -420,8 +420,8 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
     from designer import Workload, metrics
-    from designer.selection import Selection
-    from designer.selection.scores import Linear
+    from designer import Selection
+    from designer.mechanisms.choice.scores import Linear
 
     made = Selection.design(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
     spec, counts = made.save(tmp_path / "choice.json"), tmp_path / "counts.csv"
@@ -452,7 +452,7 @@ def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(t
 def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path, capsys):
     pytest.importorskip("duckdb")
     from designer import Domain, metrics
-    from designer.marginals import MarginalWorkload, design_marginals
+    from designer import MarginalWorkload, design_marginals
     from designer.tables import Count, Groups, TablePlan
 
     people = tmp_path / "people.csv"

@@ -11,8 +11,8 @@ import pytest
 
 from designer import Domain, Problem, Workload, design, metrics
 from designer.cli.entry import main
-from designer.values.answer_table import AnswerTable, Limits
-from designer.values.answers_for_people import answer_lines
+from designer.base.answer_table import AnswerTable, Limits
+from designer.base.answers_for_people import answer_lines
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

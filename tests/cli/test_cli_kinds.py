@@ -12,9 +12,9 @@ import pytest
 from designer import datasets, load
 from designer.cli import main
 from designer.files.data_files import read_table
-from designer.problem_files.averages import AveragesFile
-from designer.problem_files.kinds import read_request
-from designer.question.unlisted import WORDS
+from designer.files.problem.averages import AveragesFile
+from designer.files.problem.kinds import read_request
+from designer.problem.unlisted import WORDS
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = datasets.adult().path.parent

@@ -10,7 +10,7 @@ import pytest
 
 from designer import Problem, Workload, design, metrics, save_release
 from designer.cli import main
-from designer.question.histogram import Keys
+from designer.problem.histogram import Keys
 
 TOWNS = (("Ulm", "DE"), ("Brig", "CH"), ("Linz", "AT"))
 PLACES = "town,land,latitude,longitude\nLinz,AT,48.3,14.29\nUlm,DE,48.4,9.99\nBrig,CH,46.32,7.99\nRom,IT,41.9,12.5\n"
@@ -87,7 +87,7 @@ def test_what_a_problem_protects_is_drawn_without_a_design(
     kinds = [entry["kind"] for entry in said(capsys, "problem.toml", "--kind", "list")["kinds"]]
     assert kinds == ["errors", "noise", "ball", "relation", "neighbourhoods"]
     assert said(capsys, "problem.toml", "-o", "errors.pdf")["kind"] == "errors"
-    monkeypatch.setattr("designer.problem_files.linear_request.design", None)
+    monkeypatch.setattr("designer.files.problem.linear_request.design", None)
     for kind in ("relation", "neighbourhoods"):
         assert said(capsys, "problem.toml", "--kind", kind, "-o", f"{kind}.svg")["kind"] == kind
 

@@ -19,11 +19,11 @@ from designer.cli import main, table_commands
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
 from designer.files.table_files import file_names, write_tables
-from designer.ledger import Ledger, Total
-from designer.marginals import MarginalWorkload, Presence, design_marginals
+from designer.accounts import Ledger, Total
+from designer import MarginalWorkload, Presence, design_marginals
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
-from designer.values import folders
-from designer.values.csv_text import unguarded
+from designer.base import folders
+from designer.base.csv_text import unguarded
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]
 DOMAIN = Domain.of({"sex": ["F", "M"], "town": EVIL})

@@ -11,32 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from designer import (
-    AdditiveMechanism,
-    DesignFailed,
-    Domain,
-    InvalidProblem,
-    InvalidSpec,
-    NotPrivate,
-    Problem,
-    Workload,
-    compare,
-    design,
-    invariants,
-    load,
-    metrics,
-)
-from designer.additive.grid import Grid
+from designer import AdditiveMechanism, DesignFailed, Domain, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
+from designer.mechanisms.additive.grid import Grid
 from designer.certified.norms import Norm
-from designer.certified.specified import to_spec
-from designer.composition import composed
-from designer.designing.families import register_family
-from designer.designing.families.listed import forget_family
-from designer.designing.family import Family
-from designer.designing.least_noise import limit
-from designer.problem_files.linear import read_problem
+from designer.certified.frozen import to_spec
+from designer.accounts import composed
+from designer.families import register_family
+from designer.families.listed import forget_family
+from designer.families.family import Family
+from designer.families.least_noise import limit
+from designer.files.problem.linear import read_problem
 from designer.promises.accounting import gdp_mu
-from designer.question.relation import Relation
+from designer.problem.relation import Relation
 from designer.relations.joint_promises import for_groups
 from designer.relations.row_groups import RowGroups
 from tests.files.test_spec import read, resealed

@@ -17,8 +17,8 @@ from scipy.optimize import linprog
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.norms import Gauge
-from designer.designing.least_noise import limit
-from designer.question.domain import Domain
+from designer.families.least_noise import limit
+from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.bundling import best_bundling, bundle_costs, bundle_weights
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY

@@ -15,9 +15,9 @@ from scipy.optimize import linprog
 from designer import DesignFailed, InvalidProblem, Problem, Workload, compare, design, metrics
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Norm
-from designer.designing.families.listed import family_named
-from designer.designing.least_noise import limit
-from designer.designing.sizes import Sizes
+from designer.families.listed import family_named
+from designer.families.least_noise import limit
+from designer.families.sizes import Sizes
 from designer.sampling.entropy import SeededEntropy
 from solvers.exact.corners_cut import capped_cube
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, metrics
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.designing.comparison import COLUMNS, Comparison
-from designer.designing.families import FAMILIES
-from designer.drawings import plot
+from designer.families import FAMILIES
+from designer import plot
 
 
 @pytest.fixture(scope="module")

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.additive.bounds import error_bounds
-from designer.additive.grid import Grid
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.bounds import error_bounds
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.certified.norms import weighted_l1
-from designer.certified.specified import to_spec
-from designer.designing.families import FAMILIES
-from designer.designing.least_noise import limit
+from designer.certified.frozen import to_spec
+from designer.families import FAMILIES
+from designer.families.least_noise import limit
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
 # The staircase, which serves few dimensions, is tested in tests/staircase.
@@ -415,7 +415,7 @@ def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.
         raise DesignFailed("laplace: not today")
 
     listed = tuple(replace(family, build=refuse) if family.name == "laplace" else family for family in FAMILIES)
-    monkeypatch.setattr("designer.designing.families.listed.FAMILIES", listed)
+    monkeypatch.setattr("designer.families.listed.FAMILIES", listed)
     found = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "auto", seconds=1e-9)
     assert found.mechanism.family == "k_norm" and "not today" in found.mechanism.provenance["tried"]["laplace"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.additive.mechanism import AdditiveMechanism
-from designer.designing.families import FAMILIES, listed
-from designer.designing.families.element_classes import classes
-from designer.designing.least_noise import limit
-from designer.question.relation import Block
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.families import FAMILIES, listed
+from designer.families.element_classes import classes
+from designer.families.least_noise import limit
+from designer.problem.relation import Block
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])
 BLIND = np.array([[1.0, 1, 0, 4], [2, 2, 5, 1], [0, 0, 1, 0], [1, 1, 1, 0], [3, 3, 1, 2]])

@@ -12,8 +12,8 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics, programs
-from designer.convex import conflicts, rounds, solving
-from designer.convex import program as base
+from designer.families.convex import conflicts, rounds, solving
+from designer.families.convex import program as base
 
 
 def ring(queries: int = 3, **given: Any) -> Problem:

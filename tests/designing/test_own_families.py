@@ -12,34 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    AdditiveMechanism,
-    DesignFailed,
-    InvalidProblem,
-    InvalidSpec,
-    Mechanism,
-    NotPrivate,
-    Problem,
-    Workload,
-    compare,
-    design,
-    invariants,
-    load,
-    metrics,
-)
+from designer import AdditiveMechanism, DesignFailed, InvalidProblem, InvalidSpec, Mechanism, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
 from designer.certified.norms import Norm, weighted_l1
-from designer.composition.common import CommonChanges, CommonPairs
-from designer.designing.families import FAMILIES, family_named, forget_family, known_families, register_family
-from designer.designing.family import Family
-from designer.designing.measured import Coordinates
-from designer.designing.repair import freeze
-from designer.metrics.metric import Metric
-from designer.question.relation import Relation
+from designer.accounts.together.common import CommonChanges, CommonPairs
+from designer.families import FAMILIES, family_named, forget_family, known_families, register_family
+from designer.families.family import Family
+from designer.families.measured import Coordinates
+from designer.families.repair import freeze
+from designer.relations.metrics.metric import Metric
+from designer.problem.relation import Relation
 from designer.relations.allowed import Allowed
 from designer.relations.kinds import RELATIONS
-from designer.selection import Selection
-from designer.selection.scores import Linear
-from designer.selection.tabulated import Neighbours
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.choice.tabulated import Neighbours
 
 THREE = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from designer import Comparison, InvalidProblem, Problem, Workload, compare, metrics
-from designer.drawings import plot
-from designer.pictures import figure, register_picture
+from designer import plot
+from designer import figure, register_picture
 
 
 @pytest.fixture(scope="module")

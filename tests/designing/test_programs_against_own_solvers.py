@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.designing.made import Design
-from designer.designing.programs.listed import PROGRAMS
-from designer.question.relation import Relation
+from designer.families.made import Design
+from designer.families.programs.listed import PROGRAMS
+from designer.problem.relation import Relation
 
 COUNT, ALWAYS = 50, {"strategy_laplace": 1}  # a search for strategies takes seconds
 CASES = [

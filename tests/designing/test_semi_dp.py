@@ -13,14 +13,14 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.certified.certificate import certify
 from designer.certified.norms import Gauge
 from designer.certified.sensitivity import SensitivitySet
-from designer.designing.families.element_classes import classes
-from designer.designing.families.projected import project
-from designer.designing.families.subspace import subspace_mechanism
-from designer.question.domain import Domain
+from designer.families.element_classes import classes
+from designer.families.projected import project
+from designer.families.subspace import subspace_mechanism
+from designer.problem.domain import Domain
 from solvers.programs.strategy_search import optimise_workload
 
 GROUP = ("group_laplace", "group_l2_ball", "group_box")

@@ -9,10 +9,10 @@ import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.family_names import ADDITIVE_FAMILIES
-from designer.designing.families import FAMILIES
-from designer.designing.family import Family
-from designer.lattice.mechanism import LatticeMechanism
-from designer.synthetic.lipschitz_queries import LipschitzQueries
+from designer.families import FAMILIES
+from designer.families.family import Family
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from tests.oracles.shallow import shallow
 
 BUDGETS = (1e-3, 0.05, 1.0, 8.0, 30.0, 1e3)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.marginals import MarginalWorkload, Presence, design_marginals
-from designer.printouts import cautions, page, summary
-from designer.question.domain import Domain
-from designer.structured import StructuredWorkload, design_structured
+from designer import MarginalWorkload, Presence, design_marginals
+from designer.designing.printouts import cautions, page, summary
+from designer.problem.domain import Domain
+from designer import StructuredWorkload, design_structured
 from designer.tables import Count, Groups, Measure, PureSum, Sum, TablePlan
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from designer import AdditiveMechanism, Problem, Workload, design, invariants, load, metrics, programs
-from designer.additive.grid import Grid
+from designer.mechanisms.additive.grid import Grid
 from designer.certified.norms import weighted_l1
 
 # Of the two-sided geometric law, digit by digit: `sum z^2 e^(-b |z|) / sum e^(-b |z|)`.

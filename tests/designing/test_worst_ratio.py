@@ -7,9 +7,9 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.certified.family_names import ADDITIVE_FAMILIES
-from designer.designing.families import FAMILIES
-from designer.designing.family import Family
-from designer.question.relation import Relation
+from designer.families import FAMILIES
+from designer.families.family import Family
+from designer.problem.relation import Relation
 from tests.oracles.shallow import shallow
 
 OPTIMISED = [f for f in FAMILIES if f.name in ADDITIVE_FAMILIES and not (f.baseline or f.invariants_only)]

@@ -14,20 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    About,
-    AdditiveMechanism,
-    InvalidProblem,
-    InvalidSpec,
-    Mechanism,
-    Problem,
-    Workload,
-    design,
-    invariants,
-    metrics,
-    verify_release,
-)
-from designer.additive.grid import Grid
+from designer import About, AdditiveMechanism, InvalidProblem, InvalidSpec, Mechanism, Problem, Workload, design, invariants, metrics, verify_release
+from designer.mechanisms.additive.grid import Grid
 from designer.certified.norms import weighted_l1
 from designer.exchange.noise_law import noise_document
 from designer.exchange.portable import byte_laws, portable_noise, portable_text, release_vectors, short_number

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from designer import About, InvalidSpec, load, verify_release
-from designer.certified.specified import Specified, seal, to_spec
+from designer.certified.frozen import Specified, seal, to_spec
 from designer.files.releases import SAID, release_document, save_release, sealed
 from designer.files.spec import from_spec
 from tests.oracles.release_specimens import releases

@@ -11,12 +11,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, marginals, metrics
-from designer.additive.nearest_tables import nearest_table
+from designer.mechanisms.additive.nearest_tables import nearest_table
 from designer.certified.agreement import agreed
 from designer.files.agreeing import agreeing_tables, negative_words, require_agreement
-from designer.structured import StructuredWorkload, design_structured
-from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
-from designer.values.published import PublishedSums
+from designer import StructuredWorkload, design_structured
+from designer.tables import Average, Count, Groups, Measure, OTHERS, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
+from designer.base.published import PublishedSums
 
 TRUE = np.array([3, 0, 1, 2, 5, 0])
 SHAPE = (2, 3)

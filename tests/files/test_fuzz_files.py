@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from designer import metrics
-from designer.values.json_text import plain
+from designer.base.json_text import plain
 from tests.oracles.additive_promises import additive, at_most
 from tests.oracles.fuzz_files import ORACLES, PROBLEMS, designed, judged, one, prepare, problem_text, run, subjects
 

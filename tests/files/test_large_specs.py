@@ -11,22 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    DesignFailed,
-    InvalidProblem,
-    InvalidSpec,
-    NotPrivate,
-    Problem,
-    Workload,
-    design,
-    load,
-    metrics,
-    read_problem,
-)
-from designer.certified.specified import seal, to_spec
+from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics, read_problem
+from designer.certified.frozen import seal, to_spec
 from designer.files import spec as specs
-from designer.values.checks import names
-from designer.values.json_text import array, canonical, plain
+from designer.base.checks import names
+from designer.base.json_text import array, canonical, plain
 from tests.files.test_spec import mechanisms
 
 LONG = "x" * 20_000

@@ -17,21 +17,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, load
-from designer.certified.specified import seal, to_spec
+from designer.certified.frozen import seal, to_spec
 from designer.cli import main, parser
 from designer.files.releases import release_document
-from designer.files.signatures import (
-    EntryCheck,
-    EntrySigner,
-    PublicKey,
-    SigningKey,
-    file_signer,
-    new_key,
-    sign_file,
-    signature_path,
-    signer_of,
-    trusted_keys,
-)
+from designer.files.signatures import EntryCheck, EntrySigner, PublicKey, SigningKey, file_signer, new_key, sign_file, signature_path, signer_of, trusted_keys
 from tests.files.test_spec import changed, delete, double, edits, get, leaves, put
 from tests.oracles.release_specimens import releases
 
@@ -303,7 +292,7 @@ def test_the_command_line_signs_and_asks_who_signed(tmp_path: Path, capsys: pyte
 def test_a_key_that_cannot_be_read_stops_a_release_before_it_spends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from designer.additive.mechanism import AdditiveMechanism
+    from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
     path = written(tmp_path, "spec")
     monkeypatch.setattr(AdditiveMechanism, "release", lambda *_: pytest.fail("data were touched"))

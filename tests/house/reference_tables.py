@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from designer.cli import parser
-from designer.problem_files.forms import wording
-from designer.problem_files.kinds import KINDS
-from designer.values.schema import Fragment, Named, Schema
+from designer.files.problem.forms import wording
+from designer.files.problem.kinds import KINDS
+from designer.base.schema import Fragment, Named, Schema
 
 DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file()) / "docs"
 PAGES = sorted((DOCS / "reference").glob("*.md"))

@@ -58,8 +58,8 @@ def test_import_loads_neither_packages_nor_families() -> None:
 
 @pytest.mark.slow
 def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
-    modules = loaded_by("import designer.designing.families")
-    assert "designer.designing.families.lattice" in modules
+    modules = loaded_by("import designer.families")
+    assert "designer.families.lattice" in modules
     assert {name.split(".")[0] for name in modules} & {"cvxpy", "clarabel", "cdd", "matplotlib", "networkx"} == set()
 
 
@@ -123,7 +123,7 @@ def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: 
         files.append(tmp_path / f"block_{number}.py")
         files[-1].write_text(block)
     typed = """from designer import Problem, Workload, design, load, metrics
-from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
 problem = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 whole: tuple[int, ...] = design(problem, "lattice_laplace").mechanism.release([1, 2, 3]).table
 scales = design(problem, "laplace").mechanism.scales

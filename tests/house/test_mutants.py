@@ -19,8 +19,8 @@ from tests.mutation.mutant import Misfit, Mutant
 from tests.mutation.report import lines, markdown
 from tests.mutation.runner import ROOT, Verdict, killer_of, run, taken_over
 
-JSON_TEXT = "designer/values/json_text.py"
-READING = ("tests/values/test_json_text.py::test_numbers_within_the_floats_are_read_as_they_are",)
+JSON_TEXT = "designer/base/json_text.py"
+READING = ("tests/base/test_json_text.py::test_numbers_within_the_floats_are_read_as_they_are",)
 # Few and cheap: they stand for the run of all, which takes half an hour.
 SEEN = Mutant(JSON_TEXT, "number = float(text)\n", "number = 2 * float(text)\n", "floats of a file are doubled", READING)
 CHEAP = ("fractions below a real number are above it", "of the pairs of children one is never opened")
@@ -105,13 +105,13 @@ def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkey
     assert (ROOT / JSON_TEXT).read_text().count(SEEN.old) == 1
     told = json.loads(table.read_text())
     assert [verdict.mutant for verdict in taken_over((SEEN, UNSEEN), told)] == [SEEN]
-    assert taken_over((replace(SEEN, tests=("tests/values/test_output.py",)), replace(SEEN, new="number = 3.0\n")), told) == []
+    assert taken_over((replace(SEEN, tests=("tests/base/test_output.py",)), replace(SEEN, new="number = 3.0\n")), told) == []
 
 
 @pytest.mark.slow
 def test_tests_that_fail_anyway_tell_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Misfit, match="fail without any mutant"):
-        run([replace(SEEN, tests=("tests/values/test_json_text.py::test_that_is_not_there",))], ())
+        run([replace(SEEN, tests=("tests/base/test_json_text.py::test_that_is_not_there",))], ())
 
 
 def test_a_sample_is_drawn_by_its_seed_and_words_choose() -> None:

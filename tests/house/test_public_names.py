@@ -11,20 +11,8 @@ import numpy as np
 import pytest
 
 import designer
-from designer import (
-    Design,
-    Mechanism,
-    Optimality,
-    PrivacyCertificate,
-    Problem,
-    Release,
-    Workload,
-    compare,
-    design,
-    load,
-    metrics,
-)
-from designer.invariants import Invariant
+from designer import Design, Mechanism, Optimality, PrivacyCertificate, Problem, Release, Workload, compare, design, load, metrics
+from designer.relations.invariants import Invariant
 
 NAMES = {
     "designer": """About AdditiveMechanism Comparison Design DesignFailed Domain Guarantee InvalidProblem InvalidSpec LeastBudget Mechanism
@@ -41,37 +29,37 @@ NAMES = {
         consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for variance_meeting""",
     "designer.datasets": """PublicData adult adult_counts adult_doctorates adult_education_race cbp_state_industry cbp_state_sector
         delinquent_children establishments nj_county_sector power_plants us_cities us_counties us_counties_illinois""",
-    "designer.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
+    "designer.mechanisms.marginals": """LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Presence WholeTables design_marginals
         least_marginal_budget marginals_meeting whole_tables""",
-    "designer.structured": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
-    "designer.selection": "Choice Selection largest_rate",
-    "designer.statistical_queries": "Statistic StatisticalQueries Term",
-    "designer.ledger": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
-    "designer.composition": "Composed Expense Spent composed expense_of spent",
-    "designer.drawings": "Drawing drawings_of norm_ball placed_drawing plot",
-    "designer.pictures": "Drawing figure register_picture",
+    "designer.mechanisms.products": "AttributeQueries StructuredMechanism StructuredRelease StructuredWorkload design_structured",
+    "designer.mechanisms.choice": "Choice Selection largest_rate",
+    "designer.families.averages": "Statistic StatisticalQueries Term",
+    "designer.accounts": "Balance Checked DataSet Forecast Ledger Recorded Reservation Signer Total checked",
+    "designer.accounts": "Composed Expense Spent composed expense_of spent",
+    "designer.reports.pictures": "Drawing drawings_of norm_ball placed_drawing plot",
+    "designer.reports.pictures": "Drawing figure register_picture",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
-    "designer.selection.scores": "Linear AbsoluteError Closeness LargestError",
-    "designer.synthetic.multiplicative": "MWEM equal_shares mwem",
-    "designer.synthetic.small_databases": "SmallDB",
-    "designer.odds_ratio.odds_ratio_test": "OddsRatioTest",
-    "designer.errors": "InvalidLedger OverTotal",
-    "designer.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
+    "designer.mechanisms.choice.scores": "Linear AbsoluteError Closeness LargestError",
+    "designer.mechanisms.synthetic.multiplicative": "MWEM equal_shares mwem",
+    "designer.mechanisms.synthetic.small_databases": "SmallDB",
+    "designer.mechanisms.odds_ratio.odds_ratio_test": "OddsRatioTest",
+    "designer.base.errors": "InvalidLedger OverTotal",
+    "designer.mechanisms.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
     "designer.promises.account": "Account",
-    "designer.values.answer_table": "AnswerTable Intervals",
+    "designer.base.answer_table": "AnswerTable Intervals",
     "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
     "designer.exchange.opendp": "OwnNoise as_measurement counting measurement_module own_noise",
     "designer.exchange.portable": "portable_noise portable_text release_vectors",
     "designer.exchange.registry": "RegistryEntry registry_entry",
     "designer.exchange.spending": "Spending spending_of",
-    "designer.problem_files.checking": "Finding RecordsReport check_records",
+    "designer.files.problem.checking": "Finding RecordsReport check_records",
     "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
     "designer.promises.subsampled": "poisson_subsampled sampled_epsilon",
 }

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from designer.cli import parser
-from designer.problem_files.kinds import KINDS
+from designer.files.problem.kinds import KINDS
 from tests.house.reference_tables import EVERYWHERE, MARKED, PAGES, commands, filled
 from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 

@@ -10,7 +10,7 @@ from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_li
 
 PAGE = ROOT / "docs" / "explanation" / "auditing.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
-UNTRUSTED = ("designer/designing/", "designer/convex/", "designer/programs/", "solvers/programs/", "solvers/ellipsoids/")
+UNTRUSTED = ("designer/designing/", "designer/families/convex/", "designer/families/programs/", "solvers/programs/", "solvers/ellipsoids/")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_lines_of_code_are_counted_without_what_no_machine_reads() -> None:
     source = (ROOT / "designer/__main__.py").read_text().splitlines()
     code = [number for number, line in enumerate(source, 1) if line and not line.startswith('"""')]
     assert sorted(code_lines("designer/__main__.py")) == code and len(code) == 5
-    assert lines_that_ran("designer/errors.py", [1]) == 0
+    assert lines_that_ran("designer/base/errors.py", [1]) == 0
     whole = (ROOT / "solvers/exact/bits.py").read_text().splitlines()
     first = next(number for number, line in enumerate(whole, 1) if line.startswith("def precision"))
     assert lines_that_ran("solvers/exact/bits.py", [first]) == 3

@@ -28,8 +28,8 @@ WIDTH = 124
 START, END = "<!-- traced: start -->", "<!-- traced: end -->"
 # What runs and can break no promise, with the reason.
 HARMLESS = {
-    "designer/errors.py": "texts of refusals",
-    "designer/progress.py": "progress bars",
+    "designer/base/errors.py": "texts of refusals",
+    "designer/base/progress.py": "progress bars",
     "designer/certified/optimality.py": "a note that is not verified",
     "solvers/deadline.py": "how long a search may take",
     "solvers/status.py": "names of outcomes",
@@ -55,13 +55,13 @@ STAGES = (
     (
         "What a file may say",
         "A file names nothing but entries of closed lists, is compared with what its object proves, and runs nothing.",
-        ("designer/files/", "designer/values/"),
+        ("designer/files/", "designer/base/"),
         "[closed lists](decisions/closed_lists.md)",
     ),
     (
         "What must be hidden",
         "Every protected pair is listed, or implied by some that are; no budget, exact or float, is above the stated one.",
-        ("designer/question/", "designer/metrics/", "designer/invariants/", "designer/relations/", "designer/records/"),
+        ("designer/problem/", "designer/relations/metrics/", "designer/relations/invariants/", "designer/relations/", "designer/tables/policies/"),
         "[foundations](../theory/foundations.md) 1 and 4, [metrics](../theory/metrics.md), "
         "[invariants](../theory/invariants.md), [records](../theory/records.md)",
     ),
@@ -89,7 +89,7 @@ STAGES = (
     (
         "What several releases cost",
         "No number is below what all of them together spend on a change that all of them protect.",
-        ("designer/composition/",),
+        ("designer/accounts/together/",),
         "[composition](../theory/composition.md), [tradeoffs](../theory/tradeoff.md)",
     ),
     (
@@ -157,7 +157,7 @@ def _load_verify_release(path: str) -> None:
 def _add_up(loaded: Any) -> None:
     """What two such releases cost together, where that has an answer."""
     from designer import InvalidProblem
-    from designer.composition.expense import expense_of, spent
+    from designer.accounts.together.expense import expense_of, spent
 
     try:
         spent([expense_of(loaded)] * 2).epsilon_at("1e-6")

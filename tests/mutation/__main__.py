@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from designer.progress import showing_progress
+from designer.base.progress import showing_progress
 from tests.mutation.drawn import drawn
 from tests.mutation.equivalent import reason_for
 from tests.mutation.listed import MUTANTS

@@ -8,7 +8,7 @@ LOSSES = ("tests/promises/test_losses.py", "tests/promises/test_account.py")
 ACCOUNT = ("tests/promises/test_account.py",)
 SAMPLED = ("tests/promises/test_subsampled.py",)
 SLOPES = ("tests/certified/test_slopes.py",)
-LEVELS = ("tests/invariants/test_levels.py",)
+LEVELS = ("tests/relations/invariants/test_levels.py",)
 
 MUTANTS = (
     Mutant(
@@ -117,21 +117,21 @@ MUTANTS = (
         ("tests/certified/test_slopes.py", "tests/files/test_spec.py"),
     ),
     Mutant(
-        "designer/invariants/levels.py",
+        "designer/relations/invariants/levels.py",
         "second = _heaviest(weights, level, apart)",
         "second = best",
         "the heaviest partner of the heaviest element is itself",
         LEVELS,
     ),
     Mutant(
-        "designer/invariants/levels.py",
+        "designer/relations/invariants/levels.py",
         "return not bool(np.isin(ancestors[~inside, shared], own[:, shared]).any())",
         "return True",
         "exchanges are said to imply changes where a sum splits a branch",
         LEVELS,
     ),
     Mutant(
-        "designer/invariants/levels.py",
+        "designer/relations/invariants/levels.py",
         "costs = tuple(None if cost is None else cost * factor for cost in within.costs[1:])",
         "costs = tuple(None if cost is None else 2 * cost * factor for cost in within.costs[1:])",
         "an exchange costs twice its budget",

@@ -17,7 +17,7 @@ MUTANTS = (
         "return PrivacyCertificate(ratio is not None and ratio <= 1, ratio, witness, 0, arithmetic, theorem)",
         "return PrivacyCertificate(ratio is not None, ratio, witness, 0, arithmetic, theorem)",
         "every finite length of unlisted changes holds",
-        ("tests/invariants/test_lengths.py::test_certificates_without_a_list_are_those_of_the_list_on_random_problems",),
+        ("tests/relations/invariants/test_lengths.py::test_certificates_without_a_list_are_those_of_the_list_on_random_problems",),
     ),
     Mutant(
         "designer/certified/certificate.py",
@@ -59,7 +59,7 @@ MUTANTS = (
         "ratio = None if infinite else longest.bound / relation.cost(longest.change)",
         "ratio = longest.bound / relation.cost(longest.change)",
         "unlisted changes may move what gets no noise",
-        ("tests/invariants/test_lengths.py::test_noise_below_what_the_longest_change_needs_is_refused",),
+        ("tests/relations/invariants/test_lengths.py::test_noise_below_what_the_longest_change_needs_is_refused",),
     ),
     Mutant(
         "designer/certified/certificate.py",
@@ -202,14 +202,14 @@ MUTANTS = (
         'bounds.append(self.relation.longest(np.nextafter(sizes * (1 + terms * 2.0**-50), np.inf), "l1"))',
         'bounds.append(self.relation.longest(np.nextafter(sizes * 0.5, np.inf), "l1"))',
         "bounds by columns are halved",
-        ("tests/invariants/test_lengths.py::test_for_other_answers_the_bound_by_columns_is_above_the_list",),
+        ("tests/relations/invariants/test_lengths.py::test_for_other_answers_the_bound_by_columns_is_above_the_list",),
     ),
     Mutant(
         "designer/certified/unlisted.py",
         "if not single.all() or len(np.unique(columns)) < len(columns):",
         "if not single.all():",
         "cells that are measured twice count once",
-        ("tests/invariants/test_lengths.py::test_a_cell_that_is_measured_twice_counts_twice",),
+        ("tests/relations/invariants/test_lengths.py::test_a_cell_that_is_measured_twice_counts_twice",),
     ),
     Mutant(
         "designer/certified/claims.py",
@@ -219,18 +219,18 @@ MUTANTS = (
         ("tests/files/test_spec.py::test_a_worst_ratio_below_or_above_the_proven_one_is_refused",),
     ),
     Mutant(
-        "designer/certified/specified.py",
+        "designer/certified/frozen.py",
         'body = {key: value for key, value in spec.items() if key != "seal"}',
         'body = {key: value for key, value in spec.items() if key not in ("seal", "provenance")}',
         "the seal leaves out the notes",
         ("tests/files/test_spec.py::test_every_altered_field_is_refused_under_the_old_seal",),
     ),
     Mutant(
-        "designer/certified/specified.py",
+        "designer/certified/frozen.py",
         "    mechanism.require_listed()\n    body = {",
         "    body = {",
         "what nobody can load again is saved",
-        ("tests/metrics/test_own_metric.py::test_saving_is_refused_with_a_way_on_and_writes_nothing",),
+        ("tests/relations/metrics/test_own_metric.py::test_saving_is_refused_with_a_way_on_and_writes_nothing",),
     ),
     Mutant(
         "designer/files/spec.py",
@@ -307,14 +307,14 @@ MUTANTS = (
         ("tests/files/test_releases.py::test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have_made_it",),
     ),
     Mutant(
-        "designer/additive/release_form.py",
+        "designer/mechanisms/additive/release_form.py",
         "        if wanted and not is_combination(wanted, rows):",
         "        if False:",
         "numbers off the coset of the noise pass for a release",
         ("tests/files/test_releases.py::test_numbers_off_the_coset_of_the_noise_are_refused",),
     ),
     Mutant(
-        "designer/additive/release.py",
+        "designer/mechanisms/additive/release.py",
         "    return counts or (reconstruction.size <= LARGEST_RANKED and determines(reconstruction, heard))",
         "    return True",
         "a release tells exactly what its answers do not",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutation.mutant import Mutant
 
-HERE = "designer/problem_files/"
+HERE = "designer/files/problem/"
 RELATIONS, MARGINALS, LINEAR = f"{HERE}relations.py", f"{HERE}marginals.py", f"{HERE}linear_request.py"
 PLAN, PARTS, QUERIES = f"{HERE}table_plan.py", f"{HERE}plan_parts.py", f"{HERE}plan_queries.py"
 SELECTION, MWEM, ODDS, AVERAGES = (f"{HERE}{name}.py" for name in ("selection", "mwem", "odds_ratio", "averages"))
-OF_RELATIONS = ("tests/problem_files/test_relation_file.py",)
-OF_MARGINALS = ("tests/problem_files/test_marginals_file.py",)
-OF_PLANS = ("tests/problem_files/test_table_plan_file.py",)
-OF_ASKING = ("tests/problem_files/test_asking_files.py",)
-OF_WORDS = ("tests/problem_files/test_about_section.py",)
+OF_RELATIONS = ("tests/files/problem/test_relation_file.py",)
+OF_MARGINALS = ("tests/files/problem/test_marginals_file.py",)
+OF_PLANS = ("tests/files/problem/test_table_plan_file.py",)
+OF_ASKING = ("tests/files/problem/test_asking_files.py",)
+OF_WORDS = ("tests/files/problem/test_about_section.py",)
 
 MUTANTS = (
     Mutant(
@@ -83,7 +83,7 @@ MUTANTS = (
         "targets=self.targets, **options)",
         "targets=None, **options)",
         "the targets of linear queries are ignored",
-        ("tests/problem_files/test_targets_file.py",),
+        ("tests/files/problem/test_targets_file.py",),
     ),
     Mutant(
         PLAN,
@@ -196,6 +196,6 @@ MUTANTS = (
         "        require_filled(path, data)\n",
         "",
         "places that wait for a budget pass for one",
-        ("tests/problem_files/test_starting.py",),
+        ("tests/files/problem/test_starting.py",),
     ),
 )

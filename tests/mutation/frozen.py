@@ -7,53 +7,53 @@ from tests.mutation.mutant import Mutant
 FROZEN = "tests/throughout/test_frozen.py::"
 SIGNED = "tests/files/test_signatures.py::"
 CHECKED = "tests/throughout/test_check.py::"
-NAMED = "tests/ledger/test_names.py::"
+NAMED = "tests/accounts/test_names.py::"
 
 MUTANTS = (
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "    return isinstance(part, bytes) or (array.dtype.hasobject and owner is not array) or not array.size\n",
         "    return True\n",
         "an array that its owner can make writable again passes as read-only",
         (FROZEN + "test_no_flag_makes_an_array_writable_again",),
     ),
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "        self.places.append((place, tuple(made.items())))\n",
         "        pass\n",
         "the seal forgets the attributes of parts",
         (FROZEN + "test_whatever_is_replaced_by_force_is_seen_before_the_first_draw",),
     ),
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "(type, ModuleType, Enum, Seal)):",
         "(type, ModuleType, Enum)):",
         "what a sealed object inside a sealed one remembers counts as a change",
         (FROZEN + "test_every_public_name_of_what_is_reachable_answers_hasattr_and_leaves_nothing_writable",),
     ),
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "                for cell in value.__closure__ or ():\n",
         "                for cell in ():\n",
         "what functions close over stays writable",
         (FROZEN + "test_nothing_reachable_from_a_frozen_object_can_be_written_to",),
     ),
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "        return _same(vars(holder), self._own) and all(",
         "        return all(",
         "the seal forgets the attributes of the object itself",
         (FROZEN + "test_release_and_ledger_refuse_what_was_changed",),
     ),
     Mutant(
-        "designer/values/read_only.py",
+        "designer/base/read_only.py",
         "        made = locked(self.func(instance))\n",
         "        made = self.func(instance)\n",
         "what a property remembers stays writable",
         (FROZEN + "test_nothing_reachable_from_a_frozen_object_can_be_written_to",),
     ),
     Mutant(
-        "designer/certified/specified.py",
+        "designer/certified/frozen.py",
         "        self.require_unchanged()\n        return SystemEntropy()\n",
         "        return SystemEntropy()\n",
         "a changed object is released from",
@@ -81,35 +81,35 @@ MUTANTS = (
         (SIGNED + "test_every_command_asks_for_a_signer",),
     ),
     Mutant(
-        "designer/question/histogram.py",
+        "designer/problem/histogram.py",
         "        in_order(dict.fromkeys(histogram, 0), universe)\n",
         "        pass\n",
         "names that are no elements are found when the budget is spent",
         (CHECKED + "test_a_malformed_request_is_refused_by_the_words_of_release_and_costs_nothing",),
     ),
     Mutant(
-        "designer/ledger/ledger.py",
+        "designer/accounts/ledger.py",
         "        self.check()\n\n        def build",
         "        def build",
         "a malformed request spends its budget",
         (CHECKED + "test_a_malformed_request_is_refused_by_the_words_of_release_and_costs_nothing",),
     ),
     Mutant(
-        "designer/ledger/ledger.py",
+        "designer/accounts/ledger.py",
         "        if isinstance(error, (Refusal, RuntimeError)) and error.args",
         "        if False and error.args",
         "a refusal does not say that its budget stays spent",
         (CHECKED + "test_what_only_the_entries_tell_is_spent_and_the_message_says_so",),
     ),
     Mutant(
-        "designer/ledger/ledger.py",
+        "designer/accounts/ledger.py",
         "            require_distinct(name, datasets(entries))\n",
         "",
         "a look-alike gets a budget of its own",
         (NAMED + "test_look_alikes_get_no_budget_of_their_own",),
     ),
     Mutant(
-        "designer/ledger/names.py",
+        "designer/accounts/names.py",
         "    if unseen:\n",
         "    if False:\n",
         "names that differ by what cannot be seen have budgets of their own",

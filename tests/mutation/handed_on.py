@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutation.mutant import Mutant
 
-FROM_RECORDS, LEAST = "designer/tables/from_records.py", "designer/marginals/least.py"
-FILES, FOLDERS, CSV = "designer/files/table_files.py", "designer/values/folders.py", "designer/values/csv_text.py"
+FROM_RECORDS, LEAST = "designer/tables/from_records.py", "designer/designing/marginals_least.py"
+FILES, FOLDERS, CSV = "designer/files/table_files.py", "designer/base/folders.py", "designer/base/csv_text.py"
 COUNTS, AGREEMENT = "solvers/lattices/agreeing_counts.py", "designer/certified/agreement.py"
 RELEASES, SUMMARY, STANDING = "designer/files/releases.py", "designer/reports/summary.py", "designer/reports/standing.py"
 PROOFS, PLANS = "designer/reports/proofs.py", "designer/reports/of_plans.py"
-PLACES = "designer/drawings/places.py"
-OF_RECORDS, OF_LEAST = ("tests/tables/test_from_records.py",), ("tests/marginals/test_least_marginals.py",)
-OF_MEETING, OF_TABLES = ("tests/marginals/test_meeting.py",), ("tests/cli/test_cli_tables.py",)
-OF_FOLDERS, OF_CSV = ("tests/values/test_folders.py",), ("tests/values/test_csv_text.py",)
+PLACES = "designer/reports/pictures/places.py"
+OF_RECORDS, OF_LEAST = ("tests/tables/test_from_records.py",), ("tests/mechanisms/marginals/test_least_marginals.py",)
+OF_MEETING, OF_TABLES = ("tests/mechanisms/marginals/test_meeting.py",), ("tests/cli/test_cli_tables.py",)
+OF_FOLDERS, OF_CSV = ("tests/base/test_folders.py",), ("tests/base/test_csv_text.py",)
 OF_SIZES = ("tests/solvers/lattices/test_agreeing_fuzz.py::test_small_numbers_beside_large_ones_reach_their_minimum",)
 OF_COUNTS, OF_AGREEING = ("tests/solvers/lattices/test_agreeing_counts.py",), ("tests/certified/test_agreement.py",)
 OF_RELEASES, OF_SUMMARIES = ("tests/files/test_read_release.py",), ("tests/reports/test_summary.py",)
@@ -241,14 +241,14 @@ MUTANTS = (
         ("tests/reports/test_meanings.py",),
     ),
     Mutant(
-        "designer/values/confidential.py",
+        "designer/base/confidential.py",
         "            with unseen():\n",
         "            if unseen():\n",
         "progress shows what is done with confidential data",
         ("tests/throughout/test_progress.py::test_confidential_work_shows_nothing_of_itself",),
     ),
     Mutant(
-        "designer/progress.py",
+        "designer/base/progress.py",
         "    display.hidden += 1\n",
         "    display.hidden += 0\n",
         "what is hidden from progress is drawn",
@@ -259,13 +259,13 @@ MUTANTS = (
         "degrees[_joined(table, rows, Path(path))]",
         "degrees[: len(_joined(table, rows, Path(path)))]",
         "answers stand at the places of others",
-        ("tests/drawings/test_places.py",),
+        ("tests/reports/pictures/test_places.py",),
     ),
     Mutant(
         PLACES,
         "for name in (latitude, longitude)]",
         "for name in (longitude, latitude)]",
         "maps are turned",
-        ("tests/drawings/test_places.py",),
+        ("tests/reports/pictures/test_places.py",),
     ),
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tests.mutation.mutant import Mutant
 
 DRAWN, REACH = "designer/sampling/simulated_reach.py", "designer/sampling/reach.py"
-INTEGERS, ANSWERS = "designer/sampling/integers/margins.py", "designer/values/answer_table.py"
-PLANS, LATTICES = "designer/tables/intervals.py", "designer/lattice/answer_bounds.py"
-OF_REACH, OF_LAWS = ("tests/sampling/test_reach.py",), ("tests/additive/test_margins.py",)
+INTEGERS, ANSWERS = "designer/sampling/integers/margins.py", "designer/base/answer_table.py"
+PLANS, LATTICES = "designer/tables/intervals.py", "designer/mechanisms/lattice/answer_bounds.py"
+OF_REACH, OF_LAWS = ("tests/sampling/test_reach.py",), ("tests/mechanisms/additive/test_margins.py",)
 OF_RELEASES, OF_PLANS = ("tests/files/test_read_release.py",), ("tests/tables/test_intervals.py",)
 COVERING = ("tests/throughout/test_interval_coverage.py",)
 
@@ -88,28 +88,28 @@ MUTANTS = (
         "lower, upper = answers - margins - slack, answers + margins + slack\n",
         "lower, upper = answers - slack, answers + slack\n",
         "intervals have no width",
-        ("tests/values/test_answer_table.py",),
+        ("tests/base/test_answer_table.py",),
     ),
     Mutant(
         ANSWERS,
         "inner = np.ceil(lower) + 0.0, np.floor(upper) + 0.0",
         "inner = np.ceil(lower), np.floor(upper)",
         "an interval ends at minus nothing",
-        ("tests/values/test_answer_table.py",),
+        ("tests/base/test_answer_table.py",),
     ),
     Mutant(
         ANSWERS,
         "shrunk = whole & (margins > 0)",
         "shrunk = (margins > 0)",
         "intervals of fractions shrink to whole numbers",
-        ("tests/values/test_answer_table.py",),
+        ("tests/base/test_answer_table.py",),
     ),
     Mutant(
         ANSWERS,
         " & (inner[0] <= inner[1])\n",
         "\n",
         "an interval without a whole number is turned around",
-        ("tests/values/test_answer_table.py",),
+        ("tests/base/test_answer_table.py",),
     ),
     Mutant(
         ANSWERS,
@@ -158,38 +158,38 @@ MUTANTS = (
         "normal = math.sqrt(2 * math.log(2 / beyond))",
         "normal = math.sqrt(math.log(2 / beyond))",
         "bounds of lattice noise lose a factor of root 2",
-        ("tests/lattice/test_answer_bounds.py",),
+        ("tests/mechanisms/lattice/test_answer_bounds.py",),
     ),
     Mutant(
         LATTICES,
         "logs = -np.log1p(-np.multiply.outer(rates**2, squares)).sum(axis=1)",
         "logs = -np.log1p(-np.multiply.outer(rates**2, squares)).max(axis=1)",
         "of Laplace noise on a lattice the largest coordinate counts",
-        ("tests/lattice/test_answer_bounds.py",),
+        ("tests/mechanisms/lattice/test_answer_bounds.py",),
     ),
     Mutant(
-        "designer/structured/answer_margins.py",
+        "designer/mechanisms/products/answer_margins.py",
         "logs = -np.log1p(-(TILTS[:, None] ** 2)) * shares",
         "logs = np.log1p(-(TILTS[:, None] ** 2)) * shares",
         "moments of Laplace noise make its sums narrower",
         OF_REACH,
     ),
     Mutant(
-        "designer/structured/plan.py",
+        "designer/designing/products_plan.py",
         "return 0.5 / math.sinh(epsilon / 2) ** 2 * ROUNDED if epsilon < LOUD else 0.0",
         "return 2 / epsilon**2 * ROUNDED if epsilon < LOUD else 0.0",
         "the bound of whole-number noise is that of continuous noise",
         ("tests/designing/test_bounds_of_all_families.py",),
     ),
     Mutant(
-        "designer/marginals/plan.py",
+        "designer/mechanisms/marginals/plan.py",
         "if kept.min() >= CONTINUOUS:",
         "if kept.min() >= 0:",
         "marginals are bounded by the largest share alone",
-        ("tests/marginals/test_least_marginals.py",),
+        ("tests/mechanisms/marginals/test_least_marginals.py",),
     ),
     Mutant(
-        "designer/designing/least_noise.py",
+        "designer/families/least_noise.py",
         "sums = [np.maximum(sign * protected, 0).sum(axis=1) for sign in (1, -1)]",
         "sums = [np.maximum(sign * protected, 0).max(axis=1) for sign in (1, -1)]",
         "a limit is told for fewer records than its changes need",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from tests.mutation.mutant import Mutant
 
 TAILS, BRACKET, FIT = (f"solvers/programs/{name}.py" for name in ("symmetric_tails", "factor_bracket", "table_fit"))
-OF_TAILS = ("tests/additive/test_margins.py::test_cones_beside_an_axis_do_not_widen_the_margin",)
-OF_SHARP = ("tests/additive/test_margins.py::test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most",)
-OF_NARROW = ("tests/additive/test_margins.py::test_the_tail_of_narrow_cones_is_bounded",)
+OF_TAILS = ("tests/mechanisms/additive/test_margins.py::test_cones_beside_an_axis_do_not_widen_the_margin",)
+OF_SHARP = ("tests/mechanisms/additive/test_margins.py::test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most",)
+OF_NARROW = ("tests/mechanisms/additive/test_margins.py::test_the_tail_of_narrow_cones_is_bounded",)
 OF_STEPS = (
     "tests/solvers/programs/test_factor_bracket.py"
     "::test_ratios_that_fall_in_steps_are_bracketed_where_they_first_come_down_to_1",
 )
-OF_SHARES = ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_shared_by_all_cells",)
-OF_FITS = ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
+OF_SHARES = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_shared_by_all_cells",)
+OF_FITS = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
 
 MUTANTS = (
     Mutant(
@@ -90,7 +90,7 @@ MUTANTS = (
         ("tests/certified/test_searched_pairs.py::test_a_search_finds_the_certificate_of_a_look_at_every_pair",),
     ),
     Mutant(
-        "designer/question/nearness.py",
+        "designer/problem/nearness.py",
         "return np.asarray(self.rule(gaps, low_a, low_b) * (1 - SLACK))",
         "return np.asarray(self.rule(gaps, low_a, low_b) * 1.5)",
         "the least budget between two groups is too large",
@@ -122,7 +122,7 @@ MUTANTS = (
         " + law.narrow_tail(middle)\n",
         "\n",
         "narrow cones beside wide ones have no tails",
-        ("tests/additive/test_margins.py::test_a_margin_that_narrow_cones_decide_is_not_too_small",),
+        ("tests/mechanisms/additive/test_margins.py::test_a_margin_that_narrow_cones_decide_is_not_too_small",),
     ),
     Mutant(
         TAILS,
@@ -192,6 +192,6 @@ MUTANTS = (
         "        totals[-1] = max(rest, 0)\n",
         "        pass\n",
         "a large public number of records is missed by the rounding of sums",
-        ("tests/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),
+        ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums",),
     ),
 )

@@ -32,9 +32,9 @@ from typing import Any
 import numpy as np
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, design, load, read_problem
-from designer.certified.specified import Specified, to_spec
+from designer.certified.frozen import Specified, to_spec
 from designer.cli import main
-from designer.values.json_text import plain
+from designer.base.json_text import plain
 from tests.files.test_spec import changed, delete, double, get, leaves, mechanisms, put, resealed
 from tests.files.test_spec_formats import core_edits, refused_or_loaded
 from tests.oracles.additive_promises import additive

@@ -7,19 +7,19 @@ from fractions import Fraction
 from typing import Any
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.specified import Specified
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.certified.frozen import Specified
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta
-from designer.question.domain import Domain
-from designer.selection import Selection
-from designer.selection.scores import Linear
-from designer.structured import StructuredWorkload, design_structured
-from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
+from designer.problem.domain import Domain
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
 from tests.oracles.spec_specimens import MARGINS
 

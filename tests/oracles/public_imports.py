@@ -12,8 +12,8 @@ PUBLIC = {room: set(names.split()) for room, names in (NAMES | DEEPER).items()}
 def inner_names(program: str, package: str = "designer") -> set[str]:
     """The names that a program imports from a package, local and type-only imports too, and that nobody promised to keep.
 
-    >>> sorted(inner_names("from designer import design, datasets; from designer.progress import track; import designer.cli"))
-    ['designer.cli', 'designer.progress.track']
+    >>> sorted(inner_names("from designer import design, datasets; from designer.base.progress import track; import designer.cli"))
+    ['designer.cli', 'designer.base.progress.track']
     """
     found = set()
     for node in ast.walk(ast.parse(program)):

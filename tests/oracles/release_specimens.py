@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.specified import Released, Specified
-from designer.engines.tabulation import TakesCounts
-from designer.marginals.mechanism import MarginalMechanism
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.structured.mechanism import StructuredMechanism
+from designer.certified.frozen import Released, Specified
+from designer.relations.rows.tabulation import TakesCounts
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.products.mechanism import StructuredMechanism
 from tests.oracles.spec_specimens import specimens
 
 RECORDS = {

@@ -20,36 +20,23 @@ import jsonschema
 import numpy as np
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.additive.mechanism import AdditiveMechanism
-from designer.certified.specified import Specified, to_spec
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certified.frozen import Specified, to_spec
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
-from designer.lattice.mechanism import LatticeMechanism
-from designer.marginals.protection import Presence
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.tradeoff import EpsilonDelta
-from designer.question.domain import Domain
-from designer.selection import Selection
-from designer.selection.scores import Linear
-from designer.structured import StructuredWorkload, design_structured
-from designer.synthetic.multiplicative import MWEM
-from designer.tables import (
-    Condition,
-    Count,
-    Groups,
-    Measure,
-    PureSum,
-    SlowlyScaledSum,
-    StudentNoise,
-    Sum,
-    TablePlan,
-    TransformedNoise,
-    UnitSplitting,
-    VarianceBy,
-)
-from designer.values.json_text import readable_text
-from designer.version import VERSION
+from designer.problem.domain import Domain
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.tables import Condition, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan, TransformedNoise, UnitSplitting, VarianceBy
+from designer.base.json_text import readable_text
+from designer.base.version import VERSION
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import MARGINS, specimens
 

@@ -10,27 +10,27 @@ import numpy as np
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.norms import Norm
-from designer.certified.specified import Specified
-from designer.lattice.mechanism import LatticeMechanism
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.fisher import Margins
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.certified.frozen import Specified
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.question.domain import Domain
-from designer.question.unlisted import OTHERS
+from designer.problem.domain import Domain
+from designer.problem.unlisted import OTHERS
 from designer.relations.row_groups import RowGroups
 from designer.sampling.lattices.lattice_chain import ChainPlan
-from designer.selection import Selection
-from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear
-from designer.selection.tabulated import Tabulated
-from designer.structured import StructuredWorkload, design_structured
-from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
+from designer import Selection
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.mechanisms.choice.tabulated import Tabulated
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.oracles.table_plans import full_plan
 

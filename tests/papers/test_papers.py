@@ -74,7 +74,7 @@ def row(verdict: Verdict = Verdict.REPRODUCED, **fields: Any) -> Row:
 
 def test_rows_without_what_their_verdict_asks_for_are_seen() -> None:
     assert lacking(row()) == [] and unsatisfied(row(), False) == []
-    assert lacking(row(lives=("designer/errors.py:NoSuchName",))) == ["designer/errors.py:NoSuchName"]
+    assert lacking(row(lives=("designer/base/errors.py:NoSuchName",))) == ["designer/base/errors.py:NoSuchName"]
     assert lacking(row(run="tests/papers/test_papers.py::test_that_is_not_there")) != []
     assert lacking(row(run="python -m examples.nothing")) == ["python -m examples.nothing"]
     assert lacking(row(numbers=())) == ["reproduced without numbers"]

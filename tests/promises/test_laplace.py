@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.promises.kinds import tradeoff_from_spec
 from designer.promises.laplace import LaplaceTradeoff, discrete_laplace
 from designer.promises.order import Strength, compare_tradeoffs

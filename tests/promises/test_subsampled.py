@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.promises.account import Account
 from designer.promises.kinds import tradeoff_from_spec
 from designer.promises.laplace import LaplaceTradeoff

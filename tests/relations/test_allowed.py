@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
-from designer.certified.specified import to_spec
-from designer.metrics.presence import AppearOrChange
-from designer.promises.approximate import ROUNDING, Allowance, GaussianAllowance, PureAllowance
-from designer.question.relation import Relation
+from designer.certified.frozen import to_spec
+from designer.relations.metrics.presence import AppearOrChange
+from designer.promises.approximate import Allowance, GaussianAllowance, PureAllowance, ROUNDING
+from designer.problem.relation import Relation
 from designer.relations import allowed
 from designer.relations.allowed import Allowed
 from designer.relations.budget_factor import with_budgets_times

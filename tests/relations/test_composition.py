@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
-from designer.composition import composed
-from designer.question.relation import Relation
+from designer.accounts import composed
+from designer.problem.relation import Relation
 from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
 from tests.oracles.metric_kinds import every_metric, with_origin
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from designer import InvalidSpec, metrics
-from designer.question.relation import Relation
+from designer.problem.relation import Relation
 from designer.relations.kinds import relation_from_spec
 
 

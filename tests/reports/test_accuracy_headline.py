@@ -7,10 +7,10 @@ import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.about import About
-from designer.drawings.collected import drawings_of
-from designer.ledger.entries import DatasetTerms
-from designer.ledger.totals import Total
-from designer.pictures.numerals import no_less
+from designer.reports.pictures.collected import drawings_of
+from designer.accounts.entries import DatasetTerms
+from designer.accounts.totals import Total
+from designer.reports.pictures.numerals import no_less
 from designer.reports.odds import off_by
 from designer.reports.of_linear_queries import LinearQueries
 from designer.reports.summary import _restated

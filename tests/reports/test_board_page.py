@@ -14,20 +14,20 @@ import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.about import About
-from designer.certified.specified import Specified
-from designer.errors import InvalidProblem
+from designer.certified.frozen import Specified
+from designer.base.errors import InvalidProblem
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.spec import FORMATS
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.question.domain import Domain
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.domain import Domain
 from designer.reports.content import Picture
 from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.formats import CONTRIBUTORS, contributor_of
 from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
-from designer.reports.html import POLICY, Linker, drawn, html_of, tidy
+from designer.reports.html import Linker, POLICY, drawn, html_of, tidy
 from designer.reports.page import board_page
 from designer.reports.palette import DARK, LIGHT, WRITTEN, contrast
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from designer import metrics
-from designer.composition.terms import largest_budget, protected_by
-from designer.marginals.protection import Presence
-from designer.metrics.metric import Metric
-from designer.question.domain import Domain
+from designer.accounts.together.terms import largest_budget, protected_by
+from designer.mechanisms.marginals.protection import Presence
+from designer.relations.metrics.metric import Metric
+from designer.problem.domain import Domain
 from designer.reports.contributor import NOT_PROTECTED, NOT_PROVEN
 from designer.reports.formats import contributor_of
 from designer.reports.meanings import meanings_of

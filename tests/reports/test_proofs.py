@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from designer.additive import promise
-from designer.errors import InvalidProblem
+from designer.mechanisms.additive import promise
+from designer.base.errors import InvalidProblem
 from designer.reports.evidence import Evidence
 from designer.reports.html import html_of
 from designer.reports.page import board_page
@@ -21,7 +21,7 @@ from designer.tables.promise import OF_OTHER_NOISE, THEOREM
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]
-OF_LIMITS = "designer.designing.least_noise"  # its theorems bound losses, and no certificate cites them
+OF_LIMITS = "designer.families.least_noise"  # its theorems bound losses, and no certificate cites them
 
 
 def cited() -> Iterator[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from designer import About, Domain, Problem, Workload, design, metrics, verify_release
 from designer.audit.verdict import DeepVerdict, Finding, TestPower
-from designer.certified.specified import Specified
+from designer.certified.frozen import Specified
 from designer.files.releases import release_document
 from designer.reports.content import Sheet
 from designer.reports.evidence import Evidence, SeenRelease

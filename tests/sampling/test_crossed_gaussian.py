@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from designer.errors import InvalidProblem
-from designer.invariants import margins
+from designer.base.errors import InvalidProblem
+from designer.relations.invariants import margins
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattices import klein_steps
 from designer.sampling.lattices.crossed_gaussian import CellsInOrder, CrossedGaussian, PartitionGaussian

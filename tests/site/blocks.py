@@ -34,7 +34,7 @@ from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from sybil.parsers.myst.lexers import DirectiveLexer
 
 from designer.cli import main
-from designer.designing.families import forget_family, known_families
+from designer.families import forget_family, known_families
 
 OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SESSION = DocTestStringParser(DocTestEvaluator(OUTPUT))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sybil.example import SybilFailure
 
-from designer.designing.families import known_families
+from designer.families import known_families
 from tests.site.blocks import by_call, by_shell, matches, run_page
 
 FENCE = "```"
@@ -117,7 +117,7 @@ def test_classes_of_a_page_have_a_module_and_its_families_are_forgotten(assert_r
     names = assert_runs(
         fenced(
             "python",
-            "from dataclasses import dataclass\nfrom designer.designing.families import Family, register_family\n"
+            "from dataclasses import dataclass\nfrom designer.families import Family, register_family\n"
             "@dataclass\nclass Own:\n    size: 'int'\nregister_family(Family('own', 'a test', 'pure', Own))",
         )
     )

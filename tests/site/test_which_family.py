@@ -8,7 +8,7 @@ from benchmarks.which_family.chart import CHART, NEAR
 from benchmarks.which_family.grid import GRID
 from benchmarks.which_family.measuring import Measured, measured, saved, ways
 from benchmarks.which_family.page import PAGE, written
-from designer.designing.families import known_families
+from designer.families import known_families
 
 FIGURES = {one.key: one for one in saved()}
 LEAVES = [leaf for branch in CHART for leaf in branch.leaves]

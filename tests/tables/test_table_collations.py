@@ -9,22 +9,11 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
-from designer.marginals import MarginalWorkload
-from designer.marginals.tables import tables_of_database
-from designer.question.domain import Domain
-from designer.records.policies import ConstantPolicy, Piecewise
-from designer.tables import (
-    Condition,
-    Count,
-    CountDistinct,
-    Groups,
-    Key,
-    Measure,
-    PartitionSelection,
-    Quantile,
-    Sum,
-    UnitSplitting,
-)
+from designer import MarginalWorkload
+from designer.mechanisms.marginals.tables import tables_of_database
+from designer.problem.domain import Domain
+from designer.tables.policies.policies import ConstantPolicy, Piecewise
+from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, PartitionSelection, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import numbers
 
@@ -140,7 +129,7 @@ def test_key_columns_whose_texts_depend_on_more_than_the_value_are_refused() -> 
 
 @pytest.mark.parametrize("name", ["mysql", "oracle", "mssql", "sqlite", "some other"])
 def test_engines_whose_comparison_is_not_known_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import designer.engines.texts as engine_text
+    import designer.relations.rows.texts as engine_text
 
     monkeypatch.setattr(engine_text, "engine_of", lambda column: name)
     for query in (Sum("s", GROUPS, variance=1, measure=EMP), Count("c", Groups(), (Condition("k", "==", "a"),), 1)):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
-from designer.engines.row_unit import RowUnit
+from designer.relations.rows.row_unit import RowUnit
 from designer.tables import Condition, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import numbers

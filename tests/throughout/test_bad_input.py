@@ -14,23 +14,23 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
-from designer.invariants.adjacency import Conforming, semi_adjacency
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.fisher import Margins
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.relations.invariants.adjacency import Conforming, semi_adjacency
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises import accounting
 from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
 from designer.relations.row_groups import RowGroups
-from designer.selection import Selection, largest_rate
-from designer.selection.scores import LargestError, Linear
-from designer.selection.tabulated import Tabulated
-from designer.statistical_queries import StatisticalQueries
-from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
-from designer.synthetic.small_databases import Candidates, SmallDB, small_db
+from designer import Selection, largest_rate
+from designer.mechanisms.choice.scores import LargestError, Linear
+from designer.mechanisms.choice.tabulated import Tabulated
+from designer import StatisticalQueries
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
+from designer.mechanisms.synthetic.small_databases import Candidates, SmallDB, small_db
 
 NAN, INF = math.nan, math.inf
 NO_NUMBER = [

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.specified import NOTES, Specified
-from designer.composition import composed
-from designer.errors import DesignFailed, InvalidProblem
-from designer.ledger import Ledger, Total
-from designer.values.read_only import MappingProxyType, locked, settled
+from designer.certified.frozen import NOTES, Specified
+from designer.accounts import composed
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.accounts import Ledger, Total
+from designer.base.read_only import MappingProxyType, locked, settled
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)
@@ -26,7 +26,7 @@ NAMES = list(specimens())
 
 def reachable(root: object, but: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Everything that attributes, entries, cells of functions and bound methods lead to, with the way there, attributes of
-    the names `but` left out. Written for itself: it knows nothing of `designer.values.read_only`."""
+    the names `but` left out. Written for itself: it knows nothing of `designer.base.read_only`."""
     waiting, seen = [("", root)], {}
     while waiting:
         way, value = waiting.pop()

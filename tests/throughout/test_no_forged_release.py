@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem
-from designer.certified.specified import Specified
+from designer.certified.frozen import Specified
 from designer.files.releases import release_document
 from tests.oracles.release_specimens import releases
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer.certified.certificate import PrivacyCertificate
-from designer.version import VERSION
+from designer.base.version import VERSION
 from solvers.exact.rational import float_above
 from tests.oracles.spec_specimens import specimens
 

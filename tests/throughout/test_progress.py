@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from designer import InvalidProblem, progress
-from designer.progress import Display, Step, announce, each_of, showing_progress, step, track
-from designer.values.confidential import withholding
+from designer import InvalidProblem
+from designer.base import progress
+from designer.base.progress import Display, Step, announce, each_of, showing_progress, step, track
+from designer.base.confidential import withholding
 from solvers.deadline import OutOfTime, time_limit
 
 
@@ -220,7 +221,7 @@ def test_a_closed_stream_stops_no_work() -> None:
 
 LONG = """
 import time
-from designer.progress import showing_progress, step
+from designer.base.progress import showing_progress, step
 with showing_progress({wanted}), step("a task that reports nothing"):
     time.sleep({seconds})
 print("done")

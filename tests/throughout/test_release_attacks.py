@@ -21,19 +21,19 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.fisher import Margins
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.sampling import entropy
-from designer.selection import Selection
-from designer.selection.scores import AbsoluteError, Linear
-from designer.selection.tabulated import Tabulated
-from designer.statistical_queries import StatisticalQueries
-from designer.synthetic.multiplicative import mwem
-from designer.synthetic.small_databases import small_db
+from designer import Selection
+from designer.mechanisms.choice.scores import AbsoluteError, Linear
+from designer.mechanisms.choice.tabulated import Tabulated
+from designer import StatisticalQueries
+from designer.mechanisms.synthetic.multiplicative import mwem
+from designer.mechanisms.synthetic.small_databases import small_db
 
 # A count that no noise of these scales produces by chance twice.
 CANARY = 7_654_321

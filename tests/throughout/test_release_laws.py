@@ -23,28 +23,28 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.certified.family_names import ADDITIVE_FAMILIES
-from designer.designing.families import FAMILIES
+from designer.families import FAMILIES
 from designer.files.spec import FORMATS
-from designer.lattice.mechanism import LatticeMechanism
-from designer.marginals.mechanism import MarginalMechanism
-from designer.marginals.plan import design_marginals
-from designer.marginals.protection import Presence
-from designer.marginals.workload import MarginalWorkload
-from designer.odds_ratio.canonical import Tulap
-from designer.odds_ratio.fisher import Margins
-from designer.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.odds_ratio.canonical import Tulap
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta
-from designer.question.domain import Domain
+from designer.problem.domain import Domain
 from designer.sampling import entropy
-from designer.selection import Selection
-from designer.selection.scores import Linear
-from designer.staircase.mechanism import StaircaseMechanism
-from designer.structured import StructuredWorkload, design_structured
-from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.multiplicative import MWEM
-from designer.synthetic.small_databases import SmallDB
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer import StructuredWorkload, design_structured
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.shallow import shallow
 

@@ -13,28 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    AdditiveMechanism,
-    InvalidProblem,
-    InvalidSpec,
-    NotPrivate,
-    Problem,
-    Workload,
-    design,
-    invariants,
-    load,
-    metrics,
-)
-from designer.additive.grid import Grid
+from designer import AdditiveMechanism, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
+from designer.mechanisms.additive.grid import Grid
 from designer.certified.norms import weighted_l1
-from designer.certified.specified import Specified, to_spec
+from designer.certified.frozen import Specified, to_spec
 from designer.cli import main
-from designer.marginals.mechanism import MarginalMechanism
-from designer.marginals.plan import design_marginals
-from designer.marginals.workload import MarginalWorkload
-from designer.question.domain import Domain
-from designer.synthetic.lipschitz_queries import LipschitzQueries
-from designer.synthetic.multiplicative import MWEM
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.domain import Domain
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.mechanisms.synthetic.multiplicative import MWEM
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens
 

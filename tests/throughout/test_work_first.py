@@ -12,8 +12,8 @@ import pytest
 import solvers.lattices.enumeration
 import solvers.lattices.kernel
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics
-from designer.invariants import Invariant
-from designer.metrics.graphs import Graph
+from designer.relations.invariants import Invariant
+from designer.relations.metrics.graphs import Graph
 from solvers.lattices.kernel import integer_kernel
 from tests.oracles.metric_kinds import SPECIMENS
 

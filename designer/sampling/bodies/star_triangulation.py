@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from solvers.exact.points import Points
 from solvers.polytopes.triangulation import Labels, determinants, grouped_labels
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair
 from designer.sampling.integers.discrete_gaussian import KEEP_BITS, LOW_BITS, Plan, inflation_for
 from designer.sampling.lazy_uniform import LazyUniform

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.balls import rational_ball

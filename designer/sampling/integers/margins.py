@@ -31,7 +31,7 @@ def gaussian_margin(variance: float, beyond: float) -> float:
     a variance of a million, from there on one that is larger by at most a step.
 
     From there on by cells: `P(|z| >= t + 1/2) <= e^(1 / (8 variance)) P(|y| >= t)` with y normal (`joint_noise` in
-    `designer.additive.bounds`).
+    `designer.mechanisms.additive.bounds`).
 
     >>> gaussian_margin(1.0, 0.05), gaussian_margin(1e-3, 0.05)
     (2.0, 0.0)

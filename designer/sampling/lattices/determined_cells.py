@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import accepted
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.zero_sum import ZeroSum

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace

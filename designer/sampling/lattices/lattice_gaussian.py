@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted
 from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.theta_ratio import ThetaRatio

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.lattices.crossed_gaussian import spread
 from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
 from designer.sampling.lattices.klein_steps import Integers

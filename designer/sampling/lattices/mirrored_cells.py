@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import accepted
-from designer.sampling.lattices.determined_cells import KEEP_BITS, Determination, gathered
+from designer.sampling.lattices.determined_cells import Determination, KEEP_BITS, gathered
 from designer.sampling.lattices.zero_sum import ZeroSum
 from designer.sampling.lazy_uniform import LazyUniform
 from solvers.exact.balls import rational_ball

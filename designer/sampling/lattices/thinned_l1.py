@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.continuous import accepted
 from designer.sampling.lattices.determined_cells import KEEP_BITS, gathered

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.errors import InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from solvers.exact.balls import rational_ball

@@ -5,9 +5,9 @@ from __future__ import annotations
 from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Verdict
 from examples.papers.int import computed, errata
 
-SMOOTHING, TAILS = "designer/lattice/smoothing.py", "designer/lattice/tails.py"
-SMOOTH, TAIL = "tests/lattice/test_smooth_privacy.py", "tests/lattice/test_lattice_tails.py"
-MECHANISM, LATTICE = "tests/lattice/test_lattice_mechanism.py", "tests/solvers/lattices/test_lattice.py"
+SMOOTHING, TAILS = "designer/mechanisms/lattice/smoothing.py", "designer/mechanisms/lattice/tails.py"
+SMOOTH, TAIL = "tests/mechanisms/lattice/test_smooth_privacy.py", "tests/mechanisms/lattice/test_lattice_tails.py"
+MECHANISM, LATTICE = "tests/mechanisms/lattice/test_lattice_mechanism.py", "tests/solvers/lattices/test_lattice.py"
 
 
 def definitions(*names: str, read: Read = Read.THEOREM) -> tuple[Numbers, ...]:
@@ -27,7 +27,7 @@ PRIVACY = Section(
             "Definition 1",
             "published counts over sets of cells; outputs keep them",
             Verdict.REPRODUCED,
-            ("designer/invariants/invariant.py:Invariant",),
+            ("designer/relations/invariants/invariant.py:Invariant",),
             f"{MECHANISM}::test_releases_keep_the_data_s_statistics",
             definitions("4 x 4: largest change of a margin*", read=Read.WORDS),
         ),
@@ -54,7 +54,7 @@ PRIVACY = Section(
             "Definition 2",
             "privacy among databases with equal statistics, fading with distance",
             Verdict.REPRODUCED,
-            (f"{SMOOTHING}:smooth_privacy", "designer/invariants/changes.py:InvariantDistance"),
+            (f"{SMOOTHING}:smooth_privacy", "designer/relations/invariants/changes.py:InvariantDistance"),
             f"{SMOOTH}::test_exponential_noise_keeps_it_without_a_delta",
             definitions("pure noise: epsilon*"),
         ),
@@ -62,7 +62,7 @@ PRIVACY = Section(
             "Example 3",
             "one set of all cells: ordinary bounded privacy",
             Verdict.ERRATUM,
-            ("designer/invariants/invariant.py:total",),
+            ("designer/relations/invariants/invariant.py:total",),
             f"{SMOOTH}::test_adjacency_of_records",
             definitions("one record replaced*", read=Read.OWN),
             errata=(
@@ -80,15 +80,15 @@ PRIVACY = Section(
             "Example 4",
             "state totals: a partition of the cells",
             Verdict.REPRODUCED,
-            ("designer/invariants/invariant.py:partition",),
-            "tests/lattice/test_structured_lattices.py::test_3143_counties_within_their_states",
+            ("designer/relations/invariants/invariant.py:partition",),
+            "tests/mechanisms/lattice/test_structured_lattices.py::test_3143_counties_within_their_states",
             definitions("states a and b*"),
         ),
         Row(
             "Example 5",
             "rows and columns of a table",
             Verdict.ERRATUM,
-            ("designer/invariants/invariant.py:margins",),
+            ("designer/relations/invariants/invariant.py:margins",),
             f"{MECHANISM}::test_noise_is_integer_keeps_every_statistic_and_spends_the_whole_budget",
             errata=(
                 Erratum(
@@ -125,7 +125,7 @@ PRIVACY = Section(
             "Proposition 7",
             "functions of the output keep the promise",
             Verdict.PROVEN,
-            ("designer/lattice/release.py:LatticeRelease",),
+            ("designer/mechanisms/lattice/release.py:LatticeRelease",),
             f"{MECHANISM}::test_answers_are_those_of_the_released_table",
         ),
     ),
@@ -161,7 +161,7 @@ LAPLACE = Section(
             "Definition 9",
             "noise proportional to exp(-epsilon ||z||) on the lattice",
             Verdict.REPRODUCED,
-            ("designer/designing/families/lattice.py:lattice_laplace", "designer/lattice/law.py:LatticeLaw"),
+            ("designer/families/lattice.py:lattice_laplace", "designer/mechanisms/lattice/law.py:LatticeLaw"),
             "tests/sampling/test_lattice_samplers.py::test_samplers_follow_the_enumerated_law_and_wrong_rates_do_not",
             definitions("no invariant, d = 1*"),
         ),
@@ -169,7 +169,7 @@ LAPLACE = Section(
             "Theorem 10",
             "that noise is (epsilon, 0)-private",
             Verdict.REPRODUCED,
-            ("designer/certified/certificate.py:certify", "designer/invariants/changes.py:InvariantDistance"),
+            ("designer/certified/certificate.py:certify", "designer/relations/invariants/changes.py:InvariantDistance"),
             f"{SMOOTH}::test_exponential_noise_keeps_it_without_a_delta",
             definitions("sum of three*"),
         ),

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from designer import datasets
-from designer.lattice.tails import definition_13_variance, log_theorem_constant
+from designer.mechanisms.lattice.tails import definition_13_variance, log_theorem_constant
 from solvers.exact.hermite import smith_transforms
 from solvers.lattices.kernel import Lattice
 

@@ -10,16 +10,16 @@ import numpy as np
 
 from designer import Problem, Workload, design, invariants
 from designer.certified.norms import Gauge
-from designer.invariants.adjacency import Conforming, semi_adjacency
-from designer.invariants.analysis import Scope, ScopedPromise, by_distance, compare_promises, composition_first, semi_first
-from designer.odds_ratio.canonical import Tulap
-from designer.odds_ratio.fisher import Margins
-from designer.odds_ratio.umpu import NoisyCountTest
+from designer.relations.invariants.adjacency import Conforming, semi_adjacency
+from designer.relations.invariants.analysis import Scope, ScopedPromise, by_distance, compare_promises, composition_first, semi_first
+from designer.mechanisms.odds_ratio.canonical import Tulap
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.umpu import NoisyCountTest
 from designer.promises.accounting import gdp_delta, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Strength
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.values.arrays import Floats
+from designer.base.arrays import Floats
 from examples.reproduction import Result
 
 BITS = list(product((0, 1), repeat=3))

@@ -13,7 +13,7 @@ import numpy as np
 from designer import Problem, Workload, design, invariants
 from designer.certified.certificate import certify
 from designer.certified.sensitivity import SensitivitySet
-from designer.invariants.adjacency import Conforming, semi_adjacency
+from designer.relations.invariants.adjacency import Conforming, semi_adjacency
 
 
 def hexagon_length() -> tuple[int, int]:

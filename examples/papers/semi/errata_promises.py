@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.promises.tradeoff import EpsilonDelta
 
 

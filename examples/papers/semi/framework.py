@@ -5,9 +5,9 @@ from __future__ import annotations
 from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Verdict
 from examples.papers.semi import computed, errata, errata_promises
 
-ADJACENCY, ANALYSIS, CHANGES = (f"designer/invariants/{name}.py" for name in ("adjacency", "analysis", "changes"))
-SEMI_ADJACENCY = "tests/invariants/test_semi_adjacency.py"
-PROMISES = "tests/invariants/test_invariant_analysis.py"
+ADJACENCY, ANALYSIS, CHANGES = (f"designer/relations/invariants/{name}.py" for name in ("adjacency", "analysis", "changes"))
+SEMI_ADJACENCY = "tests/relations/invariants/test_semi_adjacency.py"
+PROMISES = "tests/relations/invariants/test_invariant_analysis.py"
 TRADEOFFS = "tests/promises/test_tradeoff.py"
 
 
@@ -44,7 +44,7 @@ PRELIMINARIES = Section(
             "adjacency is about single records, so that people can read it",
             Verdict.DEFINITION,
             ("designer/certified/guarantee.py:Guarantee",),
-            "tests/invariants/test_invariants.py::test_a_total_alone_is_ordinary_replacement",
+            "tests/relations/invariants/test_invariants.py::test_a_total_alone_is_ordinary_replacement",
         ),
         Row(
             "Definition 3",
@@ -59,20 +59,20 @@ PRELIMINARIES = Section(
             "the sensitivity space: all differences between adjacent databases",
             Verdict.DEFINITION,
             ("designer/certified/sensitivity.py:SensitivitySet",),
-            "tests/invariants/test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases",
+            "tests/relations/invariants/test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases",
         ),
         Row(
             "Definition 5",
             "the sensitivity in a norm: the longest difference",
             Verdict.DEFINITION,
             ("designer/certified/certificate.py:certify", "designer/certified/norms.py:Gauge"),
-            "tests/invariants/test_invariants.py::test_sensitivities_of_basic_moves_and_of_hexagons",
+            "tests/relations/invariants/test_invariants.py::test_sensitivities_of_basic_moves_and_of_hexagons",
         ),
         Row(
             "Proposition 6",
             "Gaussian noise of standard deviation Delta_2 / mu is mu-GDP",
             Verdict.ERRATUM,
-            ("designer/promises/tradeoff.py:Gaussian", "designer/designing/families/group_privacy.py:group_gaussian"),
+            ("designer/promises/tradeoff.py:Gaussian", "designer/families/group_privacy.py:group_gaussian"),
             "tests/designing/test_semi_dp.py::test_group_privacy_in_closed_form",
             errata=(
                 Erratum(
@@ -119,7 +119,7 @@ PRELIMINARIES = Section(
             "Proposition 9",
             "the hull of a sensitivity space of full rank is the best norm ball",
             Verdict.PROVEN,
-            ("designer/designing/families/k_norm.py:design_k_norm",),
+            ("designer/families/k_norm.py:design_k_norm",),
             "tests/designing/test_semi_dp.py::test_hull_facets_against_the_gauge_of_all_changes",
             (Numbers(computed.mechanisms, ("three cells, total public*",), Read.THEOREM),),
         ),
@@ -141,7 +141,7 @@ INVARIANTS = Section(
             "Definition 10",
             "subspace privacy: only what the invariant leaves open is compared",
             Verdict.ERRATUM,
-            ("designer/designing/families/subspace.py:subspace_mechanism",),
+            ("designer/families/subspace.py:subspace_mechanism",),
             "tests/designing/test_semi_dp.py::test_subspace_privacy_spends_more_than_it_says",
             errata=(
                 Erratum(
@@ -223,16 +223,16 @@ COUNTS = Section(
             "Example 4",
             "the one-way margins of a 2 x 2 table as counts of features",
             Verdict.REPRODUCED,
-            ("designer/invariants/invariant.py:margins",),
-            "tests/invariants/test_invariants.py::test_example_4_one_way_margins_of_a_two_by_two_table",
+            ("designer/relations/invariants/invariant.py:margins",),
+            "tests/relations/invariants/test_invariants.py::test_example_4_one_way_margins_of_a_two_by_two_table",
             databases("margins of (2, 3; 5, 7)*"),
         ),
         Row(
             "Theorem 16",
             "with one-way margins of p features a(t) is at most p + 1",
             Verdict.ERRATUM,
-            ("designer/invariants/impossible.py:proven_adjacency", f"{ADJACENCY}:semi_adjacency"),
-            "tests/invariants/test_impossible.py::test_one_impossible_cell_breaks_the_bound_of_the_paper_and_attains_the_proven_one",
+            ("designer/relations/invariants/impossible.py:proven_adjacency", f"{ADJACENCY}:semi_adjacency"),
+            "tests/relations/invariants/test_impossible.py::test_one_impossible_cell_breaks_the_bound_of_the_paper_and_attains_the_proven_one",
             databases("three features: the bound p + 1", "three features: attained*", read=Read.THEOREM),
             errata=(
                 Erratum(
@@ -268,7 +268,7 @@ COUNTS = Section(
             "Remark 17",
             "more detailed margins have a smaller bound, down to 2",
             Verdict.REPRODUCED,
-            ("designer/invariants/invariant.py:Invariant.semi_adjacency_bound",),
+            ("designer/relations/invariants/invariant.py:Invariant.semi_adjacency_bound",),
             f"{SEMI_ADJACENCY}::test_joint_margins_bound_lower_than_one_way_margins",
             databases("two features published together*", "all features published together*"),
         ),
@@ -276,7 +276,7 @@ COUNTS = Section(
             "Corollary 18",
             "with margins of p features f becomes f composed p + 1 times",
             Verdict.PROVEN,
-            (f"{ANALYSIS}:under_invariant", "designer/invariants/invariant.py:Invariant.semi_adjacency_bound"),
+            (f"{ANALYSIS}:under_invariant", "designer/relations/invariants/invariant.py:Invariant.semi_adjacency_bound"),
             f"{PROMISES}::test_the_promise_under_an_invariant_holds_for_a_real_mechanism",
         ),
     ),
@@ -332,15 +332,15 @@ PROPERTIES = Section(
             "Remark 22",
             "several invariants count as one",
             Verdict.PROVEN,
-            ("designer/lattice/smoothing.py:joint_invariant",),
-            "tests/lattice/test_smooth_privacy.py::test_joint_invariants_have_all_statistics_and_all_impossible_elements",
+            ("designer/mechanisms/lattice/smoothing.py:joint_invariant",),
+            "tests/mechanisms/lattice/test_smooth_privacy.py::test_joint_invariants_have_all_statistics_and_all_impossible_elements",
         ),
         Row(
             "Proposition 23",
             "a function of the release and of t keeps the promise",
             Verdict.PROVEN,
-            ("designer/additive/nearest_tables.py:nearest_table",),
-            "tests/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
+            ("designer/mechanisms/additive/nearest_tables.py:nearest_table",),
+            "tests/mechanisms/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
         ),
     ),
 )

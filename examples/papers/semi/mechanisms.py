@@ -7,7 +7,7 @@ from examples.papers.frame import Erratum, Numbers, Picture, Read, Row, Section,
 from examples.papers.semi import computed, errata
 
 SEMI_DP = "tests/designing/test_semi_dp.py"
-INVARIANTS = "tests/invariants/test_invariants.py"
+INVARIANTS = "tests/relations/invariants/test_invariants.py"
 
 
 def mechanisms(*names: str, read: Read = Read.TEXT) -> Numbers:
@@ -22,7 +22,7 @@ DESIGN = Section(
             "Proposition 24",
             "changes within the invariant are shorter than those of a group, and these than a changes of one record",
             Verdict.REPRODUCED,
-            ("designer/invariants/changes.py:ChangeRelation", "designer/designing/families/group_privacy.py:group_laplace"),
+            ("designer/relations/invariants/changes.py:ChangeRelation", "designer/families/group_privacy.py:group_laplace"),
             f"{INVARIANTS}::test_larger_sensitivity_spaces_contain_smaller_ones",
             (mechanisms("3 x 3, A_3, *", "3 x 3, l*", read=Read.THEOREM),),
         ),
@@ -30,7 +30,7 @@ DESIGN = Section(
             "Proposition 25",
             "if the invariant is linear in the query, changes do not span everything",
             Verdict.REPRODUCED,
-            ("designer/invariants/changes.py:ChangeRelation", "designer/certified/sensitivity.py:SensitivitySet"),
+            ("designer/relations/invariants/changes.py:ChangeRelation", "designer/certified/sensitivity.py:SensitivitySet"),
             f"{INVARIANTS}::test_every_family_keeps_every_margin_and_is_private_over_all_changes",
             (mechanisms("3 x 3: dimension*", "3 x 3: cells", read=Read.THEOREM),),
         ),
@@ -38,7 +38,7 @@ DESIGN = Section(
             "Proposition 26",
             "additive noise may be projected onto the span of the changes",
             Verdict.ERRATUM,
-            ("designer/designing/families/projected.py:project",),
+            ("designer/families/projected.py:project",),
             f"{SEMI_DP}::test_projection_keeps_the_certificate_and_the_margins_and_costs_less",
             errata=(
                 Erratum(
@@ -55,14 +55,14 @@ DESIGN = Section(
             "Remark 27",
             "for invariants linear in the query this is the projection of subspace privacy",
             Verdict.PROVEN,
-            ("designer/designing/families/subspace.py:subspace_mechanism",),
+            ("designer/families/subspace.py:subspace_mechanism",),
             f"{SEMI_DP}::test_subspace_privacy_at_its_true_budget_is_projected_noise",
         ),
         Row(
             "Algorithm 1",
             "Gaussian noise in the span of the changes",
             Verdict.REPRODUCED,
-            ("designer/designing/families/ellipsoid.py:isotropic_gaussian",),
+            ("designer/families/ellipsoid.py:isotropic_gaussian",),
             f"{INVARIANTS}::test_example_8_the_gaussian_of_algorithm_1_has_covariance_four_times_the_projection",
             (
                 of_example(
@@ -88,7 +88,7 @@ DESIGN = Section(
             "Algorithm 2",
             "noise that falls off in the gauge of that hull",
             Verdict.PROVEN,
-            ("designer/designing/families/k_norm.py:design_k_norm", "designer/sampling/bodies/polytope_grid.py:PolytopeGrid"),
+            ("designer/families/k_norm.py:design_k_norm", "designer/sampling/bodies/polytope_grid.py:PolytopeGrid"),
             f"{SEMI_DP}::test_exact_errors_of_small_hulls_against_another_triangulation_and_draws",
         ),
         Row(
@@ -103,7 +103,7 @@ DESIGN = Section(
             "Theorem 31",
             "Algorithm 2 is private, and no norm ball within its own will do",
             Verdict.REPRODUCED,
-            ("designer/designing/families/k_norm.py:design_k_norm", "solvers/polytopes/norm_order.py:containment"),
+            ("designer/families/k_norm.py:design_k_norm", "solvers/polytopes/norm_order.py:containment"),
             "tests/solvers/polytopes/test_hull.py::test_hull_of_the_vectors_lies_inside_every_other_ball",
             (of_example(semi_dp_tables, "3 x 3, A_2: hull*", "3 x 3, A_3: hull*", read=Read.WORDS),),
         ),
@@ -117,7 +117,7 @@ TABLES = Section(
             "Figure 1",
             "a change of a 7 x 6 table: two cells +1, two cells -1",
             Verdict.REPRODUCED,
-            ("designer/invariants/changes.py:ChangeRelation", "examples/papers/semi/computed.py:mechanisms"),
+            ("designer/relations/invariants/changes.py:ChangeRelation", "examples/papers/semi/computed.py:mechanisms"),
             f"{INVARIANTS}::test_margins_of_three_by_three_tables_have_basic_moves_and_hexagons",
             (mechanisms("7 x 6*", read=Read.PLOT),),
         ),
@@ -125,7 +125,7 @@ TABLES = Section(
             "Proposition 32",
             "with three records, changes of a table are those rectangles and 0",
             Verdict.ERRATUM,
-            ("designer/invariants/changes.py:ChangeRelation", "examples/semi_dp_hexagon.py:mechanism"),
+            ("designer/relations/invariants/changes.py:ChangeRelation", "examples/semi_dp_hexagon.py:mechanism"),
             f"{INVARIANTS}::test_hexagons_break_mechanisms_for_basic_moves",
             (of_example(semi_dp_hexagon, read=Read.THEOREM), of_example(semi_dp_figures, "Delta_*")),
             errata=(
@@ -164,7 +164,7 @@ TABLES = Section(
             "Example 7",
             "the changes of a 2 x 2 table are two",
             Verdict.REPRODUCED,
-            ("designer/invariants/changes.py:ChangeRelation",),
+            ("designer/relations/invariants/changes.py:ChangeRelation",),
             f"{INVARIANTS}::test_example_7_the_sensitivity_space_of_a_two_by_two_table",
             (mechanisms("changes of 2 x 2*"),),
         ),
@@ -172,7 +172,7 @@ TABLES = Section(
             "Example 8",
             "the projection of Algorithm 1 for a 2 x 2 table",
             Verdict.ERRATUM,
-            ("designer/designing/families/ellipsoid.py:isotropic_gaussian",),
+            ("designer/families/ellipsoid.py:isotropic_gaussian",),
             f"{INVARIANTS}::test_example_8_the_gaussian_of_algorithm_1_has_covariance_four_times_the_projection",
             (mechanisms("2 x 2*"),),
             errata=(
@@ -197,8 +197,8 @@ TABLES = Section(
             "Remark 33",
             "released counts may be made whole and nonnegative afterwards",
             Verdict.REPRODUCED,
-            ("designer/additive/nearest_tables.py:nearest_table",),
-            "tests/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
+            ("designer/mechanisms/additive/nearest_tables.py:nearest_table",),
+            "tests/mechanisms/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
             (of_example(semi_dp_nearest_tables, "nonnegative*", "integer*", read=Read.WORDS),),
         ),
     ),

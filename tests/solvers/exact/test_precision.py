@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from flint import arb, ctx
 
-from designer.metrics import great_circle
+from designer.relations.metrics import great_circle
 from designer.promises import accounting
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy

@@ -12,7 +12,7 @@ import scipy.optimize
 from scipy.optimize import OptimizeResult
 from scipy.sparse import csr_array
 
-from designer.invariants.bounded import _multipliers
+from designer.relations.invariants.bounded import _multipliers
 from solvers.programs import nearest_sums as module
 from solvers.programs.conic import ConicBlock, solve_conic
 from solvers.programs.loads import bound_near

@@ -1,0 +1,376 @@
+"""A ledger: what was spent of which data set, by whom and when, in one file; and releases that are recorded in it.
+
+The protocol. Where there is room, the form of the data is looked at: what `mechanism.check` refuses costs nothing. Then the
+expense is reserved: that is committed, and on the disk, before any entry of the data is read. Then data are read and noise is
+drawn. The hash of what came out is committed, too, before anybody sees it.
+A process that ends in between, however it ends, leaves a reservation that counts as spent for ever: nobody knows what it showed
+to whom. So whatever was published is recorded, and whatever is recorded stays within the total.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Protocol, TypeVar
+
+from designer.certified.guarantee import Guarantee
+from designer.certified.frozen import Released, Specified
+from designer.accounts.together.expense import Expense, Spent, expense_of, spent
+from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
+from designer.files.releases import release_document, sealed
+from designer.accounts.balances import Balance, datasets
+from designer.accounts.chain import Entry, RESTORE, next_entry, output_hash
+from designer.accounts.content import require_content
+from designer.accounts.entries import DatasetTerms, entry_abandoned, entry_opened, entry_raised, entry_released, entry_reserved, entry_stated, login_name, noted_by, require_known, stated_text
+from designer.accounts.names import dataset_name, require_distinct
+from designer.accounts.place import place_of
+from designer.accounts.store import Store, WAIT
+from designer.accounts.totals import Total
+from designer.base.arrays import Immutable
+from designer.base.checks import positive, shown
+from designer.base.json_text import plain
+
+SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
+AnyRelease = TypeVar("AnyRelease", bound=Released)
+MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
+
+
+class Releases(Protocol[MadeRelease]):
+    """A frozen object, by the kind of its releases."""
+
+    def release(self, data: Any, /) -> MadeRelease:
+        """What is published about confidential data."""
+
+    def check(self, data: Any, /) -> None:
+        """Refuse what `release` refuses for its form."""
+
+
+class Signer(Protocol):
+    """A key that signs entries: `key` names it."""
+
+    @property
+    def key(self) -> str:
+        """What names the key in an entry."""
+
+    def sign(self, message: bytes) -> str:
+        """The signature of a message, as a text."""
+
+
+class Ledger:
+    """The ledger of a file that is there; `Ledger.create` makes one.
+
+    who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
+    signer: signs every entry that is made here. Raises `InvalidProblem` where no file is, or it lies where locks do not hold;
+    `InvalidLedger` where its chain is broken.
+    """
+
+    def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
+        self.who = login_name() if who is None else stated_text(who, "who")
+        self.signer = signer
+        self.store = Store(place_of(path), positive(wait, "wait"))
+        self._known: tuple[Entry, ...] = ()
+        self.id = str(self.entries()[0].content["ledger"])
+
+    @classmethod
+    def create(cls, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> Ledger:
+        """The ledger of a file, which is made if it is not there."""
+        name = login_name() if who is None else stated_text(who, "who")
+        identifier = os.urandom(16).hex()
+        Store.create(path, lambda: _chained((), [entry_opened(identifier)], name, signer), positive(wait, "wait"))
+        return cls(path, who=who, wait=wait, signer=signer)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, their chain followed; what this object has read before is not read again (`checked` does)."""
+        self._known = self.store.read(self._known)
+        require_known(self._known)
+        return self._known
+
+    @property
+    def head(self) -> str:
+        """The hash of the last entry: who keeps it sees later whether the file was set back."""
+        return self.entries()[-1].hash
+
+    @property
+    def datasets(self) -> list[str]:
+        """The names of the data sets."""
+        return datasets(self.entries())
+
+    def state(self, name: str, total: Total, *, publishes: Sequence[str] | None = (), content: str | None = None) -> DataSet:
+        """A data set with the total of all its releases; `InvalidProblem` for a name that looks like one that is there.
+
+        publishes: the sentences on what releases may leave unprotected (`Guarantee.unprotected`), None for anything. content:
+        the SHA-256 of its file, where that is to be compared before each release.
+        """
+        name = dataset_name(name)
+        allowance = DatasetTerms(total, None if publishes is None else tuple(publishes), content)
+
+        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
+            if name in datasets(entries):
+                raise InvalidProblem(f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.")
+            require_distinct(name, datasets(entries))
+            return [entry_stated(name, allowance)]
+
+        self.append(build)
+        return self.dataset(name)
+
+    def dataset(self, name: str) -> DataSet:
+        """A data set that was stated; its name is read as `designer.accounts.names.dataset_name` writes it."""
+        found = DataSet(self, name if name in self.datasets else dataset_name(name))
+        found.balance()
+        return found
+
+    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Mapping[str, Any]]]) -> tuple[Entry, ...]:
+        """The entries of the contents that `build` makes of all entries, on the disk when this returns; nothing else is written
+        in between."""
+
+        def chained(entries: tuple[Entry, ...]) -> list[Entry]:
+            require_known(entries)
+            if self.id != entries[0].content["ledger"]:
+                raise InvalidLedger(f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}")
+            return _chained(entries, build(entries), self.who, self.signer)
+
+        return self.store.append(chained, self._known)
+
+
+def _chained(entries: Sequence[Entry], contents: Sequence[Mapping[str, Any]], who: str, signer: Signer | None) -> list[Entry]:
+    """Entries behind others, noted and signed."""
+    made: list[Entry] = []
+    before = entries[-1] if entries else None
+    for content in contents:
+        before = next_entry(before, noted_by(content, who, None if signer is None else signer.key))
+        if signer is not None:
+            before = replace(before, signature=signer.sign(before.hash.encode()))
+        made.append(before)
+    return made
+
+
+@dataclass(frozen=True)
+class Forecast(Immutable):
+    """What one more release would do. cost: of it alone; after: of all with it, None where they do not add up. refusal: why it
+    would be refused, None where it would be made."""
+
+    balance: Balance
+    cost: Spent
+    after: Spent | None
+    refusal: str | None
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set of a ledger: what is spent of it, and releases from it."""
+
+    ledger: Ledger
+    name: str
+
+    def balance(self) -> Balance:
+        """What the ledger says of it now."""
+        return Balance.of(self.ledger.entries(), self.name)
+
+    def raise_total(self, total: Total | None, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
+        """A new allowance, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
+
+        total: None leaves it as it is. Raises `OverTotal` where more than that is spent already.
+        """
+        reason = stated_text(reason, "reason", 2000)
+
+        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
+            balance = Balance.of(entries, self.name)
+            terms = _joined(balance.allowance, total or balance.allowance.total, publishes)
+            if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):
+                stated = terms.total.to_text()
+                raise OverTotal(f"total: {stated} does not cover what is spent of {shown(self.name)}; state more.")
+            return [entry_raised(self.name, terms, reason)]
+
+        self.ledger.append(build)
+        return self.balance()
+
+    def forecast(self, mechanism: Specified, row: RowUnit | None = None) -> Forecast:
+        """What a release of this would cost, and whether it would be made. Nothing is recorded."""
+        row, balance = row or RowUnit(), self.balance()
+        expense = _expense(mechanism, row)
+        try:
+            after, refusal = balance.with_one_more(expense), None
+            balance.require_room(expense, row)
+        except OverTotal as error:
+            refusal = str(error)
+        except InvalidProblem as error:
+            after, refusal = None, str(error)
+        return Forecast(balance, spent([expense]), after, refusal)
+
+    def release(self, mechanism: Releases[AnyRelease], data: object) -> Recorded[AnyRelease]:
+        """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
+
+        Raises `OverTotal` before the data are touched where the total does not cover it, and what `mechanism.check` raises
+        before anything is reserved.
+        """
+        return self._recorded(mechanism, RowUnit(), lambda: mechanism.release(data), lambda: mechanism.check(data))
+
+    def release_records(
+        self,
+        mechanism: Specified,
+        table: object,
+        *,
+        unit: str | None = None,
+        entity: str | None = None,
+        rows_per_entity: int | None = None,
+    ) -> Recorded[Released]:
+        """The same from a table of records, see `Specified.release_records`; an entity costs what its rows cost together."""
+        row = RowUnit(unit, entity, rows_per_entity)
+
+        def release() -> Released:
+            return mechanism.release_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+        def check() -> None:
+            mechanism.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+        return self._recorded(mechanism, row, release, check)
+
+    def reserve(
+        self,
+        mechanism: Specified,
+        row: RowUnit | None = None,
+        files: Sequence[Path] = (),
+        ready: Callable[[], object] = lambda: None,
+    ) -> Reservation:
+        """For releases that are made by hand: `with people.reserve(mechanism) as reservation`, and within it
+        `reservation.record(document)`, whose result alone may be shown.
+
+        row: what one row is, for records. files: those of the data, which are compared where their content was stated. ready:
+        looks at what is public of the data, such as the names of columns, and raises where they do not fit; called when the
+        ledger has agreed and before it records anything, while other processes wait. No file is opened earlier.
+        """
+        return Reservation(self, mechanism, row or RowUnit(), files, ready)
+
+    def _recorded(
+        self, mechanism: Any, row: RowUnit, release: Callable[[], AnyRelease], check: Callable[[], None]
+    ) -> Recorded[AnyRelease]:
+        with Reservation(self, mechanism, row, (), check=check) as reservation:
+            made = release()
+            document = reservation.record(release_document(mechanism, made))
+        return Recorded(made, document)
+
+
+class Reservation:
+    """An expense that is recorded on entering the block, before an entry of the data is read, and ended on leaving it.
+
+    A block that ends without `record`, by an error or not, is noted as abandoned; what it reserved stays spent, because whether
+    it failed, and when, may depend on the data, and nobody knows what it showed.
+    """
+
+    def __init__(
+        self,
+        dataset: DataSet,
+        mechanism: Specified,
+        row: RowUnit,
+        files: Sequence[Path],
+        ready: Callable[[], object] = lambda: None,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self.dataset, self.row, self.files, self.ready = dataset, row, files, ready
+        self.check = mechanism.require_unchanged if check is None else check
+        self.expense = _expense(mechanism, row)
+        self.guarantee = mechanism.guarantee
+        self.entry: Entry | None = None
+        self.recorded = False
+
+    def __enter__(self) -> Reservation:
+        if self.entry is not None:
+            raise InvalidProblem("reservation: was entered before; reserve again for another release.")
+        known = self.dataset.balance()
+        known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
+        self.check()
+
+        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
+            balance = Balance.of(entries, self.dataset.name)
+            if (balance.history, balance.expenses) != (known.history, known.expenses):
+                balance.require_room(self.expense, self.row)
+            require_content(balance.allowance.content, self.files, self.dataset.ledger.id)
+            self.ready()
+            return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
+
+        (self.entry,) = self.dataset.ledger.append(build)
+        return self
+
+    def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the
+        reservation and of this entry, and the head, which is the hash of this entry. A seal is made anew.
+
+        document: of `designer.files.releases.release_document`, or any plain data that stand for what will be shown.
+        """
+        made = self._ended(lambda place: entry_released(self.dataset.name, place, output_hash(document)))
+        self.recorded = True
+        where = {"id": self.dataset.ledger.id, "dataset": self.dataset.name, "reservation": self._place.number}
+        told = {**document, "ledger": {**where, "entry": made.number, "head": made.hash}}
+        return sealed(told) if "seal" in document else told
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.recorded:
+            return
+        # Best effort: without this entry the reservation stays open, and is spent just so.
+        with suppress(InvalidLedger, InvalidProblem):
+            self._ended(lambda place: entry_abandoned(self.dataset.name, place))
+        if isinstance(error, (Refusal, RuntimeError)) and error.args and isinstance(error.args[0], str):
+            error.args = (f"{error.args[0]} {SPENT.format(number=self._place.number)}", *error.args[1:])
+
+    @property
+    def _place(self) -> Entry:
+        if self.entry is None:
+            raise InvalidProblem("reservation: nothing is reserved; use it in a with block.")
+        return self.entry
+
+    def _ended(self, content: Callable[[int], dict[str, Any]]) -> Entry:
+        place = self._place
+
+        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
+            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:
+                raise InvalidLedger(f"ledger: was set back since entry {place.number} was made; nothing is released. {RESTORE}")
+            if any(entry.content.get("reservation") == place.number for entry in entries[place.number :]):
+                raise InvalidProblem(f"reservation: entry {place.number} has ended; reserve again for another release.")
+            return [content(place.number)]
+
+        (made,) = self.dataset.ledger.append(build)
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Immutable, Generic[AnyRelease]):
+    """A release that its ledger has recorded. document: its plain data, with where that is."""
+
+    released: AnyRelease
+    document: Mapping[str, Any]
+
+    @property
+    def ledger(self) -> Mapping[str, Any]:
+        """Where it is recorded: the ledger, the data set, the numbers of the two entries, and the head."""
+        where: Mapping[str, Any] = self.document["ledger"]
+        return where
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about this release."""
+        return self.released.guarantee
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the mechanism."""
+        return self.released.fingerprint
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of the release, with where it is recorded."""
+        return {**plain(self.document)}
+
+
+def _expense(mechanism: Specified, row: RowUnit) -> Expense:
+    return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)
+
+
+def _joined(allowance: DatasetTerms, total: Total, publishes: Sequence[str] | None) -> DatasetTerms:
+    """A new allowance with what the old one allowed to be unprotected."""
+    if allowance.publishes is None or publishes is None:
+        return DatasetTerms(total, None, allowance.content)
+    return DatasetTerms(total, tuple(dict.fromkeys((*allowance.publishes, *publishes))), allowance.content)

@@ -1,0 +1,194 @@
+"""The file of a ledger: SQLite, one table that only grows, committed with a rollback journal and `synchronous=EXTRA`.
+
+A rollback journal and not a write-ahead log, because everything that was committed is then in the one file that people copy and
+move, and nothing beside it; EXTRA, because only then is the journal's end on the disk, and so the commit final, when COMMIT
+returns, even if the power fails at once. A connection lives for one call: nothing is shared between threads or by a fork, and
+what was killed leaves a journal that the next call rolls back.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from designer.base.errors import InvalidLedger, InvalidProblem
+from designer.accounts.chain import Entry, FIRST, RESTORE, followed
+from designer.accounts.place import place_of
+from designer.base.checks import shown
+from designer.base.file_kinds import LOOKED_AT, mistaken
+from designer.base.output import sync_folder
+
+APPLICATION = 0x64706C67  # "dplg", in the header of the file
+VERSION_OF_FILE = 1
+MAGIC = b"SQLite format 3\0"
+WAIT = 60.0  # seconds for other processes
+SCHEMA = (
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY AUTOINCREMENT, previous TEXT NOT NULL, body TEXT NOT NULL, "
+    "hash TEXT NOT NULL, signature TEXT)",
+    "CREATE TRIGGER entries_follow BEFORE INSERT ON entries WHEN NEW.number IS NOT (SELECT coalesce(max(number), 0) + 1 FROM "
+    f"entries) OR NEW.previous IS NOT coalesce((SELECT hash FROM entries ORDER BY number DESC LIMIT 1), '{FIRST}') "
+    "BEGIN SELECT RAISE(ABORT, 'entries follow one another'); END",
+    "CREATE TRIGGER entries_stay BEFORE UPDATE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay as they are'); END",
+    "CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay for ever'); END",
+)
+COLUMNS = "number, previous, body, hash, signature"
+BUSY = "is busy: another process has held it for more than {wait:g} seconds. Nothing was recorded; try again when it is done."
+TROUBLES = {
+    "SQLITE_FULL": "cannot grow, the disk is full. Nothing was recorded; make room.",
+    "SQLITE_READONLY": "cannot be written to, or its folder, where a journal must be. Nothing was recorded; set permissions.",
+    "SQLITE_CANTOPEN": "cannot be opened; name a ledger that is there, in a folder that takes new files (create makes one).",
+    "SQLITE_IOERR": "cannot be read or written, the disk failed. Nothing may be published that it does not show as released.",
+}
+
+
+def is_ledger(path: Path) -> bool:
+    """Does the file begin as one of SQLite? Asked while no connection to it is open: closing a file ends its locks."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):
+        return False
+
+
+@dataclass(frozen=True)
+class Store:
+    """The entries of one file. path: of a ledger. wait: seconds to wait for other processes that write to it."""
+
+    path: Path
+    wait: float = WAIT
+
+    @classmethod
+    def create(cls, path: str | Path, build: Callable[[], Sequence[Entry]], wait: float = WAIT) -> Store:
+        """The file with its first entries; a ledger that is there stays as it is. Anything else that is there is refused.
+
+        A process that is killed in between leaves an empty file, which the next call fills.
+        """
+        store = cls(place_of(path), wait)
+        with store._connected("rwc") as connection, _writing(connection):
+            if not _schema(connection):
+                connection.execute(f"PRAGMA application_id = {APPLICATION}")
+                connection.execute(f"PRAGMA user_version = {VERSION_OF_FILE}")
+                for statement in SCHEMA:
+                    connection.execute(statement)
+                _insert(connection, build())
+        sync_folder(store.path.parent)
+        return store
+
+    def read(self, known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
+        """All entries, their chain followed; `InvalidLedger` where it is broken.
+
+        known: entries that were read before, and are not read again where the file still has the last of them.
+        """
+        with self._connected("rw") as connection:
+            connection.execute("BEGIN")
+            return self._entries(connection, known)
+
+    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Entry]], known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
+        """What `build` makes of all entries, added behind them, on the disk when this returns.
+
+        No other process writes in between. What `build` raises leaves the file as it was. known: see `read`.
+        """
+        with self._connected("rw") as connection, _writing(connection):
+            new = tuple(build(self._entries(connection, known)))
+            _insert(connection, new)
+        return new
+
+    def require_whole(self) -> None:
+        """`InvalidLedger` where the pages of the file contradict each other."""
+        with self._connected("rw") as connection:
+            found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
+        if found != ["ok"]:
+            raise InvalidLedger(f"ledger: {shown(str(self.path))} is damaged ({shown(found[0])}). {RESTORE}")
+
+    def _entries(self, connection: sqlite3.Connection, known: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        self._require_own(connection)
+        if known and not _has(connection, known[-1]):
+            known = ()
+        rows = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (len(known),))
+        entries = known + followed(rows, known[-1] if known else None)
+        if (counted := [row[0] for row in connection.execute("SELECT seq FROM sqlite_sequence")]) != [len(entries)]:
+            raise InvalidLedger(f"ledger: has {len(entries)} entries of the {shown(counted)} that it once had. {RESTORE}")
+        return entries
+
+    def _require_own(self, connection: sqlite3.Connection) -> None:
+        """The tables, the triggers and the journal of a ledger, and nothing else."""
+        marks = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        if marks[0] != APPLICATION:
+            raise InvalidLedger(f"ledger: {shown(str(self.path))} is no ledger; name one, or make one in a new file (create).")
+        if marks[1] != VERSION_OF_FILE:
+            raise InvalidLedger(
+                f"ledger: is of version {marks[1]}; this program reads version {VERSION_OF_FILE}. Use a later one."
+            )
+        if _schema(connection) != sorted(SCHEMA):
+            raise InvalidLedger(f"ledger: its table or its triggers were altered, so its entries may have been. {RESTORE}")
+        if (mode := connection.execute("PRAGMA journal_mode").fetchone()[0]) != "delete":
+            raise InvalidLedger(
+                f"ledger: another program set its journal mode to {shown(mode)}; set it back (PRAGMA journal_mode = delete)."
+            )
+
+    @contextmanager
+    def _connected(self, mode: str) -> Iterator[sqlite3.Connection]:
+        """A connection for one call; what fails in it is told in words."""
+        place_of(self.path)
+        try:
+            address = f"{self.path.as_uri()}?mode={mode}"
+            with closing(sqlite3.connect(address, uri=True, timeout=self.wait, isolation_level=None)) as connection:
+                for pragma in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "recursive_triggers = ON"):
+                    connection.execute(f"PRAGMA {pragma}")
+                yield connection
+        except sqlite3.Error as error:
+            raise self._told(error) from None
+
+    def _told(self, error: sqlite3.Error) -> InvalidProblem | InvalidLedger:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return InvalidProblem(f"ledger: {shown(str(self.path))} {BUSY.format(wait=self.wait)}")
+        words = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
+        if words is not None:
+            return InvalidProblem(f"ledger: {shown(str(self.path))} {words}")
+        if name == "SQLITE_NOTADB" and (told := mistaken(_beginning(self.path), "a ledger")):
+            return InvalidLedger(f"ledger: {shown(str(self.path))} {told}.")
+        return InvalidLedger(
+            f"ledger: {shown(str(self.path))} is damaged, or no ledger ({name or 'SQLite'}: {shown(str(error))}). {RESTORE}"
+        )
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LOOKED_AT)
+    except OSError:
+        return b"?"
+
+
+@contextmanager
+def _writing(connection: sqlite3.Connection) -> Iterator[None]:
+    """One transaction that no other process writes in; whatever is raised in it leaves nothing behind."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _schema(connection: sqlite3.Connection) -> list[str]:
+    """The statements that made what is in the file."""
+    return sorted(
+        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+    )
+
+
+def _has(connection: sqlite3.Connection, entry: Entry) -> bool:
+    """Is an entry in the file as it was?"""
+    row = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number = ?", (entry.number,)).fetchone()
+    return bool(row == (entry.number, entry.previous, entry.body, entry.hash, entry.signature))
+
+
+def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
+    rows = [(entry.number, entry.previous, entry.body, entry.hash, entry.signature) for entry in entries]
+    connection.executemany(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", rows)

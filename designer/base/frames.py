@@ -1,0 +1,206 @@
+"""Data frames of any library, in and out, through one adapter, narwhals: pandas, polars, Arrow, and whatever else it knows.
+
+Frames hold confidential data on the way in: nothing here says what one holds, only how it is called and shaped. narwhals is
+imported when the first frame comes or goes, and imports none of the libraries itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from designer.base.errors import InvalidProblem
+from designer.base.checks import meant, shown
+
+Label = Hashable
+Columns = list[tuple[Label, Sequence[object]]]
+
+BACKENDS = ("pandas", "polars", "pyarrow")
+PLAIN_TYPES = (Mapping, np.ndarray, list, tuple, range, str, bytes, int, float, type(None))
+
+
+def is_missing(value: object) -> bool:
+    """Does an engine hold NULL, or NaN, where a frame or a record holds this: None, NaN of any type, the missing values of
+    pandas?"""
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    pandas = sys.modules.get("pandas")
+    return value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT))
+
+
+def _narwhals() -> Any:
+    """The adapter, which a machine that only releases may lack."""
+    try:
+        import narwhals
+    except ImportError:
+        raise InvalidProblem(
+            "data frames: are read and made by narwhals, which is not installed; pip install narwhals, or give a mapping, "
+            "a list or an array."
+        ) from None
+    return narwhals
+
+
+def is_frame(value: object) -> bool:
+    """Is it a table with named columns of some library?"""
+    return _adapted(value) is not None
+
+
+def column_names(table: object) -> list[Label] | None:
+    """What the columns of a data frame are called, the levels of its index before them; None for anything else. No entry is
+    read, and no lazy frame collected."""
+    frame = _adapted(table)
+    return None if frame is None else [*(name for name, _ in index_of(table)), *_names(frame)]
+
+
+def columns_of(table: object, wanted: Iterable[Label] | None = None) -> Columns | None:
+    """The columns of a data frame by name, the levels of its index among them and before them; None for anything else.
+
+    wanted: only columns of these names, as far as they are there. Lazy frames are collected, and of these columns alone.
+    """
+    frame = _adapted(table)
+    if frame is None:
+        return None
+    names = list(_names(frame))
+    levels = index_of(table)
+    if wanted is not None:
+        asked = set(wanted)
+        names, levels = [name for name in names if name in asked], [level for level in levels if level[0] in asked]
+    held = _collected(frame, names)
+    return [*levels, *((name, held.get_column(name).to_list()) for name in names)]
+
+
+def index_of(table: object) -> Columns:
+    """The levels of the index of a frame or a series; none for the positions that pandas writes where nobody named rows, and
+    none where a library knows no index."""
+    index: Any = getattr(table, "index", None)
+    if not hasattr(index, "get_level_values"):
+        return []
+    counted = hasattr(index, "start") and (index.name, index.start, index.step) == (None, 0, 1)
+    return [] if counted else [(name, index.get_level_values(k).tolist()) for k, name in enumerate(index.names)]
+
+
+def series_of(values: object) -> list[object] | None:
+    """The entries of a single column of some library; None for anything else."""
+    if isinstance(values, PLAIN_TYPES):
+        return None
+    nw = _narwhals()
+
+    if nw.dependencies.is_into_series(values):
+        return list(nw.from_native(values, series_only=True).to_list())
+    return (
+        list(values.to_pylist())
+        if _of_arrow(values) and hasattr(values, "to_pylist") and not hasattr(values, "schema")
+        else None
+    )
+
+
+def arrow_of(table: object, wanted: Iterable[Label]) -> Any:
+    """The columns of a data frame that have these names as an Arrow table; None for anything else. An index is left out.
+
+    A column has the type that the frame gives it. One of Python objects, which has none, becomes one of texts, value by value:
+    a type that fits them all would depend on all of them.
+    """
+    frame = _adapted(table)
+    if frame is None:
+        return None
+    asked = set(wanted)
+    names = [name for name in _names(frame) if name in asked]
+    held = _collected(frame, names).select(*names)
+    untyped = [name for name in names if _is_untyped(held.get_column(name))]
+    if not untyped:
+        return held.to_arrow()
+    import pyarrow as pa
+
+    typed = held.select(*(name for name in names if name not in untyped)).to_arrow()
+    return pa.table({name: _texts(held.get_column(name)) if name in untyped else typed[name] for name in names})
+
+
+def _is_untyped(column: Any) -> bool:
+    """Does a column hold Python objects, or categories that are some?"""
+    kind = getattr(column.to_native(), "dtype", None)
+    return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", None))) or str(kind) == "Object"
+
+
+def _texts(column: Any) -> Any:
+    """The values of a column as texts, each by itself."""
+    import pyarrow as pa
+
+    return pa.array([None if is_missing(value) else str(value) for value in column.to_list()], pa.string())
+
+
+def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
+    """A data frame of a library from columns: sequences of texts, or arrays of numbers, all equally long.
+
+    backend: "pandas", "polars" or "pyarrow". `InvalidProblem` where there is no such library, or it is not installed.
+    """
+    if backend not in BACKENDS:
+        raise InvalidProblem(f"backend: {shown(backend)} is none; {meant(backend, BACKENDS)}use one of {list(BACKENDS)}.")
+    nw = _narwhals()
+
+    library: Any = backend
+    kinds: dict[str, Any] = {name: _kind(column, nw) for name, column in columns.items()}
+    try:
+        return nw.from_dict(dict(columns), schema=kinds, backend=library).to_native()
+    except ImportError:
+        raise InvalidProblem(f"backend: {backend} is not installed; install it, or use another of {list(BACKENDS)}.") from None
+
+
+def frame_of_rows(rows: Sequence[Mapping[str, Any]], names: Iterable[str], backend: str) -> Any:
+    """The same from rows: a column of numbers where all that is there are numbers, NaN where one is missing; else of texts."""
+    columns = {name: [row[name] for row in rows] for name in names}
+    return frame_of({name: _filled(column) for name, column in columns.items()}, backend)
+
+
+def _filled(column: Sequence[Any]) -> Any:
+    if not all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in column):
+        return ["" if value is None else str(value) for value in column]
+    return np.array([np.nan if value is None else value for value in column], dtype=np.float64)
+
+
+def _kind(column: Any, nw: Any) -> Any:
+    """The type of a column, which an empty one would not tell."""
+    number = isinstance(column, np.ndarray) and column.dtype.kind in "if"
+    return (nw.Float64() if column.dtype.kind == "f" else nw.Int64()) if number else nw.String()
+
+
+def _adapted(table: object) -> Any:
+    """What narwhals makes of a frame; None where it is none. Tables of engines are not frames."""
+    if isinstance(table, PLAIN_TYPES) or hasattr(table, "to_pyarrow_batches"):
+        return None
+    nw = _narwhals()
+
+    try:
+        if nw.dependencies.is_into_dataframe(table) or nw.dependencies.is_polars_lazyframe(table):
+            return nw.from_native(table)
+        if _of_arrow(table) and hasattr(table, "__arrow_c_stream__") and hasattr(table, "schema"):
+            return nw.from_arrow(table, backend="pyarrow")
+    except nw.exceptions.DuplicateError:
+        raise InvalidProblem(f"table: must have each of the columns {_twice(table)} once; rename one.") from None
+    return None
+
+
+def _twice(table: Any) -> list[Label]:
+    """Names of columns are public."""
+    held = list(table.column_names if _of_arrow(table) else table.columns)
+    return [name for name in dict.fromkeys(held) if held.count(name) > 1]
+
+
+def _of_arrow(value: object) -> bool:
+    return type(value).__module__.partition(".")[0] == "pyarrow"
+
+
+def _names(frame: Any) -> list[Label]:
+    return list(frame.collect_schema().names())
+
+
+def _collected(frame: Any, names: Sequence[Label]) -> Any:
+    """The frame in memory, of some columns."""
+    return frame.select(*names).collect() if hasattr(frame, "collect") else frame

@@ -1,0 +1,367 @@
+"""Frozen objects that a spec file holds whole: what they do, what they promise, and how they are recomputed from plain data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.about import About, NOTHING
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.base.errors import InvalidProblem
+from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.base.answer_table import AnswerTable
+from designer.base.answers_for_people import answer_lines, has_errors
+from designer.base.arrays import Floats, Immutable
+from designer.base.checks import shown
+from designer.base.display import Displayed, HEAD
+from designer.base.json_text import canonical, canonical_text, plain, readable_text
+from designer.base.output import write_whole
+from designer.base.printing import in_markdown, printed
+from designer.base.read_only import ReadOnlyParts, Seal, locked
+from designer.base.schema import Named, Schema
+
+Takes = Literal["histogram", "records"]
+NOTES = ("optimality", "provenance", "about", "migrations")  # decide nothing, and may be replaced
+CHANGED = (
+    "mechanism: was changed in this process after it was certified, so its guarantee may not hold; load its spec, or design "
+    "it, again. Nothing was released."
+)
+
+
+class Released(Protocol):
+    """What every release is: plain data on request, with the guarantee it carries and the fingerprint of what made it."""
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What is promised about this release."""
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the mechanism."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Draws of the noise, (M, K), that are no release, and the standard deviation, (K,),
+    that the law gives each of the K queries."""
+
+    stamp: str
+    queries: tuple[str, ...]
+    expected: Floats
+    draws: Floats
+
+
+class _Sealed(ReadOnlyParts):
+    """Objects that are sealed when their constructor has run."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        object.__setattr__(made, "_seal", Seal(made, NOTES))
+        return made
+
+
+class Specified(Immutable, Displayed, metaclass=_Sealed):
+    """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
+
+    takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
+    of construction, a dataclass of plain values. Two of them are equal when they do the same: their fingerprints, hashes of
+    `core()`, agree. `optimality`, `provenance` and `about` are notes that travel with the object and decide nothing.
+    """
+
+    format: ClassVar[str]
+    schema: ClassVar[Named]  # of `core()`
+    parameters_schema: ClassVar[Named]  # of the numbers in the guarantee
+    certificate_schema: ClassVar[Named] = PrivacyCertificate.schema
+    spec_rules: ClassVar[Schema] = MappingProxyType({})  # what a spec of this format must keep besides, in words of JSON Schema
+    takes: ClassVar[tuple[Takes, ...]] = ("histogram",)
+    privacy: Any
+    allow_vacuous: bool = False
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = MappingProxyType({})
+    about: About = NOTHING  # words of the maker for readers
+    _seal: ClassVar[Seal]  # of each object
+    migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
+
+    @abstractmethod
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the object does, as plain data."""
+
+    def require_listed(self) -> None:
+        """Refuse to be written where a part is of a class of the caller, which no reader would know."""
+        return
+
+    @classmethod
+    @abstractmethod
+    def from_core(cls, core: Mapping[str, Any]) -> Self:
+        """The object from the plain data of a file, validated and certified anew; a `ValueError` says what cannot be."""
+
+    @abstractmethod
+    def verify(self) -> Any:
+        """The privacy certificate, recomputed."""
+
+    @abstractmethod
+    def release(self, data: Any, /) -> Released:
+        """What is published about confidential data; spends the budget once."""
+
+    def check(self, data: Any, /) -> None:
+        """Refuse what `release` refuses for its form, with the same words: the kind of object, its shape, its names. Nothing
+        is spent, and no entry of the data is looked at, so the answer follows from what is public.
+
+        Raises `InvalidProblem` for that, and where this object itself cannot release, such as after a part of it was changed.
+        """
+        self.require_unchanged()
+
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        """The same for `release_records`."""
+        self.require_unchanged()
+
+    def release_counts(self, histogram: object) -> Released:
+        """The same from counts as a file holds them; `InvalidProblem` where records are needed."""
+        if "histogram" not in self.takes:
+            raise InvalidProblem("histogram: this releases from records, one row each, not from counts; give a table.")
+        return self.release(histogram)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> Released:
+        """The same from a table of records, see `designer.relations.rows.row_unit.RowUnit`;
+        `InvalidProblem` where counts are needed."""
+        raise InvalidProblem("table: this releases from counts of the universe elements, not from records; give a histogram.")
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """The columns of the records that are read as exact numbers."""
+        return ()
+
+    @property
+    def counted_keys(self) -> tuple[str, ...]:
+        """The columns of the records that are read as whole numbers."""
+        return ()
+
+    def simulated(self, size: int, seed: int | None = None) -> Simulation:
+        """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
+        raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
+
+    def display_facts(self) -> Mapping[str, object]:
+        """Its family, the sizes of what it was asked, and the fingerprint."""
+        asked, queries = getattr(self, "workload", None), getattr(self, "queries", None)
+        sizes = asked.display_facts() if isinstance(asked, Displayed) else {}
+        sizes = {"queries": len(queries)} if isinstance(queries, (list, tuple)) else sizes
+        return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
+
+    def certificate_words(self) -> str:
+        """The certificate in a line for each of its values, and the fingerprint."""
+        return "\n".join([*self._proven_lines(), f"Fingerprint {self.fingerprint}"])
+
+    def _proven_lines(self) -> list[str]:
+        return list(map(printed, self.privacy.lines()))
+
+    def summary_lines(self) -> list[str]:
+        """What it does, with its fingerprint, and what proves it, for the terminal."""
+        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", *self._proven_lines()]
+
+    def page_lines(self) -> list[str]:
+        """The guarantee and the certificate in Markdown."""
+        return [
+            f"# {type(self).__name__} {self.fingerprint[:12]}",
+            *("", "## Guarantee", "", "```", self.guarantee.to_text(), "```"),
+            *("", "## Privacy certificate", "", f"- {'Empty' if self.vacuous else 'Holds'}"),
+            *(f"- {in_markdown(line)}" for line in self.privacy.lines()),
+        ]
+
+    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
+        """A release of this mechanism, without its guarantee, for the terminal; of tables at most so many rows."""
+        tables = released.answer_tables()
+        if has_errors(tables):
+            return [*answer_lines(tables, self.about.unit, rows), *getattr(released, "further_lines", ())]
+        return self.plain_lines(released)
+
+    def plain_lines(self, released: Any) -> list[str]:
+        """The same without a table: its own words, or its plain data."""
+        if hasattr(released, "to_text"):
+            return [released.to_text()]
+        data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
+        return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
+
+    @property
+    @abstractmethod
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that are published without any noise."""
+        return ()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        """Why the promise hides nothing, in words; None where it hides something."""
+        return None
+
+    def require_substance(self) -> None:
+        """Refuse an object that hides nothing, unless that was asked for by name."""
+        if type(self.allow_vacuous) is not bool:
+            raise InvalidProblem(f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.")
+        if self.vacuous and not self.allow_vacuous:
+            raise InvalidProblem(
+                f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass "
+                "allow_vacuous=True if that is meant."
+            )
+
+    @property
+    def warning(self) -> tuple[str, ...]:
+        """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
+        return (f"WARNING: this hides nothing: {self.vacuous}.",) if self.vacuous else ()
+
+    def told_budgets(self) -> tuple[str, Floats | None]:
+        """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
+        return "", None
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        """Which answers of a table of a release, (G,), have no bias and are below 0 by their noise alone, because without it
+        they cannot be; none where nothing is known of it."""
+        return np.zeros(len(table.answers), dtype=bool)
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Answers that may be whole numbers, or tables of such, by name, each with the least standard deviation of its noise in
+        units that rounding would find; none where an object has no such answers."""
+        return ()
+
+    @property
+    def flag(self) -> dict[str, bool]:
+        """What a core says about an object that hides nothing; nothing about any other."""
+        return {"vacuous": True} if self.vacuous else {}
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""
+        return claimed
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that decides what the object does; equal fingerprints mean equal mechanisms."""
+        return hashlib.sha256(canonical(self.core())).hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            type(other) is type(self) and self.fingerprint == other.fingerprint
+            if isinstance(other, Specified)
+            else NotImplemented
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def annotated(self, provenance: Mapping[str, Any], optimality: Optimality | None = None) -> Self:
+        """The same object with a note on how it was made, and on how good it is.
+
+        Nothing that the certificate reads changes, so it is not computed again.
+        """
+        return self._twin(provenance=dict(provenance), optimality=optimality or self.optimality)
+
+    def described(self, about: About) -> Self:
+        """The same object with words for readers, in the place of any that it has: title, data, units and the like.
+
+        They go with it into its spec, its releases and its report, decide nothing, and are no part of the fingerprint. Raises
+        `InvalidProblem` for a unit of an answer that there is not, where answers have names of their own.
+        """
+        if not isinstance(about, About):
+            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.")
+        if self.named_answers is not None:
+            about.require_units_of(self.named_answers)
+        return self._twin(about=about)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of all answers, which units are stated for; None where they are not all written out."""
+        return None
+
+    def read_with(self, migrations: tuple[str, ...]) -> Self:
+        """The same object with notes on what was changed in the form of its file when it was read."""
+        return self._twin(migrations=migrations)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        rebuilt = super().__reduce__()
+        return (*rebuilt, {"about": self.about}) if self.about else rebuilt
+
+    def _twin(self, **notes: Any) -> Self:
+        twin = object.__new__(type(self))
+        notes = {name: locked(note) for name, note in notes.items()}
+        twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
+        return twin
+
+    def require_unchanged(self) -> None:
+        """`InvalidProblem` where any part of this object is another than the one that was certified: what draws would then not
+        be what the guarantee speaks of. Nothing is computed anew; this takes microseconds for each part."""
+        if not self._seal.holds(self):
+            raise InvalidProblem(CHANGED)
+
+    def release_entropy(self) -> Entropy:
+        """The random bits of a release, for this object as it was certified; see `require_unchanged`."""
+        self.require_unchanged()
+        return SystemEntropy()
+
+    def save(self, path: str | Path) -> Path:
+        """Write the spec, one JSON file, whole or not at all: a regular file of that name is replaced,
+        anything else is refused."""
+
+        return save(self, Path(path))
+
+
+FORMAT_VERSION = 1
+
+
+def to_spec(mechanism: Specified) -> dict[str, Any]:
+    """The whole spec as plain data; `InvalidProblem` for what could not be read again."""
+    mechanism.require_listed()
+    body = {
+        "format": mechanism.format,
+        "version": FORMAT_VERSION,
+        "mechanism": mechanism.core(),
+        "guarantee": mechanism.guarantee.to_dict(),
+        "certificate": asdict(mechanism.privacy),
+        "optimality": None if mechanism.optimality is None else mechanism.optimality.to_dict(),
+        "provenance": dict(mechanism.provenance),
+        "fingerprint": mechanism.fingerprint,
+    }
+    spec: dict[str, Any] = {**plain(body), **about_entry(mechanism)}
+    return {**spec, "seal": seal(spec)}
+
+
+def about_entry(mechanism: Specified) -> dict[str, Any]:
+    """What files say under `about`; nothing where the maker said nothing."""
+    return {"about": mechanism.about.to_dict()} if mechanism.about else {}
+
+
+def seal(spec: Mapping[str, Any]) -> str:
+    """SHA-256 of the spec without its seal: shows accidental or careless alteration; the guarantee is recomputed besides."""
+    body = {key: value for key, value in spec.items() if key != "seal"}
+    try:
+        text = canonical_text(body)
+    except (TypeError, ValueError):  # not read from a file: arrays and infinities are in it
+        text = canonical(body)
+    return hashlib.sha256(text).hexdigest()
+
+
+def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
+    """Write the spec, whole or not at all; see `designer.base.output.write_whole`."""
+    return write_whole(path, readable_text(to_spec(mechanism)), replace=replace)

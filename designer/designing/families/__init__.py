@@ -1,6 +1,0 @@
-"""The families of mechanisms, one file each: formulate the program, hand it to a solver, recover the mechanism."""
-
-from designer.designing.families.listed import FAMILIES, family_named, forget_family, known_families, register_family
-from designer.designing.family import Family
-
-__all__ = ["FAMILIES", "Family", "family_named", "forget_family", "known_families", "register_family"]

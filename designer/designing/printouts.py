@@ -1,0 +1,224 @@
+"""Designs and frozen mechanisms of every kind as text for people: a summary for the terminal, a page in Markdown."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from designer.mechanisms.additive.interface import Mechanism
+from designer.certified.optimality import Optimality
+from designer.certified.frozen import Specified
+from designer.designing.accuracy import standing_words, worst_of
+from designer.designing.least import LeastBudget
+from designer.families.made import Design
+from designer.designing.reasons import said_once
+from designer.designing.structured_problem import StructuredDesign
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.base.progress import time_words
+from designer.problem.relation import Relation
+from designer.base.arrays import Floats
+from designer.base.on_terminal import WIDTH
+from designer.base.printing import in_markdown, printed
+from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
+
+ROWS_SHOWN = 12
+HALF_UNIT = 0.5  # of a standard deviation
+MOST_PAIRS = 2**20  # whose budgets are looked at one by one
+LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
+
+
+def cautions(made: Specified) -> list[str]:
+    """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
+    noise, and what was changed in the form of its file."""
+    listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
+        f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
+    )
+    exact = [f"EXACT, without any noise: {listed}."] if listed else []
+    return [*made.warning, *_weak(made), *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+
+
+def _weak(made: Specified) -> list[str]:
+    """Lines where budgets are so large that what is protected can be told with near certainty: how they are distributed, and
+    which answers they leave nearly without noise."""
+    least = made.guarantee.parameters.get("smallest_budget")
+    if isinstance(least, (int, float)) and LARGE_BUDGET <= least < math.inf:
+        budgets = (
+            f"WEAK: the smallest budget is {at_most(least)}; budgets above {LARGE_BUDGET} hide next to nothing, give about 1."
+        )
+        return [budgets, *_bare(made)]
+    return _spread(made)
+
+
+def _spread(made: Specified) -> list[str]:
+    """How many budgets hide next to nothing, where some do and the smallest does not."""
+    most = made.guarantee.parameters.get("largest_finite_budget")
+    if isinstance(most, (int, float)) and most <= LARGE_BUDGET:
+        return []
+    of, found = _budgets(made)
+    if found is None:
+        if not isinstance(most, (int, float)):
+            return []
+        return [
+            f"WEAK in part: budgets go up to {at_most(most)}; those above {LARGE_BUDGET} hide next to nothing.",
+            *_bare(made),
+        ]
+    large = int((found > LARGE_BUDGET).sum())
+    if not large:
+        return []
+    return [
+        f"WEAK in part: {large:,} of {len(found):,} {of} have a budget above {LARGE_BUDGET}, which hides "
+        f"next to nothing; smallest {at_most(float(found.min()))}, median {at_most(float(np.median(found)))}.",
+        *_bare(made),
+    ]
+
+
+def _budgets(made: Specified) -> tuple[str, Floats | None]:
+    """Budgets above 0 that are finite, (n,), and what each is of; None where they are too many to look at."""
+    protected = getattr(made, "relation", None) or getattr(made, "protection", None)
+    if isinstance(protected, Hamming):
+        sizes = protected.domain.shape
+        return "attributes", _positive([b for b, values in zip(protected.budgets, sizes, strict=True) if values > 1])
+    if isinstance(protected, Product):
+        many = sum(part.size**2 for part in protected.parts) > MOST_PAIRS
+        within = [] if many else [part.distances()[np.triu_indices(part.size, 1)] for part in protected.parts]
+        return "pairs of values of an attribute", None if many else _positive(np.concatenate(within))
+    if not isinstance(protected, Relation):
+        return made.told_budgets()
+    if protected.pair_count() > MOST_PAIRS:
+        return "pairs that decide", None
+    return "pairs that decide", _positive(np.concatenate([np.zeros(0), *(b.budgets.ravel() for b in protected.blocks())]))
+
+
+def _positive(budgets: ArrayLike) -> Floats:
+    found = np.asarray(budgets, dtype=np.float64)
+    return found[np.isfinite(found) & (found > 0)]
+
+
+def _bare(made: Specified) -> list[str]:
+    """Answers whose noise is below half a unit: rounding whole numbers gives the truth most of the time."""
+    named = [printed(name) for name, s in made.deviations() if s < HALF_UNIT and name not in made.exact]
+    more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""
+    return [f"NEARLY EXACT: the noise is below half a unit in {', '.join(named[:ROWS_SHOWN])}{more}."] if named else []
+
+
+def summary(made: Specified) -> str:
+    """What a frozen object does and what proves it, in a dozen lines."""
+    return "\n".join([*cautions(made), *made.about.heading(), *made.summary_lines()])
+
+
+def page(made: Specified, told: str = "") -> str:
+    """A page in Markdown: the guarantee, the certificate, a line that is told besides, and where the object comes from."""
+    paragraphs = [line for caution in cautions(made) for line in (f"**{in_markdown(caution)}**", "")]
+    return "\n".join(
+        [
+            *paragraphs,
+            *made.page_lines(),
+            "",
+            *([in_markdown(told), ""] if told else []),
+            "## Provenance",
+            "",
+            *_provenance_lines(made),
+            "",
+        ]
+    )
+
+
+def _provenance_lines(made: Specified) -> list[str]:
+    notes = [f"- {in_markdown(key)}: {in_markdown(value)}" for key, value in made.provenance.items()]
+    return ["Notes of the maker, not verified:", "", *notes]
+
+
+def structured_summary(title: str, made: StructuredDesign) -> str:
+    """The same of queries that nobody writes out."""
+    title, mechanism = printed(title), made.mechanism
+    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
+    lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
+    lines += [*optimality_lines(made.optimality), f"Time:        {time_words(made.seconds)}"]
+    return "\n".join([*lines, *_tried_lines(mechanism)])
+
+
+def optimality_lines(found: Optimality | None) -> list[str]:
+    """What was reached, and what is needed."""
+    if found is None:
+        return []
+    return [
+        f"Optimality:  {at_most(found.value, 6)} reached, at least {at_least(found.lower_bound, 6)} needed "
+        f"(gap {share_at_most(found.gap)})",
+        f"             minimised: {found.objective}",
+    ]
+
+
+def design_summary(title: str, made: Design[Mechanism]) -> str:
+    """What was designed, how good it is, and what proves it."""
+    title = printed(title)
+    about = made.mechanism.about.lines()
+    lines = [title, "=" * len(title), *about, *cautions(made.mechanism), *made.mechanism.design_lines()]
+    lines += optimality_lines(made.optimality)
+    if made.efficiency is not None and made.limit is not None:
+        lines.append(
+            f"Efficiency:  {share_at_least(made.efficiency)}, the part of the loss that is needed by {made.limit.reason}"
+        )
+        lines += [f"             {sentence}" for sentence in made.limit.scope]
+    lines += [*_target_lines(made.mechanism), *_solver_lines(made)]
+    lines += [f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
+    return "\n".join(lines)
+
+
+def _target_lines(made: Specified) -> list[str]:
+    """What was asked and what is reached, of the first targets; a design that is shown meets the others, too."""
+    found = made.provenance.get("targets", ())
+    lines = [f"Target:      {printed(sentence)}" for sentence in found[:ROWS_SHOWN]]
+    left = len(found) - ROWS_SHOWN
+    return lines + ([f"             ... and {left} more, which are met as well"] if left > 0 else [])
+
+
+def _tried_lines(made: Specified) -> list[str]:
+    """What "auto" tried, what it did not and why, and how to have more of it."""
+    tried = made.provenance.get("tried", {})
+    made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]
+    others = said_once((name, words) for name, words in tried.items() if not words.startswith("loss "))
+    lines = [f"Tried:       {printed(words)}" for words in (*made_ones, *others)]
+    short = any(words.startswith(("not started", "stopped")) and words.endswith(("left", "over")) for words in tried.values())
+    more = "             More time (seconds) lets all of them end; any can be asked for by its name, without a limit."
+    return [*lines, *([more] if short else [])]
+
+
+def _solver_lines(made: Design[Mechanism]) -> list[str]:
+    """The solver of CVXPY that was named, and how far its answer was off before it was repaired."""
+    notes = made.mechanism.provenance
+    if "solver" not in notes:
+        return []
+    off = notes["raw_violation"]
+    broke = f"broke a budget by {off:.2g} of it before repair" if off else "kept every budget"
+    return [
+        f"Solver:      {printed(notes['solver'])}, {printed(notes['status'])} in {notes['rounds']} rounds; its answer {broke}"
+    ]
+
+
+def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
+    """The least factor on the budgets, what shows it, the table by family and the curve, within a width."""
+    title, worst, missed = printed(title), worst_of(found.reached), found.best.missed
+    rho = "" if found.rho_factor is None else f", which is {at_most(found.rho_factor, 6)} times rho"
+    low = found.lower_bound
+    proven = "none is proven" if low is None else f"{at_least(low, 6)}, for every design of {found.best.family}"
+    return "\n".join(
+        [
+            title,
+            "=" * len(title),
+            *cautions(found.design.mechanism),
+            f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {found.best.family}",
+            f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
+            f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}: {printed(missed.sentence())}",
+            f"Lower bound:  {proven}",
+            *(
+                f"Accuracy:     {line}"
+                for line in standing_words(found.design.mechanism, [one.target for one in found.reached])
+            ),
+            "",
+            found.to_text(width),
+            "",
+            *found.design.mechanism.design_lines(),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Averages of functions of the records, without ever writing out the domain."""

@@ -1,0 +1,91 @@
+"""One call of a solver of CVXPY: its name, its refusals, and what is recorded of its answer."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import cvxpy as cp
+
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.checks import shown
+
+DEFAULT = "CLARABEL"
+USABLE = ("optimal", "optimal_inaccurate", "user_limit")
+INFEASIBLE = ("infeasible", "infeasible_inaccurate")
+
+
+@dataclass(frozen=True)
+class Solved:
+    """What a solver answered, before anything is repaired.
+
+    status: CVXPY's word, or "stalled" where pairs beyond their budget were still found when the rounds were over.
+    value: the objective at the answer. lower_bound: no feasible point has a smaller objective, as its multipliers prove; None
+    where they prove nothing, and `bound_from` says why, or how the bound was found.
+    raw_violation: the largest part by which the answer exceeds a pair's budget, 0 where every pair holds.
+    own_violation: the same of the user's constraints, relative to the size of their terms.
+    rounds: how often the solver ran. pairs: the size of the last working set. seconds: all rounds and scans.
+    """
+
+    status: str
+    value: float
+    lower_bound: float | None
+    bound_from: str
+    raw_violation: float
+    own_violation: float
+    rounds: int
+    pairs: int
+    seconds: float
+    solver: str
+
+    @property
+    def gap(self) -> float | None:
+        """`value - lower_bound` over the value's size; None without a bound, below 0 where the answer is not feasible."""
+        if self.lower_bound is None:
+            return None
+        return (self.value - self.lower_bound) / max(abs(self.value), 1e-300)
+
+
+def known_solver(name: object) -> str:
+    """The name of an installed solver as CVXPY spells it; `InvalidProblem` lists the installed ones."""
+    installed = cp.installed_solvers()
+    if not isinstance(name, str) or name.upper() not in installed:
+        raise InvalidProblem(f"solver: {shown(name)} is not an installed solver of CVXPY; use one of {sorted(installed)}.")
+    return name.upper()
+
+
+def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> str:
+    """Run one solver; returns the status, with the values in the variables where it is one of `USABLE`.
+
+    "broke down" is the status of a solver that ended with an error. `DesignFailed` where it cannot take such a program at all,
+    `InvalidProblem` for options that it does not know.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "solution may be inaccurate": what was reached is measured here, not believed
+            program.solve(solver=solver, ignore_dpp=True, **options)
+    except cp.SolverError:
+        if program.status is None and solver not in (able := able_solvers(program)):
+            raise DesignFailed(
+                f"solver: {solver} cannot take a program of this kind; installed ones that can: {able}."
+            ) from None
+        return "broke down"
+    except (TypeError, AttributeError, KeyError) as refusal:
+        if not options:
+            raise
+        raise InvalidProblem(f"options: {solver} does not take {shown(dict(options))} ({refusal}); see its settings.") from None
+    return str(program.status)
+
+
+def able_solvers(program: cp.Problem) -> list[str]:
+    """The installed solvers that take a program of this kind."""
+    able = []
+    for name in sorted(cp.installed_solvers()):
+        try:
+            program.get_problem_data(name)
+        except (cp.SolverError, ValueError):
+            continue
+        able.append(name)
+    return able

@@ -1,0 +1,69 @@
+"""A family: a way to build a mechanism for a problem."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from designer.mechanisms.additive.interface import Mechanism
+from designer.relations.problem import Problem
+from designer.base.errors import InvalidProblem
+from designer.base.checks import shown
+
+OWN_NOTIONS = ("pure", "gaussian")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A way to build a mechanism for a problem: its name, one line about it, the notion it serves,
+    and the function that builds.
+
+    build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
+    has_program: a program of CVXPY states it (`families/programs/listed.py`), so that `solver` may be named.
+    scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
+    loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave
+    it out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets. biased: its answers
+    may be off on purpose, so that no limit of unbiased noise speaks of it.
+    choices: the options that "auto" and `compare` try, one after the other. work: about how many seconds a design takes, from
+    the `Sizes` of a problem and, by name, the options; None where that is a moment. By it "auto" decides whether, and when, the
+    family is started. rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
+    take: 0 where they mostly win if they serve at all, 2 where they seldom do.
+    """
+
+    name: str
+    title: str
+    notion: Literal["pure", "gaussian"]
+    build: Callable[..., Mechanism]
+    baseline: bool = False
+    scans_little: bool = False
+    on_request: bool = False
+    invariants_only: bool = False
+    with_delta: bool = True
+    has_program: bool = False
+    biased: bool = False
+    choices: tuple[Mapping[str, Any], ...] = ({},)
+    work: Callable[..., float] | None = None
+    rank: int = 1
+
+    def __post_init__(self) -> None:
+        for key in ("name", "title"):
+            if not isinstance(getattr(self, key), str) or not getattr(self, key):
+                raise InvalidProblem(f"family.{key}: {shown(getattr(self, key))} is no text; name the family.")
+        if self.notion not in OWN_NOTIONS:
+            raise InvalidProblem(f"family.notion: {shown(self.notion)} is unknown; use one of {list(OWN_NOTIONS)}.")
+        if not callable(self.build):
+            raise InvalidProblem(f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.")
+
+    def concerns(self, problem: Problem) -> bool:
+        """Whether the family has something to say about such a relation."""
+        return not (self.invariants_only and problem.relation.single_records)
+
+    def serves(self, problem: Problem) -> bool:
+        """Whether its mechanisms keep the notion of the problem."""
+        return self.notion == problem.notion or (problem.notion == "approximate" and self.with_delta)
+
+    def options(self) -> list[str]:
+        """The names of the builder's options."""
+        return list(inspect.signature(self.build).parameters)[1:]

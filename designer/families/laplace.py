@@ -1,0 +1,241 @@
+"""Independent Laplace noise with a scale for each query: the optimum, and the baselines of DX section 4.2.
+
+With weights `w_k = 1 / c_k` the privacy condition `sum_k |u_k| / c_k <= b` of DX Theorem 1 is linear in w and the errors
+`2 sum c_k^2`, `sum c_k` are convex: the problem DX calls hard is solved to the optimum (docs/theory/scales.md).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from designer.relations import metrics
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certified.norms import weighted_l1
+from designer.certified.refusals import refuse_extreme, refuse_infinite
+from designer.certified.sensitivity import SensitivitySet
+from designer.families.even import asks_for_counts, even_noise, without_long_list
+from designer.families.family import Family
+from designer.families.measured import measurable
+from designer.relations.problem import Problem
+from designer.families.repair import Bound, freeze
+from designer.families.sizes import Sizes
+from designer.families.whole import in_units
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce
+from designer.base.arrays import Floats
+from designer.base.checks import positive
+from solvers.programs.scales import equalise_costs, minimise_scales
+from solvers.solution import Solution
+
+LISTED = 50_000_000  # numbers, of the pairs that are written out
+SPLIT = 3e-8  # seconds for each of them and each round of a split
+
+OBJECTIVES = {
+    "squared": "sum_k v_k Var_k, the weighted squared error of independent Laplace noise on the multiples of each query's step",
+    "absolute": "sum_k v_k E|z_k|, the weighted absolute error of independent Laplace noise on those multiples",
+    "max": "max_k v_k Var_k, the largest weighted squared error of independent Laplace noise on those multiples",
+}
+
+
+def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
+    """The scales of least loss, with a dual certificate of global optimality.
+
+    Noise lies on the coarsest grid that holds the queries: counts are answered by whole numbers, with the geometric law's
+    smaller error (docs/theory/scales.md).
+    """
+    tolerance = positive(tolerance, "options.tolerance")
+    problem = without_long_list(problem, "l1")
+    if asks_for_counts(problem):
+        return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
+    sensitivity = measurable(problem)
+    heard = ~sensitivity.silent_coordinates()
+    if not heard.any():
+        return mechanism(problem, "laplace", np.full(len(heard), np.inf), Bound(OBJECTIVES[problem.loss], 0.0, ""))
+    moving = sensitivity.among(heard)
+    steps = in_units(problem.workload.dense(), problem.relation).steps[heard]
+    solution = best_weights(moving, problem.costs[heard], problem.loss, tolerance, steps)
+    if not solution.status.usable:
+        raise DesignFailed(f"laplace: {solution.status.value}")
+    weights = np.full(len(heard), np.inf)
+    weights[heard] = solution.point
+    bound = Bound(OBJECTIVES[problem.loss], solution.lower_bound, solution.method, on_grid=True)
+    return mechanism(problem, "laplace", weights, bound)
+
+
+def best_weights(
+    sensitivity: SensitivitySet, costs: Floats, loss: str, tolerance: float, steps: Floats | None = None
+) -> Solution[Floats]:
+    """Weights of least loss over a set in which every coordinate moves; value and bound in the units of the loss.
+
+    costs: (K,), positive. steps: (K,), of the grid of the noise; the real line where none are given. Weights (K,).
+    docs/theory/scales.md.
+    """
+    rows = starting_weights(sensitivity)
+
+    def separate(weights: Floats) -> tuple[float, Floats]:
+        worst, pairs = sensitivity.worst(weighted_l1(weights), limit=max(200, 4 * len(costs)))
+        return worst, np.abs(pairs.normalised)
+
+    power, unit = (1, 1.0) if loss == "absolute" else (2, 2.0)
+    solve = equalise_costs if loss == "max" else minimise_scales
+    found = solve(rows, costs, power, separate, steps=steps, tolerance=tolerance)
+    return Solution(found.status, found.point, unit * found.value, unit * found.lower_bound, found.iterations, found.method)
+
+
+def starting_weights(sensitivity: SensitivitySet) -> Floats:
+    """Rows |u| / b, (M, K), of pairs that are long in units in which all coordinates vary alike, none of which is zero in all.
+
+    `DesignFailed` for a pair of budget 0 that moves an answer, and where the floats do not hold the numbers.
+    """
+    sensitivity.require_rows()
+    spread = sensitivity.spread()
+    refuse_infinite(sensitivity, weighted_l1(1 / spread))
+    _, start = sensitivity.worst(weighted_l1(1 / spread), limit=max(1000, 4 * len(spread)))
+    rows = np.abs(start.normalised)
+    for k in np.flatnonzero(rows.max(axis=0) == 0):
+        rows = np.concatenate([rows, np.abs(sensitivity.worst_along(int(k)).normalised)])
+    refuse_extreme(rows.max(axis=0))
+    return rows
+
+
+def _announce_searches(family: str, sensitivity: SensitivitySet, searches: int) -> None:
+    """Says how many searches among the pairs a baseline makes, where these are many; each shows its own progress."""
+    if sensitivity.searched is not None:
+        announce(f"{family}: {searches} searches among {sensitivity.relation.pair_count():.2g} pairs, and those of the proof")
+
+
+def strategy_1(problem: Problem) -> AdditiveMechanism:
+    """Equal shares: each query gets the budget d / K for itself (DX section 4.2, Strategy 1)."""
+    sensitivity = measurable(problem)
+    _announce_searches("strategy_1", sensitivity, sensitivity.dimension + 1)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    alone = sensitivity.worst_coordinates()
+    with np.errstate(divide="ignore"):
+        return mechanism(problem, "strategy_1", 1 / (alone * np.count_nonzero(alone)))
+
+
+def strategy_2(problem: Problem) -> AdditiveMechanism:
+    """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
+    sensitivity = measurable(problem)
+    _announce_searches("strategy_2", sensitivity, 1)
+    scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    return mechanism(problem, "strategy_2", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf))
+
+
+def strategy_3(problem: Problem) -> AdditiveMechanism:
+    """DX Algorithm 3: repeat a proportional split of the remaining budget, made to terminate.
+
+    As printed the loop divides by zero when a row of Q is constant or a pair's answers agree, and stops only when all
+    increments are exactly 0. Here a query that can gain nothing more (a pair it moves has no budget left) leaves the loop, and
+    the loop ends when no query gains more than 1e-12 of its weight.
+    """
+    sensitivity = measurable(problem)
+    _require_listing(sensitivity)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    pairs = sensitivity.all_pairs(limit=max(1, LISTED // sensitivity.dimension))
+    moves = np.abs(pairs.differences)
+    heard = np.asarray(moves.any(axis=0))
+    weights = np.full(sensitivity.dimension, np.inf)
+    if heard.any():
+        weights[heard] = _proportional_weights(moves[:, heard], pairs.budgets)
+    return mechanism(problem, "strategy_3", weights)
+
+
+def _require_listing(sensitivity: SensitivitySet) -> None:
+    """Refuses more pairs than are written out, before any is; says how long the others take."""
+    pairs, queries = sensitivity.relation.pair_count(), sensitivity.dimension
+    if pairs * queries > LISTED:
+        raise DesignFailed(
+            f"strategy_3: {pairs:,} pairs with {queries} answers each would be written out, {pairs * queries * 8e-9:.2g} GB "
+            f"and more than {LISTED:,} numbers; use laplace, which searches the pairs and whose loss is never larger."
+        )
+    if (seconds := listing_work(pairs, queries)) > 2:
+        announce(f"strategy_3: {pairs:,} pairs with {queries} answers each are written out and split, up to {seconds:.0f} s")
+
+
+def listing_work(pairs: int, queries: int) -> float:
+    """About how many seconds `strategy_3` takes at most: a round for each query, each of which looks at every number; 0 where
+    it is refused at once."""
+    numbers = pairs * queries
+    return 0.0 if numbers > LISTED else numbers * (1 + queries) * SPLIT
+
+
+def _split_work(sizes: Sizes) -> float:
+    return listing_work(sizes.pairs, sizes.queries)
+
+
+def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -> Floats:
+    """Algorithm 3 on |u|, shape (M, K), and budgets (M,): the accumulated weights R."""
+    weights = np.zeros(moves.shape[1])
+    left = budgets.copy()
+    while True:
+        # Rounding leaves specks of budget; a pair that is spent up to 1e-15 of what it had is spent.
+        left = np.where(left > 1e-15 * budgets, left, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            need = np.nanmax(np.where(moves > 0, moves / left[:, None], 0.0), axis=0)
+        active = np.isfinite(need)
+        if not active.any():
+            return weights
+        asked = moves[:, active] / need[active]
+        # The share of the pair's budget that query k gets is asked_k / sum(asked), so c_k = max over the pairs it moves of
+        # |u_k| / (left * share) = need_k * sum(asked) / left.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            load = np.where(asked > 0, (asked.sum(axis=1) / left)[:, None], 0.0).max(axis=0)
+        step = np.zeros_like(weights)
+        step[active] = 1 / (need[active] * load)
+        weights += step
+        left = left - moves @ step
+        if (step <= gain * weights).all():
+            return weights
+
+
+def uniform_budget(problem: Problem) -> AdditiveMechanism:
+    """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
+    sensitivity = measurable(problem)
+    _announce_searches("uniform_budget", sensitivity, 2)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    scale = unit_sensitivity(sensitivity) / smallest_budget(problem)
+    refuse_extreme(np.array([scale] if scale else []))
+    return mechanism(
+        problem, "uniform_budget", np.where(sensitivity.silent_coordinates(), np.inf, 1 / scale if scale else np.inf)
+    )
+
+
+def unit_sensitivity(sensitivity: SensitivitySet) -> float:
+    """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
+    norm = weighted_l1(np.ones(sensitivity.dimension))
+    if isinstance(sensitivity.relation, metrics.Metric):
+        return SensitivitySet(metrics.uniform(sensitivity.relation.size, 1.0), sensitivity.points).worst(norm)[0]
+    largest = 0.0
+    for block, ratios in sensitivity.ratios(norm):
+        finite = np.isfinite(block.budgets)
+        largest = max(largest, float((ratios[finite] * block.budgets[finite]).max(initial=0.0)))
+    return largest
+
+
+def smallest_budget(problem: Problem) -> float:
+    """The smallest positive budget of the relation."""
+    least = problem.relation.least_budget(positive=True)
+    if not np.isfinite(least):
+        raise DesignFailed("uniform_budget: the relation has no positive finite budget; this baseline needs one.")
+    refuse_extreme(np.array([least]))
+    return least
+
+
+def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
+    """The frozen mechanism with these weights on the queries themselves, each in its own unit.
+
+    weights: (K,), infinite for an answer without noise.
+    """
+    whole = in_units(problem.workload.dense(), problem.relation)
+    measured, coordinates = whole.weights(weights), whole.coordinates(np.isfinite(weights))
+    return freeze(problem, family, coordinates, 1 / measured, lambda _: weighted_l1(measured), "exponential", bound, whole=True)
+
+
+LAPLACE = Family(
+    "laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True, has_program=True
+)
+STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
+STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
+STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True, work=_split_work)
+UNIFORM_BUDGET = Family("uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True)

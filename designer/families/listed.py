@@ -1,0 +1,66 @@
+"""The list of families, in the order in which "auto" tries them, and those that a program registers of its own."""
+
+from __future__ import annotations
+
+from designer.families.box import BOX
+from designer.families.bundles import BUNDLES
+from designer.families.capped_l1 import CAPPED_L1
+from designer.families.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
+from designer.families.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
+from designer.families.k_norm import K_NORM
+from designer.families.laplace import LAPLACE, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET
+from designer.families.laplace_joint import LAPLACE_JOINT
+from designer.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+from designer.families.projected import PROJECTED_LAPLACE
+from designer.families.row_by_row import LATTICE_ROWS
+from designer.families.staircase import STAIRCASE
+from designer.families.strategy_gaussian import STRATEGY_GAUSSIAN
+from designer.families.strategy_laplace import STRATEGY_LAPLACE
+from designer.families.family import Family
+from designer.base.errors import InvalidProblem
+from designer.base.checks import meant, shown
+
+FAMILIES: tuple[Family, ...] = (
+    *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
+    *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
+    *(STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
+    *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),
+    *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
+    *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),
+)
+_registered: dict[str, Family] = {}
+
+
+def known_families() -> tuple[Family, ...]:
+    """Those of `FAMILIES`, and behind them the registered ones."""
+    return (*FAMILIES, *_registered.values())
+
+
+def family_named(name: str) -> Family:
+    """The family of that name."""
+    for family in known_families():
+        if family.name == name:
+            return family
+    names = ["auto", *(family.name for family in known_families())]
+    raise InvalidProblem(f"family: {shown(name)} is unknown; {meant(name, names)}use one of {names}.")
+
+
+def register_family(family: Family) -> Family:
+    """Make a family of your own known to `design` and `compare`, for as long as the program runs; returns it.
+
+    Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a
+    closed list. "auto" tries it too, unless it is a baseline or on request. Raises `InvalidProblem` for anything but a
+    `Family`, and for a name that is taken.
+    """
+    if not isinstance(family, Family):
+        raise InvalidProblem(f"family: {shown(family)} is no Family; wrap the builder: Family(name, title, notion, build).")
+    if family.name in ("auto", *(known.name for known in known_families())):
+        raise InvalidProblem(f"family: the name {shown(family.name)} is taken; choose another one.")
+    _registered[family.name] = family
+    return family
+
+
+def forget_family(name: str) -> None:
+    """Take back the registration of a family; `InvalidProblem` for a name that was not registered."""
+    if _registered.pop(name, None) is None:
+        raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.")

@@ -1,0 +1,94 @@
+"""`Design`: a mechanism with what is known about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+from designer.mechanisms.additive.interface import Mechanism
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.optimality import Optimality
+from designer.certified.frozen import Specified
+from designer.families.least_noise import Limit, limit, part_of_loss
+from designer.relations.problem import Problem
+from designer.base.display import Displayed
+
+M = TypeVar("M", bound=Mechanism, covariant=True)
+F = TypeVar("F", bound=Specified, covariant=True)
+P = TypeVar("P", covariant=True)
+
+
+@dataclass(frozen=True)
+class Made(Displayed, Generic[P, F]):
+    """A frozen object for a problem, how many seconds it took, and what it says of itself."""
+
+    problem: P
+    mechanism: F
+    seconds: float
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
+        gap = None if self.optimality is None else self.optimality.gap
+        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3)}
+
+    @property
+    def privacy(self) -> PrivacyCertificate:
+        """The certificate, computed from the frozen mechanism."""
+        certificate: PrivacyCertificate = self.mechanism.privacy
+        return certificate
+
+    @property
+    def optimality(self) -> Optimality | None:
+        """Value, lower bound and gap of the design objective; None where nothing is claimed, as by baselines."""
+        return self.mechanism.optimality
+
+
+@dataclass(frozen=True)
+class Design(Made[Problem, M]):
+    """A mechanism of kind M with what is known about it: the privacy certificate, and how close it is to the best of its
+    family. problem: what was asked. seconds: how long the design took, wall-clock."""
+
+    @property
+    def loss(self) -> float:
+        """The problem's own loss at the noise that is in fact drawn, weights included,
+        with the worst bias where records are known."""
+        variances = self.mechanism.query_variances()
+        absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
+        return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """The same, with the loss."""
+        return {**super().display_facts(), self.problem.loss: self.loss}
+
+    @property
+    def bias(self) -> float:
+        """The largest loss from bias over histograms of n records, see `Problem.bias_of`."""
+        return self.problem.bias_of(self.mechanism.effective)
+
+    @property
+    def is_biased(self) -> bool:
+        """True when the design answers other queries than asked on purpose, beyond rounding to the grid."""
+        return self.mechanism.family in ("laplace_joint", "separable")
+
+    @cached_property
+    def efficiency(self) -> float | None:
+        """A loss that no additive noise is below, proven, over the loss of this design, at most 1; `limit.theorem` names the
+        proof, and `limit.scope` says which other mechanisms it speaks of.
+
+        None where no limit is known, and for biased designs.
+        """
+        return (
+            None if self.limit is None or not self.loss else part_of_loss(self.limit, self.problem, self.mechanism, self.loss)
+        )
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """The limit behind the efficiency; None for biased designs and where none is known."""
+        return None if self.is_biased else limit(self.problem)
+
+    @property
+    def error(self) -> float:
+        """Expected total squared error of the noise."""
+        return self.mechanism.error("squared")

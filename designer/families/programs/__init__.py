@@ -1,0 +1,19 @@
+"""Convex programs of the field in CVXPY, to read, to change and to solve: `programs.laplace(problem)` and the others.
+
+>>> from designer import Problem, Workload, metrics, programs
+>>> program = programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)))
+>>> made = program.subject_to(program.variances[0] <= 6.0, name="cap on the first").design()
+>>> made.privacy.holds, bool(made.mechanism.query_variances()[0] <= 6.0)
+(True, True)
+"""
+
+from designer.families.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
+from designer.families.programs.gaussian_program import GaussianProgram as gaussian
+from designer.families.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
+from designer.families.programs.laplace_program import LaplaceProgram as laplace
+from designer.families.programs.strategy_program import StrategyProgram as strategy
+from designer.families.programs.records_program import RecordsProgram as records
+from designer.families.averages.statistical_program import StatisticalProgram as statistical
+from designer.families.programs.preprocessing_program import PreprocessingProgram as preprocessing
+
+__all__ = ["ellipsoid", "gaussian", "laplace", "laplace_joint", "preprocessing", "records", "statistical", "strategy"]

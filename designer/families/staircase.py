@@ -1,0 +1,275 @@
+"""The pure noise of least expected loss on the lattice of all protected differences, in few dimensions: a linear program over
+laws, or the stairs of Geng and Viswanath for one real number (docs/theory/staircase.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+
+from designer.mechanisms.additive.grid import Grid, coarsest_exponent
+from designer.certified.norms import weighted_l1
+from designer.certified.optimality import bounded
+from designer.certified.refusals import refuse_infinite
+from designer.certified.sensitivity import SensitivitySet
+from designer.families.family import Family
+from designer.families.measured import Coordinates, moving_coordinates
+from designer.relations.problem import Problem
+from designer.families.sizes import Sizes
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
+from designer.sampling.integers.discrete_stairs import LEAST_UNIT, stair_sums
+from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.staircase.noise import MOST_DIMENSIONS, MOST_STEPS, Peaks, Stairs, lattice_walks, whole_units
+from designer.base.arrays import Floats
+from designer.base.checks import positive, shown
+from solvers.exact.rational import float_below
+from solvers.lattices.kernel import Lattice
+from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
+from solvers.programs.lattice_law import TooFewSymmetries, least_law
+from solvers.programs.linear_loss import LinearLoss
+from solvers.solution import Solution
+
+OFFSETS = ("whole", "best")
+LARGEST_WHOLE = 2**20  # entries of rows that count as whole numbers of a common unit
+DENOMINATORS = 1000  # of that unit
+LONGEST_STEP = 40  # of one number on a lattice; longer ones are stairs
+SHARED_UNIT = 2**20  # budgets that are at most so many times their common measure are whole multiples of the unit
+FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
+LEVELS = 16  # of stairs within the least budget
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Where is measured: the coordinates with whole rows, the grid, and the differences in its steps."""
+
+    problem: Problem
+    measured: Coordinates
+    grid: Grid
+    moved: tuple[Difference, ...]
+
+    @property
+    def rows(self) -> Floats:
+        """What a step of each heard coordinate adds to each answer, (K, s)."""
+        heard = self.measured.heard
+        return np.asarray(self.measured.answers(self.problem) * self.grid.steps[heard])
+
+
+def design_staircase(problem: Problem, offset: str = "whole", tolerance: float = 1e-4) -> StaircaseMechanism:
+    """The noise of least loss, on the lattice that all protected differences generate.
+
+    offset: "whole" keeps noise on the lattice itself, so that whole answers stay whole; "best" also tries its cosets by halves.
+    tolerance: the relative gap to the best law of the coset at which the program stops. One real number, or one whole
+    number that moves far, gets stairs instead of a program. Raises `DesignFailed` before any long work where dimensions,
+    differences or the width of the noise are beyond what is tabulated.
+    """
+    if offset not in OFFSETS:
+        raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.")
+    limit = positive(tolerance, "options.tolerance")
+    coordinates_ = moving_coordinates(problem)
+    dimension = int(coordinates_.heard.sum())
+    if dimension == 0:
+        raise DesignFailed("staircase: no protected change moves an answer, so there is nothing to shape; use laplace.")
+    if dimension > MOST_DIMENSIONS:
+        raise DesignFailed(
+            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use k_norm (up to 12) or "
+            "laplace."
+        )
+    refuse_infinite(coordinates_.sensitivity(problem), weighted_l1(np.ones(dimension)))
+    frame = _framed(problem, coordinates_)
+    if frame.grid.exponents and dimension == 1 and _far(frame):
+        return _with_stairs(frame)
+    return _on_lattice(frame, offset, limit)
+
+
+def _framed(problem: Problem, given: Coordinates) -> _Frame:
+    """Whole rows where the measured ones are multiples of a short unit, on the coarsest grid that leaves room for halves."""
+    matrix = given.matrix(problem)
+    units = [_unit(row) if heard else Fraction(1) for row, heard in zip(matrix, given.heard, strict=True)]
+    if any(unit != 1 for unit in units):
+        whole = np.array(
+            [
+                [round(Fraction(x) / unit) for x in row] if unit != 1 else row
+                for row, unit in zip(matrix.tolist(), units, strict=True)
+            ],
+            dtype=np.float64,
+        )
+        full = np.eye(len(matrix)) if given.reconstruction is None else given.reconstruction
+        given = Coordinates(whole, full * np.array([float(unit) for unit in units]), given.heard)
+        matrix = whole
+    exponents = [coarsest_exponent(row) - int(heard) for row, heard in zip(matrix, given.heard, strict=True)]
+    if not _fits(matrix, exponents):
+        if int(given.heard.sum()) > 1:
+            raise DesignFailed(
+                "staircase: the measured answers are no multiples of a unit of which 2^52 hold them; round the queries, or use "
+                "laplace or k_norm."
+            )
+        spread = SensitivitySet.of(matrix, problem.relation).worst_coordinates()
+        grid = Grid.for_scales(matrix, np.where(given.heard, spread, 0.0))
+    else:
+        grid = Grid(tuple(exponents))
+    rounded = SensitivitySet.of(grid.values(grid.integers(matrix)), problem.relation)
+    return _Frame(problem, given, grid, protected_differences(rounded, given.heard, grid.steps))
+
+
+def _unit(row: Floats) -> Fraction:
+    """The largest rational of which all entries are multiples, up to the rounding of floats; 1 where it is not short."""
+    entries = [Fraction(x).limit_denominator(DENOMINATORS) for x in set(row.tolist())]
+    largest = float(np.abs(row).max())
+    if any(abs(float(near) - x) > 2.0**-46 * largest for near, x in zip(entries, set(row.tolist()), strict=True)):
+        return Fraction(1)
+    denominator = math.lcm(*(x.denominator for x in entries))
+    measure = math.gcd(*(int(x * denominator) for x in entries))
+    if denominator > DENOMINATORS or denominator & (denominator - 1) == 0 or largest * denominator > LARGEST_WHOLE * measure:
+        return Fraction(1)
+    return Fraction(measure, denominator)
+
+
+def _fits(matrix: Floats, exponents: list[int]) -> bool:
+    return all(float(np.abs(row).max()) <= math.ldexp(2.0**44, e) for row, e in zip(matrix, exponents, strict=True))
+
+
+def _far(frame: _Frame) -> bool:
+    """Whether one number moves so far, in units of its lattice, that a program over its values is too large."""
+    moves = [abs(u.steps[0]) for u in frame.moved]
+    return max(moves) > LONGEST_STEP * math.gcd(*moves)
+
+
+def _made(frame: _Frame, noise: Peaks | Stairs) -> StaircaseMechanism:
+    values = frame.grid.values(frame.grid.integers(frame.measured.matrix(frame.problem)))
+    given = frame.measured.measured is None and np.array_equal(values, frame.problem.workload.dense())
+    return StaircaseMechanism(
+        "staircase",
+        frame.problem.workload,
+        frame.problem.relation,
+        noise,
+        frame.grid,
+        None if given else values,
+        frame.measured.reconstruction,
+    )
+
+
+def _with_stairs(frame: _Frame) -> StaircaseMechanism:
+    """Stairs of one number: the least budget in 1 to 16 levels, the width that keeps every budget, the best top."""
+    least = min(u.budget for u in frame.moved)
+    power = 0 if frame.problem.loss == "absolute" else 1
+    best: tuple[float, Stairs] | None = None
+    for levels in range(1, LEVELS + 1):
+        unit = least / levels
+        if not unit >= LEAST_UNIT:
+            break
+        width = max(-(-abs(u.steps[0]) // whole_units(u.budget, unit)) for u in frame.moved)
+        top, value = _best_top(float(unit), width, power)
+        if best is None or value < best[0]:
+            best = value, Stairs(unit, width, top)
+    if best is None:
+        raise DesignFailed(f"staircase: the least budget, {float(least):.3g}, is below 2^-16; raise it, or use laplace.")
+    return _made(frame, best[1])
+
+
+def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
+    """The top of least loss, from 0 to the width, by ever finer searches: the loss falls, then rises."""
+    low, high = 0, width
+    while True:
+        tops = np.unique(np.linspace(low, high, 65).astype(np.int64))
+        sums = stair_sums(unit, float(width), tops.astype(np.float64))
+        values = sums[power + 1] / sums[0]
+        place = int(values.argmin())
+        if high - low <= 64:
+            return int(tops[place]), float(values[place])
+        low, high = int(tops[max(0, place - 1)]), int(tops[min(len(tops) - 1, place + 1)])
+
+
+def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechanism:
+    """The program over laws on the lattice, or on each of its cosets by halves."""
+    if 2 * len(frame.moved) > MOST_STEPS:
+        raise DesignFailed(
+            f"staircase: {2 * len(frame.moved)} different protected differences, more than {MOST_STEPS}; use k_norm or laplace."
+        )
+    basis = _basis(frame.moved)
+    unit = _common_unit([u.budget for u in frame.moved])
+    led = coordinates([u.steps for u in frame.moved], basis)
+    paid = [whole_units(u.budget, unit) for u in frame.moved]
+    ample = max(u.budget / (unit * cost) for u, cost in zip(frame.moved, paid, strict=True))
+    rows = frame.rows @ np.array(basis, dtype=np.float64).T
+    counted = np.abs(rows).max(axis=1) > 0
+    loss = LinearLoss(rows[counted], frame.problem.costs[counted], frame.problem.loss)
+    cosets = list(product((0, 1), repeat=len(basis))) if offset == "best" else [(0,) * len(basis)]
+    solved: dict[tuple[int, ...], Solution[PeakedLaw]] = {}
+    for halves in cosets:
+        announce(f"staircase: solving for the law of least loss in {len(basis)} dimensions, {len(led)} differences")
+        try:
+            solved[halves] = least_law(lattice_walks(led, paid, halves), unit, loss, tolerance, ample)
+        except LawTooWide as wide:
+            raise DesignFailed(
+                f"staircase: the noise is too wide for a table ({wide}); raise the budgets, or use laplace or k_norm, which "
+                "come close where noise is wide."
+            ) from None
+        except TooFewSymmetries as few:
+            raise DesignFailed(f"staircase: {few}; use k_norm.") from None
+    halves, best = min(solved.items(), key=lambda item: item[1].value)
+    return _claimed(frame, _frozen(basis, halves, best.point), best, len(cosets))
+
+
+def _basis(moved: tuple[Difference, ...]) -> tuple[tuple[int, ...], ...]:
+    """A basis of the lattice that the differences generate, short in the shape of the noise."""
+    vectors = np.array([u.steps for u in moved], dtype=np.float64) / np.array([float(u.budget) for u in moved])[:, None]
+    scale = np.abs(vectors).max(axis=0)
+    form = np.linalg.inv((vectors / scale).T @ (vectors / scale))
+    lattice = Lattice.generated_by([list(u.steps) for u in moved]).reduced_for(np.linalg.cholesky(form).T / scale)
+    return tuple(tuple(int(x) for x in row) for row in lattice.basis)
+
+
+def _common_unit(budgets: list[Fraction]) -> Fraction:
+    """The largest common measure of the budgets, if they are short multiples of it; else a fine power of two."""
+    denominator = math.lcm(*(b.denominator for b in budgets))
+    measure = Fraction(math.gcd(*(int(b * denominator) for b in budgets)), denominator)
+    if max(budgets) <= SHARED_UNIT * measure:
+        return measure
+    return Fraction(2) ** (math.frexp(float_below(min(budgets)))[1] - 1 - FINE_UNIT + _excess(budgets))
+
+
+def _excess(budgets: list[Fraction]) -> int:
+    """How many bits the largest budget is longer than the least one: sums of costs stay far below 2^61."""
+    return max(0, (max(budgets) / min(budgets)).__ceil__().bit_length() - 10)
+
+
+def _frozen(basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: PeakedLaw) -> Peaks:
+    listed = sorted(zip(map(tuple, law.peaks.tolist()), law.levels.tolist(), strict=True))
+    return Peaks(law.unit, basis, halves, tuple(peak for peak, _ in listed), tuple(level for _, level in listed))
+
+
+def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
+    made = _made(frame, noise)
+    problem = frame.problem
+    absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
+    value = problem.loss_of(made.query_variances(), absolutes)
+    tried = "the lattice" if cosets == 1 else f"the coset, the best of {cosets} by halves"
+    claim = bounded(f"{problem.loss} loss of noise on {tried}", value, best.lower_bound, best.method, 1e-9 * value)
+    return made.annotated(made.provenance, claim)
+
+
+def _work(sizes: Sizes) -> float:
+    """Seconds: of programs of 2,500 orbits at most, and of tables, wide where a budget is small; `DesignFailed`
+    where nothing is solved."""
+    if not 1 <= sizes.dimension <= MOST_DIMENSIONS:
+        return 0.0
+    moved = _framed(sizes.problem, sizes.coordinates).moved
+    if 2 * len(moved) > MOST_STEPS:
+        return 0.0
+    programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
+    return programs + tables / float(min(u.budget for u in moved))
+
+
+STAIRCASE = Family(
+    "staircase",
+    "staircase: least noise on the lattice of the differences, up to 3 or 4 dimensions",
+    "pure",
+    design_staircase,
+    with_delta=False,
+    work=_work,
+)

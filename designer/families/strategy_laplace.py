@@ -1,0 +1,200 @@
+"""The pure matrix mechanism: Laplace noise on other linear queries,
+from which the answers are put together (docs/theory/strategies.md).
+
+Best where hulls are out of reach: many queries, long ranges. The strategy is found by descent, among p-identity strategies
+where records appear and from the best of the standard ones elsewhere, so its error is never above theirs; the program is not
+convex and the bound is loose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certified.norms import Norm, weighted_l1
+from designer.certified.refusals import refuse_infinite
+from designer.families.element_classes import Classes, classes
+from designer.families.family import Family
+from designer.families.measured import Coordinates, combination, measurable
+from designer.relations.problem import Problem
+from designer.families.repair import Bound, freeze
+from designer.families.sizes import Sizes
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.relations.metrics.presence import AddRemove
+from designer.base.progress import announce
+from designer.problem.relation import Relation
+from designer.problem.attribute_queries import recognised
+from designer.base.arrays import Floats, real_array
+from designer.base.checks import count
+from solvers.programs.changes import Changes
+from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
+from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound
+from solvers.solution import Solution
+from solvers.status import Status
+
+PAIRS = 40_000
+ELEMENTS = 512
+OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
+UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
+
+
+def design_strategy(
+    problem: Problem, iterations: int = 100, keep: int = 2, strategy: object | None = None
+) -> AdditiveMechanism:
+    """The best strategy found: rows of the workload and, with at least as many queries as elements, trees,
+    wavelets and p-identity; or the caller's `strategy`, (p, N), in any units: measured as it is, with the least noise that is
+    private."""
+    steps, starts = count(iterations, "options.iterations"), count(keep, "options.keep")
+    universe, changes = universe_of(problem, most_elements(problem.relation))
+    if strategy is not None:
+        rows = brought(strategy, universe, changes, "strategy_laplace")
+        found = evaluated(problem, universe, changes, fit_to_budgets(rows, changes, "rows of the caller"))
+    else:
+        if (seconds := _work(Sizes(problem))) > 2:
+            announce(f"a strategy for {len(universe)} elements, about {seconds:.0f} s")
+        found = searched(problem, universe, changes, steps, starts)
+    bound = None
+    if problem.loss == "squared":
+        bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
+    return frozen_strategy(problem, universe, changes, found.point, bound)
+
+
+def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_laplace") -> tuple[Classes, Changes]:
+    """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
+    measure, or more than `most` elements."""
+    if (elements := problem.relation.size) > most:
+        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {_structure(problem)}use {OTHERS[family]}.")
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    universe = classes(problem)
+    changes = universe.changes(PAIRS)
+    if not np.abs(changes.along(universe.workload)).any():
+        other = OTHERS[family].rpartition(" ")[2]
+        raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to measure; use {other}.")
+    return universe, changes
+
+
+def _structure(problem: Problem) -> str:
+    """The way on for queries that are known by a rule, which needs no search over all elements."""
+    known = None if problem.workload.is_sparse else recognised(problem.workload.dense())
+    if known is None:
+        return ""
+    size, noise = problem.relation.size, "laplace" if problem.notion == "pure" else "gaussian"
+    asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
+    return (
+        f"the queries are those of one attribute by the rule {asked}: designer.design_structured(StructuredWorkload."
+        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence(epsilon), "{noise}") needs no such search, and '
+        "takes metrics as well; otherwise "
+    )
+
+
+def most_elements(relation: Relation) -> int:
+    """How many elements are begun with: more where every change is a record that appears, so that strategies of unit columns
+    are searched, not all rows."""
+    return UNIT_ELEMENTS if isinstance(relation, AddRemove) else ELEMENTS
+
+
+def brought(strategy: object, universe: Classes, changes: Changes, family: str) -> Floats:
+    """Rows of the caller, (p, N), over the classes, (p, C), without those that no change moves; refused where they tell
+    elements apart that a budget of 0 binds."""
+    rows = real_array(strategy, "options.strategy", 2)
+    if rows.shape[1] != len(universe.label):
+        raise InvalidProblem(f"options.strategy: has shape {rows.shape}; give rows of {len(universe.label)} numbers.")
+    kept = rows[:, universe.first]
+    if not np.array_equal(universe.spread(kept), rows):
+        raise DesignFailed(
+            f"{family}: options.strategy tells elements apart whose budget is 0; give such elements equal columns."
+        )
+    return without_faint_rows(Strategy(kept, "rows of the caller"), changes).matrix
+
+
+def evaluated(problem: Problem, universe: Classes, changes: Changes, strategy: Strategy) -> Solution[Strategy]:
+    """What a strategy costs with Laplace noise, beside the bound for all strategies."""
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    try:
+        value = strategy.error(weighted, changes)
+    except ValueError as failed:
+        raise DesignFailed(f"options.strategy: {failed}") from None
+    bound = singular_value_bound(weighted.T @ weighted, changes)
+    return Solution(Status.STALLED, strategy, value, min(bound, value), 0, "evaluated as it is")
+
+
+def searched(problem: Problem, universe: Classes, changes: Changes, iterations: int = 100, keep: int = 2) -> Solution[Strategy]:
+    """The best strategy found, (p, C) over the classes, without rows that tell nothing; its error is about all its rows."""
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    ordered = fixed_strategies(len(universe)) if len(weighted) >= len(universe) else None
+    found = optimise_workload(weighted, changes, ordered, iterations=iterations, keep=keep)
+    return replace(found, point=without_faint_rows(found.point, changes))
+
+
+def frozen_strategy(
+    problem: Problem,
+    universe: Classes,
+    changes: Changes,
+    strategy: Strategy,
+    bound: Bound | None,
+    family: str = "strategy_laplace",
+) -> AdditiveMechanism:
+    """Noise of scale 1 in these rows, up to what privacy requires, and the answers of least variance made of them: Laplace, or
+    Gaussian for the family `strategy_gaussian`."""
+    try:
+        rebuilt = strategy.reconstruction(universe.workload, changes)
+        coordinates = _coordinates(problem, universe.spread(strategy.matrix), rebuilt)
+    except ValueError as failed:
+        raise DesignFailed(f"{family}: {failed}") from None
+    _refuse_imprecise(problem, coordinates, family)
+    weights = np.where(coordinates.heard, 1.0, np.inf)
+    if family == "strategy_gaussian":
+        return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
+    return freeze(problem, family, coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
+
+
+def without_faint_rows(strategy: Strategy, changes: Changes) -> Strategy:
+    """Rows that changes move by less than 1e-7 of the loudest are dropped: under noise of scale 1 they tell 1e-14 of it, and
+    the descent leaves such rows where it would have none."""
+    loudness = np.abs(changes.along(strategy.matrix)).max(axis=1)
+    return Strategy(strategy.matrix[loudness > 1e-7 * loudness.max(initial=0.0)], strategy.name)
+
+
+def _refuse_imprecise(problem: Problem, coordinates: Coordinates, family: str) -> None:
+    """A strategy that is far from orthogonal loses the answers in the rounding of its reconstruction."""
+    wanted = problem.workload.dense()
+    assert coordinates.reconstruction is not None
+    off = np.abs(coordinates.reconstruction @ coordinates.matrix(problem) - wanted).max(axis=1)
+    if (off > 1e-9 * np.abs(wanted).max(axis=1)).any():
+        raise DesignFailed(
+            f"{family}: queries are nearly dependent, their answers would be off by up to {off.max():.2g} a record; "
+            "subtract constants from them."
+        )
+
+
+def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
+    """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of
+    Q is made of: no protected change moves it."""
+    wanted, public = problem.workload.dense(), problem.relation.public_rows()
+    needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
+    measured = np.vstack([rows, public[needed]])
+    return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
+
+
+def _work(sizes: Sizes) -> float:
+    """Seconds, of a few p-identity searches where records appear, of some fifty descents over all changes elsewhere, whose
+    iterations are cut where these are many."""
+    if sizes.elements > most_elements(sizes.problem.relation):
+        return 0.0
+    if isinstance(sizes.problem.relation, AddRemove) and sizes.dimension > RANDOM_DIMENSION:
+        return 0.1 + 2e-5 * sizes.elements**2
+    return 1.5 + 0.1 * min(sizes.dimension, 60)
+
+
+STRATEGY_LAPLACE = Family(
+    "strategy_laplace",
+    "Laplace noise on optimised other queries",
+    "pure",
+    design_strategy,
+    has_program=True,
+    work=_work,
+    rank=2,
+)

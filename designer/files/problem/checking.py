@@ -1,0 +1,276 @@
+"""What is wrong with confidential records, for those who hold them: `check_records` and the report that it makes.
+
+The report quotes values of the records. It is as confidential as they are, and nothing of it goes into a spec or a release.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from designer.base.errors import InvalidProblem
+from designer.files.data_files import parquet_columns
+from designer.files.problem.kinds import read_request
+from designer.files.problem.listing import Listing
+from designer.files.problem.request import Request
+from designer.problem.histogram import name_of
+from designer.problem.unlisted import OTHERS, WORDS
+from designer.tables.policies.values import python_number
+from designer.tables.csv_rows import Marks, batches, header
+from designer.base.checks import count, shown
+from designer.base.frames import columns_of, is_missing
+from designer.base.printing import counted, printed
+
+CONFIDENTIAL = (
+    "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
+    "released, and nothing was spent."
+)
+SHOWN = 20  # values of one finding
+PUBLIC_BOUND = (
+    "The number of rows that count for one is public and must not be chosen by this report: take it from what is known of such "
+    "data."
+)
+Columns = Mapping[str, Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: where, what, in how many rows (or of how many entities), and the values with their numbers of
+    rows, the most frequent first."""
+
+    where: str
+    what: str
+    rows: int
+    values: tuple[tuple[str, int], ...] = ()
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
+        rest = len(self.values) - SHOWN
+        return [
+            f"{printed(self.where)}: {self.what}: {self.rows:,}",
+            *listed,
+            *([f"    and {rest:,} more"] if rest > 0 else []),
+        ]
+
+
+@dataclass(frozen=True)
+class RecordsReport:
+    """What is wrong with some records, by column. Confidential: see `CONFIDENTIAL`."""
+
+    rows: int
+    rule: str
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def clean(self) -> bool:
+        """Was nothing found?"""
+        return not self.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the warning first."""
+        found = [
+            {"where": f.where, "what": f.what, "rows": f.rows, "values": [list(entry) for entry in f.values[:SHOWN]]}
+            for f in self.findings
+        ]
+        return {"confidential": CONFIDENTIAL, "rows": self.rows, "unlisted": self.rule, "findings": found}
+
+    def to_text(self) -> str:
+        """For the terminal, with the warning first and last."""
+        found = [line for finding in self.findings for line in finding.lines()] or ["Nothing was found."]
+        head = [CONFIDENTIAL, "", f"Rows: {self.rows:,}", f'unlisted = "{self.rule}": {WORDS[self.rule]}', ""]
+        return "\n".join([*head, *found, "", *self.notes, *([CONFIDENTIAL] if self.findings else [])])
+
+
+def check_records(
+    problem: str | Path | Request,
+    data: Any,
+    *,
+    entity: str | None = None,
+    rows_per_entity: int | None = None,
+    delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+) -> RecordsReport:
+    """What is wrong with records that a problem file asks about: values that are not listed, missing values, numbers that
+    cannot be read or lie beyond their bounds, and entities with more rows than count.
+
+    problem: the path of a problem file, or what `read_request` made of it. data: the path of a CSV or Parquet file, a data
+    frame, a mapping of columns, or an Ibis table. entity, rows_per_entity: as for a release; 1 row where no number is given.
+    delimiter, decimal, thousands: of a CSV file. What a release makes of such records: docs/theory/entities.md. The report is
+    confidential. Nothing is spent. Raises `InvalidProblem` for
+    files and columns that are not there.
+    """
+    request = problem if isinstance(problem, Request) else read_request(problem)
+    listing = request.listing()
+    needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
+    columns = _columns(data, needed, Marks(delimiter, decimal, thousands), listing.compared)
+    rows = len(next(iter(columns.values()), ()))
+    found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
+    notes = []
+    if entity is None:
+        notes.append("Rows of one person: not looked at; name the column that tells whose they are (--entity).")
+        if rows_per_entity is not None:
+            raise InvalidProblem("rows_per_entity: is given without the column that tells entities apart; give entity, too.")
+    else:
+        bound = 1 if rows_per_entity is None else count(rows_per_entity, "rows_per_entity")
+        found += _of_entities(columns[entity], entity, bound)
+        notes.append(PUBLIC_BOUND)
+    return RecordsReport(rows, listing.rule, tuple(found), tuple(notes))
+
+
+def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
+    """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
+    if isinstance(data, (str, Path)):
+        path = Path(data)
+        if path.suffix not in (".csv", ".parquet") or not path.is_file():
+            raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+        if path.suffix == ".csv":
+            return _of_csv(path, needed, marks, numbers)
+        held: Any = parquet_columns(path)
+    else:
+        held = data.to_pyarrow() if hasattr(data, "to_pyarrow") else data
+    if isinstance(held, Mapping):
+        found = dict(held)
+    elif (framed := columns_of(held, needed)) is not None:
+        found = {str(name): values for name, values in framed}
+    else:
+        raise InvalidProblem(f"data: {type(data).__name__} is no table; give a file, a data frame or a mapping of columns.")
+    _require(needed, list(found))
+    return {name: [None if is_missing(value) else value for value in found[name]] for name in needed}
+
+
+def _of_csv(path: Path, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
+    names = header(path, marks.delimiter)
+    _require(needed, names)
+    found: dict[str, list[object]] = {name: [] for name in needed}
+    for batch in batches(path, marks.delimiter, len(names)):
+        for name in needed:
+            cells = batch[names.index(name)]
+            found[name] += (_number(cell, marks) for cell in cells) if name in numbers else (cell or None for cell in cells)
+    return found
+
+
+def _number(cell: str, marks: Marks) -> object:
+    """A cell of a column of numbers: a float, None where it is empty, its text where it cannot be read."""
+    value = marks.number(cell) if cell.strip() else None
+    return cell if value is None and cell.strip() else None if is_missing(value) else value
+
+
+def _require(needed: Sequence[str], names: Sequence[str]) -> None:
+    if missing := [name for name in needed if list(names).count(name) != 1]:
+        raise InvalidProblem(f"data: has no column {shown(missing[0])}, or two; it has {shown(list(names))}.")
+
+
+def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Values that their columns do not list, and combinations that no element has."""
+    for name, values in listing.values.items():
+        seen, known = Counter(map(_hashable, columns[name])), set(values)
+        unlisted = {value: rows for value, rows in seen.items() if value is not None and name_of(value, known) is None}
+        yield from _missing(name, seen[None])
+        if unlisted:
+            yield Finding(name, "rows with a value that is not listed", sum(unlisted.values()), _quoted(unlisted, known))
+    for universe in listing.universes:
+        assert universe.keys is not None
+        own = [list(map(_hashable, columns[name])) for name in universe.keys.columns]
+        known_values = [set(column) for column in zip(*universe.rows, strict=True)]
+        rows = Counter(zip(*own, strict=True))
+        apart = {
+            cell: n
+            for cell, n in rows.items()
+            if all(name_of(v, known) is not None for v, known in zip(cell, known_values, strict=True))
+            and universe.places([[v] for v in cell]) == [None]
+        }
+        if apart:
+            where = " x ".join(universe.keys.columns)
+            yield Finding(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+
+
+def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Records that a query asks about and that are in none of its groups, level by level."""
+    for groups, wheres in listing.groups:
+        names = [key.column for key in groups.columns]
+        asked = list(dict.fromkeys([*names, *(c.column for where in wheres for c in where)]))
+        cells = Counter(zip(*(map(_plain, columns[name]) for name in asked), strict=True))
+        outside: Counter[tuple[object, ...]] = Counter()
+        for cell, rows in cells.items():
+            record = dict(zip(asked, cell, strict=True))
+            met = any(all(condition.meets(record) for condition in where) for where in wheres)
+            if met and groups.label(record) is None:
+                outside[tuple(record[name] for name in names)] += rows
+        if outside:
+            where = " x ".join(key.name for key in groups.columns)
+            known = {label for key in groups.keys or () for label in key}
+            yield Finding(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
+
+
+def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Numbers that cannot be read, are missing, or lie beyond the bounds."""
+    for name, (lower, upper) in listing.numbers.items():
+        texts = Counter(value for value in columns[name] if isinstance(value, str))
+        if texts:
+            yield Finding(name, "numbers that cannot be read, which count as 0", sum(texts.values()), _quoted(texts, ()))
+        yield from _missing(name, sum(value is None for value in columns[name]), ", which count as 0")
+        known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
+        numbers = [value for value in (python_number(_plain(value), name) for value in known) if value is not None]
+        for what, beyond in (
+            (f"numbers below the lower bound {lower}, clipped to it", sum(value < lower for value in numbers)),
+            (f"numbers above the upper bound {upper}, clipped to it", sum(value > upper for value in numbers)),
+        ):
+            if beyond:
+                yield Finding(name, what, beyond)
+
+
+def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
+    """Entities with more rows than count, and rows of nobody."""
+    seen = Counter(map(_hashable, column))
+    nobody = seen.pop(None, 0)
+    if nobody:
+        yield Finding(entity, "rows without an entity, which count nowhere where rows of entities are bounded", nobody)
+    above = [rows for rows in seen.values() if rows > bound]
+    if above:
+        sizes = Counter(above)
+        values = tuple((f"with {counted(size, 'row')}", sizes[size]) for size in sorted(sizes))
+        yield Finding(entity, f"entities with more than {counted(bound, 'row')}, of {len(seen):,}", len(above), values)
+        yield Finding(entity, "rows above that, which would be left out", sum(above) - bound * len(above))
+
+
+def _missing(name: str, rows: int, consequence: str = "") -> Iterator[Finding]:
+    if rows:
+        yield Finding(name, f"missing values{consequence}", rows)
+
+
+def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:
+    """Values with their rows, the most frequent first; beside each the listed one that it may be."""
+    order = sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0])))
+    near = {_folded(value): value for value in known if value != OTHERS}
+    return tuple((_words(value, near), rows) for value, rows in order)
+
+
+def _words(value: object, near: Mapping[str, str]) -> str:
+    parts = value if isinstance(value, tuple) else (value,)
+    meant = [near[_folded(part)] for part in parts if isinstance(part, str) and near.get(_folded(part), part) != part]
+    written = ", ".join("missing" if part is None else shown(part) for part in parts)
+    hint = f" (listed: {', '.join(map(shown, meant))}; blanks, or the case of letters, differ)" if meant else ""
+    return f"{written}{hint}"
+
+
+def _folded(value: str) -> str:
+    return " ".join(value.split()).casefold()
+
+
+def _hashable(value: object) -> object:
+    try:
+        hash(value)
+    except TypeError:
+        return repr(value)
+    return value
+
+
+def _plain(value: object) -> object:
+    """Numbers of Python for those of a library."""
+    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value

@@ -1,0 +1,87 @@
+"""What a kind of problem files is: its name, the form of its sections, and its reader.
+
+The form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is made
+of it, and the reader holds every file against it (`designer.files.problem.forms`), so a key stands in one place. To add a kind,
+write a file with a `Reader`, a `Request` and a `Kind`, and put the last into the list of `designer.files.problem.kinds`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from designer.certified.about import About
+from designer.base.errors import InvalidProblem
+from designer.files.problem.about_section import ABOUT, about_of, with_dates_written
+from designer.files.problem.forms import require_form
+from designer.files.problem.request import Request
+from designer.files.problem.sections import Sections
+from designer.files.problem.unfilled import require_filled
+from designer.problem.unlisted import IN_FILES
+from designer.base.schema import Fragment, Schema, exactly, noted, record, text
+
+DEFAULT = "linear_queries"
+# Keys that a file of any kind may have before its sections, or beside them; `kind` is another.
+HEADING: Mapping[str, Fragment] = {
+    "title": noted("What the file is about, in a few words.", text()),
+    "about": ABOUT,
+    **IN_FILES,
+}
+
+
+class Reader(Sections, ABC):
+    """One problem file of a kind being read; its form was checked before."""
+
+    @property
+    def title(self) -> str:
+        """The title that the file states, or its name."""
+        return str(self.data.get("title", self.path.stem))
+
+    @property
+    def about(self) -> About:
+        """What the file says about itself, for readers of what is made of it."""
+        return about_of(self.data)
+
+    @abstractmethod
+    def read(self) -> Request:
+        """What the file asks for."""
+
+    def require(self, kind: Kind) -> None:
+        """Refuse a file that does not have the form of its kind."""
+        require_form(self.path, kind.whole(), self.data)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of problem files.
+
+    note: a sentence that says what such a file is for. form: makes the sections of the whole file, a `record`.
+    """
+
+    name: str
+    note: str
+    form: Callable[[], Schema]
+    reader: type[Reader]
+
+    def read(self, path: Path, data: dict[str, Any]) -> Request:
+        """What a file of this kind asks for; every refusal names the file."""
+        written = with_dates_written(data)
+        require_filled(path, data)
+        try:
+            require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
+            reader = self.reader(path, written)
+            reader.require(self)
+            return replace(reader.read(), about=reader.about)
+        except InvalidProblem as error:
+            raise error if str(error).startswith(str(path)) else InvalidProblem(f"{path}: {error}") from None
+
+    def whole(self) -> Schema:
+        """The form of a file with its heading; `kind` must be there, but for the default."""
+        form, name = self.form(), {"kind": exactly(self.name)}
+        needed, free = ({}, name) if self.name == DEFAULT else (name, {})
+        rules = {word: rule for word, rule in form.items() if word not in ("type", "properties", "required")}
+        whole = record(needed, {**free, **HEADING, **form["properties"]}, note=self.note, **rules)
+        return {**whole, "required": [*whole["required"], *form["required"]]}

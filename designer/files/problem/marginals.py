@@ -1,0 +1,250 @@
+"""Problem files of kind "marginals": noisy tables over subsets of attributes, with a budget for each attribute, or for the
+presence of a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from designer.relations import metrics
+from designer.certified.frozen import to_spec
+from designer.base.errors import InvalidProblem
+from designer.files.data_files import read_table
+from designer.designing.marginals_least import least_marginal_budget, marginals_meeting, table_names
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.plan import Loss, OBJECTIVES, design_marginals
+from designer.mechanisms.marginals.protection import Presence, Protection
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.designing.printouts import cautions
+from designer.files.problem.kind import Kind, Reader
+from designer.files.problem.linear_forms import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS, TARGETS
+from designer.files.problem.listing import Listing
+from designer.files.problem.request import Choices, Outcome, Request
+from designer.problem.domain import Domain
+from designer.problem.targets import Targets
+from designer.base.checks import meant, shown
+from designer.base.printing import printed
+from designer.base.rounding import at_least
+from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
+
+ROWS_SHOWN = 12
+PUBLIC = noted(
+    "The distinct cells of a column of a PUBLIC table, such as a list of codes, in their order; empty cells are none.",
+    record({"table": FILE}, {"column": noted("Its column; that of the attribute's name where nothing is said.", text())}),
+)
+DOMAIN = noted(
+    "Attributes: the values of each, how many (0, 1, ..), or the public table that lists them.",
+    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT, PUBLIC)},
+)
+WORKLOAD = either(
+    record(
+        {"tables": noted('The tables, by their attributes; [] is the total: [[], ["age"], ["age", "sex"]].', either(SUBSETS))},
+        {
+            "weights": noted(
+                "How much the variance of each table counts, in the order of `tables`; 1 unless given.", list_of(POSITIVE)
+            )
+        },
+    ),
+    record({"up_to": noted("All tables of one to so many attributes.", COUNT)}),
+)
+RELATION = either(
+    record(
+        {
+            "metric": noted("One record changes; the number of records is public.", exactly("hamming")),
+            "budgets": noted("A budget for each attribute; inf leaves one unprotected.", either(BY_ATTRIBUTE)),
+        }
+    ),
+    record(
+        {
+            "metric": noted("One record appears or disappears.", exactly("add_remove")),
+            "mu": noted("The budget of its presence: mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6).", POSITIVE),
+        }
+    ),
+)
+PROBLEM = record(
+    {},
+    {
+        "loss": noted("What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES)),
+        "notion": noted("Noise in marginals is Gaussian; may be left out.", exactly("gaussian")),
+        "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
+        "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
+    },
+    note="What is least, and where to stop.",
+)
+
+
+def marginals_form() -> Schema:
+    """The sections of a file."""
+    return record(
+        {
+            "domain": DOMAIN,
+            "workload": noted("Which tables.", WORKLOAD),
+            "relation": noted("What may change, and its budget.", RELATION),
+        },
+        {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalsRequest(Request):
+    """Tables, what is protected, and how accurate the tables should be."""
+
+    kind: ClassVar[str] = "marginals"
+    workload: MarginalWorkload
+    protection: Protection
+    loss: Loss = "squared"
+    tolerance: float | None = None
+    allow_vacuous: bool = False
+    targets: Targets | None = None
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return table_names(self.workload)
+
+    def make(self, choices: Choices) -> MarginalMechanism:
+        asked, tolerance, vacuous = (self.workload, self.protection), self.tolerance, self.allow_vacuous
+        if self.targets is not None:
+            return marginals_meeting(*asked, self.targets, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
+        return design_marginals(*asked, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
+
+    def listing(self) -> Listing:
+        return Listing.of_domain(self.workload.domain, self.workload.used)
+
+    def description(self) -> Mapping[str, object]:
+        return {
+            "kind": self.kind,
+            "tables": len(self.workload.subsets),
+            "cells": f"{self.workload.cells.sum():.15g}",
+            "domain": f"{len(self.workload.domain.attributes)} attributes, {self.workload.domain.size:.6g} elements",
+            "relation": self.protection.sentence(),
+            "notion": "gaussian",
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        names = table_names(self.workload)
+        subsets = self.workload.subsets.tuples()
+        shown_tables = list(zip(names, subsets, strict=True))[:ROWS_SHOWN]
+        errors = [(name, float(np.sqrt(made.variances(self.workload.names(subset))).max())) for name, subset in shown_tables]
+        rest = len(names) - len(errors)
+        return [
+            f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / self._weight):.6g} of a cell",
+            *(f"             {printed(name)}: standard error {error:.6g}" for name, error in errors),
+            *([f"             and {rest} more"] if rest else []),
+        ]
+
+    @property
+    def _weight(self) -> float:
+        return float(self.workload.weights @ self.workload.cells)
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The least factor on all budgets at which the tables meet [targets]."""
+        if self.targets is None:
+            raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
+        (choices or Choices()).require(self.kind, self.choices)
+        given = {} if step is None else {"step": step}
+        found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
+        mechanism = found.mechanism.described(self.about)
+        title = printed(self.title)
+        lines = (
+            *(title, "=" * len(title), *cautions(mechanism)),
+            f"Least factor: {found.factor:.6g} times all budgets, which is {found.rho_factor:.6g} times rho",
+            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
+            f"Lower bound:  {at_least(found.lower_bound, 6)}, for every plan of residuals",
+            *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
+            *self.accuracy_lines(mechanism),
+        )
+        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
+        return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
+
+
+class MarginalsReader(Reader):
+    """A file of kind "marginals" being read."""
+
+    def require(self, kind: Kind) -> None:
+        """The form, and no `epsilon`, which in other files may be that of a pure promise."""
+        relation = self.data.get("relation")
+        if isinstance(relation, dict) and relation.get("metric") == "add_remove" and "epsilon" in relation:
+            raise self.refuse(
+                "relation",
+                "epsilon",
+                relation["epsilon"],
+                "noise in marginals is Gaussian, so the budget of a record is no epsilon; call it mu, which promises "
+                "mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6)",
+            )
+        super().require(kind)
+
+    def read(self) -> MarginalsRequest:
+        problem = self.data.get("problem", {})
+        workload = self.workload
+        return MarginalsRequest(
+            title=self.title,
+            workload=workload,
+            protection=self.protection,
+            targets=self.targets_of(table_names(workload)),
+            files=tuple(self.files),
+            **{key: value for key, value in problem.items() if key != "notion"},
+        )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes and their values, listed or read from public tables."""
+        return Domain.of({name: self._values(name, given) for name, given in self.data["domain"].items()}, self.unlisted)
+
+    def _values(self, name: str, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        path = self.path.parent / given["table"]
+        self.files.append(path)
+        table, column = read_table(path), given.get("column", name)
+        if column not in table:
+            raise self.refuse(
+                "domain", name, given, f"the table has no column {shown(column)}; {meant(column, table)}it has {[*table]}"
+            )
+        values = list(dict.fromkeys(cell for cell in table[column] if cell))
+        if not values:
+            raise self.refuse("domain", name, given, "the column holds no values; name another one")
+        return values
+
+    @cached_property
+    def workload(self) -> MarginalWorkload:
+        """The tables, with their weights."""
+        given = self.data["workload"]
+        if "up_to" in given:
+            return MarginalWorkload.up_to(self.domain, given["up_to"])
+        subsets, attributes = given["tables"], self.domain.attributes
+        for place, subset in enumerate(subsets):
+            for name in subset:
+                self.require_known("workload", f"tables[{place}]", name, attributes, "[domain]")
+        weights = given.get("weights", [1.0] * len(subsets))
+        if len(weights) != len(subsets):
+            raise self.refuse(
+                "workload", "weights", weights, f"are {len(weights)} for {len(subsets)} tables; give one for each"
+            )
+        sets = [tuple(sorted(subset, key=attributes.index)) for subset in subsets]
+        if twice := [subset for place, subset in enumerate(sets) if subset in sets[:place]]:
+            raise self.refuse("workload", "tables", list(twice[0]), "stands there twice; name each table once")
+        return MarginalWorkload.of(self.domain, dict(zip(sets, weights, strict=True)))
+
+    @cached_property
+    def protection(self) -> Protection:
+        """What may change."""
+        given = self.data["relation"]
+        if given["metric"] == "add_remove":
+            return Presence(given["mu"])
+        attributes = self.domain.attributes
+        for name in given["budgets"]:
+            self.require_known("relation", "budgets", name, attributes, "[domain]")
+        if missing := [name for name in attributes if name not in given["budgets"]]:
+            raise self.refuse(
+                "relation", "budgets", given["budgets"], f"has none for {missing}; inf leaves an attribute unprotected"
+            )
+        return metrics.hamming(self.domain, given["budgets"])
+
+
+MARGINALS = Kind(
+    "marginals", "Noisy tables over subsets of attributes, for domains of any size.", marginals_form, MarginalsReader
+)

@@ -1,0 +1,121 @@
+"""What a problem file of any kind asks for: made into a frozen object, with lines for the terminal."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar
+
+from designer.certified.about import About, NOTHING
+from designer.certified.frozen import Specified, to_spec
+from designer.base.errors import InvalidProblem
+from designer.designing.printouts import cautions, optimality_lines
+from designer.files.problem.listing import Listing
+from designer.base.checks import shown
+from designer.base.printing import printed
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What the caller decides in the place of the file; None or empty where the file, or the rule of the kind, decides."""
+
+    family: str | None = None
+    solver: str | None = None
+    solver_options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+
+    def require(self, kind: str, takes: tuple[str, ...]) -> None:
+        """Refuse choices that a kind of file does not take."""
+        for choice in fields(self):
+            value = getattr(self, choice.name)
+            if value and choice.name not in takes:
+                others = f"it takes {', '.join(takes)}" if takes else "what can be chosen stands in the file"
+                raise InvalidProblem(f"{choice.name}: {shown(value)} does not go with files of kind {kind!r}; {others}.")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was made for a request: the frozen object, lines for the terminal, and the same as data."""
+
+    mechanism: Specified
+    lines: tuple[str, ...]
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request(ABC):
+    """A problem file that was read: its title, the files that were read for it, and how its mechanism is made.
+
+    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes. about: what the file says
+    about itself, which goes with what is made of it.
+    """
+
+    kind: ClassVar[str]
+    choices: ClassVar[tuple[str, ...]] = ()
+    title: str
+    files: tuple[Path, ...] = ()
+    about: About = NOTHING
+
+    def __post_init__(self) -> None:
+        if self.named_answers is not None:
+            self.about.require_units_of(self.named_answers)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of the answers, which units are stated for; None where they are not all known before the design."""
+        return None
+
+    @abstractmethod
+    def make(self, choices: Choices) -> Specified:
+        """The frozen object that the file asks for."""
+
+    @abstractmethod
+    def description(self) -> Mapping[str, object]:
+        """What is asked and what is protected, a few words each, for `show`."""
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        """How accurate the answers of what was made are, for the terminal."""
+        return []
+
+    def made(self, choices: Choices | None = None) -> Outcome:
+        """The frozen object, and lines about it: what was made, its certificate, accuracy, and optimality where it is known.
+
+        Raises `InvalidProblem` for choices that this kind does not take, `DesignFailed` where there is no mechanism.
+        """
+        chosen = choices or Choices()
+        chosen.require(self.kind, self.choices)
+        start = perf_counter()
+        with self._naming_the_file():
+            mechanism = self.make(chosen).described(self.about)
+        seconds = perf_counter() - start
+        return Outcome(mechanism, tuple(self._lines(mechanism, seconds)), to_spec(mechanism))
+
+    @contextmanager
+    def _naming_the_file(self) -> Iterator[None]:
+        """What the parts of a file say together is found wrong only when they are put together: the file is named then, too."""
+        try:
+            yield
+        except InvalidProblem as error:
+            known = not self.files or str(error).startswith(str(self.files[0]))
+            raise error if known else InvalidProblem(f"{self.files[0]}: {error}") from None
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
+        raise self.without("budget", "the least budget is found for linear queries, marginals and table plans")
+
+    def listing(self) -> Listing:
+        """Which values, groups and numbers the records are expected to have."""
+        raise self.without("check", "it does not say which columns of records it reads")
+
+    def without(self, command: str, remedy: str) -> InvalidProblem:
+        """The refusal of a command that this kind of file does not have; for the caller to raise."""
+        return InvalidProblem(f"{command}: does not go with a file of kind {self.kind!r}; {remedy}.")
+
+    def _lines(self, made: Specified, seconds: float) -> list[str]:
+        title = printed(self.title)
+        head = [title, "=" * len(title), *cautions(made), *made.summary_lines()]
+        return [*head, *self.accuracy_lines(made), *optimality_lines(made.optimality), f"Time:        {seconds:.2f} s"]

@@ -1,0 +1,242 @@
+"""The sections of a problem file, read with care: values of the right type, tables beside the file,
+refusals that name the place."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import product, zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.base.errors import InvalidProblem
+from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
+from designer.problem.domain import Domain
+from designer.problem.histogram import Keys
+from designer.problem.targets import Targets
+from designer.problem.unlisted import REFUSE, Unlisted, checked_rule
+from designer.base.arrays import Floats
+from designer.base.checks import meant, shown
+from designer.base.csv_text import number_in_file
+from designer.base.file_kinds import mistaken
+
+# What a line that is no TOML looks like, and what would be right.
+HINTS = {
+    r"\\": "write paths with / in the place of the backslash",
+    r"^[\w-]+\s*=\s*-?[0-9]+,[0-9]": "write decimals with a point, as 0.5",
+    r"^[\w-]+\s*:": "write = in the place of the colon",
+    r"^\[": "every section stands once; write all its keys below one [section]",
+    r"^[\w-]+\s*=\s*[^\W0-9]": 'write texts in quotes, as title = "Towns"',
+    r"^[\w-]+\s+[^=\s]": "write = between key and value",
+}
+
+
+def toml_of(path: Path) -> dict[str, Any]:
+    """What a TOML file holds, as plain data."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
+    try:
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
+    except UnicodeDecodeError:
+        told = mistaken(content, "a problem file (TOML)") or "is not TOML: no text in UTF-8; save it as UTF-8"
+    except (ValueError, RecursionError) as error:  # of tomllib, of numbers with thousands of digits
+        told = mistaken(content, "a problem file (TOML)") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
+    raise InvalidProblem(f"{path}: {told}.")
+
+
+def _toml_remedy(path: Path, content: bytes, error: str) -> str:
+    """The line that is no TOML, and what is mostly wrong with such a line; of a file that bears another name nothing is told,
+    since it may hold data."""
+    place = re.search(r"at line ([0-9]+), column", error)
+    lines = content.decode("utf-8-sig", "replace").splitlines()
+    if path.suffix != ".toml" or place is None or not 0 < int(place[1]) <= len(lines):
+        return "give a problem file"
+    line = lines[int(place[1]) - 1].strip()
+    hints = (hint for pattern, hint in HINTS.items() if re.search(pattern, line))
+    return f"line {place[1]} is {shown(line)}: {next(hints, 'write it as key = value')}"
+
+
+class Sections:
+    """One problem file being read; knows the file's name for error messages."""
+
+    def __init__(self, path: Path, data: dict[str, Any]) -> None:
+        self.path = path
+        self.data = data
+        self.files = [path]  # all that are read
+
+    def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
+        """The error that names file, section, key, value and remedy; for the caller to raise."""
+        return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
+
+    @contextmanager
+    def at(self, section: str) -> Iterator[None]:
+        """Refusals of what is made of a section name file and section."""
+        try:
+            yield
+        except InvalidProblem as error:
+            words = str(error)
+            if words.startswith(str(self.path)):
+                raise
+            raise InvalidProblem(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}{words}") from None
+
+    def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
+        """A value of the right type, or the default when one is given."""
+        values = self.data.get(section, {})
+        if key not in values:
+            if default is ...:
+                raise InvalidProblem(f"{self.path}: [{section}] {key} is missing; give it, as {_type_words(kind)}.")
+            return default
+        value = values[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            quoted = " without quotes" if isinstance(value, str) and number_in_file(value) is not None else ""
+            raise self.refuse(section, key, value, f"should be {_type_words(kind)}{quoted}")
+        return value
+
+    def file(self, section: str, key: str) -> Path:
+        """The file that a key names, relative to the problem file; noted among those that are read."""
+        path = self.path.parent / str(self.get(section, key, str))
+        self.files.append(path)
+        return path
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes and their values."""
+        if "domain" not in self.data:
+            tabled = " Queries of [elements] are columns of its table: columns = [..], 1 where an element counts."
+            hint = tabled if "elements" in self.data else ""
+            raise InvalidProblem(f"{self.path}: section [domain] is missing; list the attributes and their values there.{hint}")
+        return Domain.of(self.data["domain"], self.unlisted)
+
+    @property
+    def unlisted(self) -> Unlisted:
+        """What happens to a record with a value that is not listed."""
+        return checked_rule(self.data.get("unlisted", REFUSE))
+
+    @cached_property
+    def table(self) -> Table:
+        """The table of the elements, one row each."""
+        if "elements" not in self.data:
+            raise InvalidProblem(
+                f"{self.path}: section [elements] is missing; name the table with one row for each universe element."
+            )
+        return read_table(self.file("elements", "table"))
+
+    @property
+    def element_names(self) -> tuple[str, ...] | None:
+        """A name for each element, None where nothing names them."""
+        if self.keys is None:
+            return None
+        return self.keys.names if self.get("elements", "names", list, []) else self.keys.assignments
+
+    @cached_property
+    def keys(self) -> Keys | None:
+        """The columns that name the elements, and what they hold for each."""
+        columns = self.get("elements", "names", list, [])
+        if not columns:
+            if "domain" not in self.data and "unlisted" in self.data:
+                raise InvalidProblem(
+                    f"{self.path}: unlisted = {shown(self.unlisted)}: speaks of the columns of records that name elements, and "
+                    "the file names none; name them in [elements] names or [domain], or leave it out."
+                )
+            return self.domain.keys if "domain" in self.data else None
+        for column in columns:
+            if not isinstance(column, str) or column not in self.table:
+                has = f"the table has no column {column!r}; {meant(column, self.table)}it has {list(self.table)}"
+                raise self.refuse("elements", "names", columns, has)
+        rows = tuple(zip(*(self.table[c] for c in columns), strict=True))
+        if len(set(rows)) < len(rows):
+            twice = next(row for row, times in Counter(rows).items() if times > 1)
+            raise self.refuse(
+                "elements", "names", columns,
+                f"{shown(', '.join(twice))} names two rows; list each element once. If the rows are records, they are "
+                "confidential data and no universe: list the values of their attributes in [domain], and give the records to "
+                "`release`",
+            )  # fmt: skip
+        return Keys(tuple(columns), rows, self.unlisted)
+
+    def require_one_order(self) -> None:
+        """Where [elements] and [domain] both say what the elements are, they must say the same: queries follow one,
+        budgets the other."""
+        if not {"elements", "domain"} <= set(self.data):
+            return
+        attributes = self.domain.attributes
+        if missing := [name for name in attributes if name not in self.table]:
+            raise self.refuse(
+                "elements", "table", self.data["elements"]["table"],
+                f"has no columns {missing}, so its rows cannot be compared with [domain]; add them, or leave one of the two "
+                "sections out",
+            )  # fmt: skip
+        rows = zip(*(self.table[name] for name in attributes), strict=True)
+        for number, (row, cell) in enumerate(zip_longest(rows, product(*self.domain.values)), 1):
+            if row != cell:
+                raise InvalidProblem(
+                    f"{self.path}: [elements] and [domain] disagree: row {number} of the table is {shown(row)}, combination "
+                    f"{number} of the domain {shown(cell)} over {list(attributes)}; bring rows and values into one order "
+                    "(the last attribute changes fastest)."
+                )
+
+    def targets_of(self, names: Sequence[str]) -> Targets | None:
+        """What [targets] asks of answers of these names; None where the file has no such section."""
+        if "targets" not in self.data:
+            return None
+        try:
+            found = Targets(**self.data["targets"])
+            found.of(names)
+        except InvalidProblem as error:
+            raise InvalidProblem(f"{self.path}: [targets] {str(error).removeprefix('targets.')}") from None
+        return found
+
+    def require_known(self, section: str, key: str, name: str, names: Sequence[str], where: str) -> None:
+        """Refuse a name that is not among those that `where` has, and propose the nearest."""
+        if name not in names:
+            raise self.refuse(section, key, name, f"{where} has no such name; {meant(name, names)}it has {shown([*names])}")
+
+    def matrix(self, section: str, key: str) -> Floats:
+        """A matrix with a column for each element; where columns are called like elements,
+        they must be in the order of the elements."""
+        path = self.file(section, key)
+        found, named = read_matrix(path), column_names(path)
+        known = self.__dict__.setdefault("called", list(self.element_names or named))
+        wrong = next((place for place, pair in enumerate(zip_longest(named, known)) if pair[0] != pair[1]), None)
+        if wrong is not None and set(named) & set(known):
+            raise InvalidProblem(
+                f"{path}: column {wrong + 1} is {shown(named[wrong : wrong + 1])}, element {wrong + 1} is "
+                f"{shown(known[wrong : wrong + 1])}; bring the columns into the order of the elements."
+            )
+        return found
+
+    def columns(self, section: str, key: str) -> Floats:
+        """The named numeric columns of the elements table, as rows."""
+        path = self.file("elements", "table") if "elements" in self.data else self.path
+        named = self.texts(section, key)
+        if not named:
+            raise self.refuse(section, key, named, "name at least one column")
+        return np.array([numeric_column(self.table, name, path) for name in named])
+
+    def texts(self, section: str, key: str) -> list[str]:
+        """A list of texts."""
+        listed: list[str] = self.get(section, key, list)
+        if not all(isinstance(entry, str) for entry in listed):
+            raise self.refuse(section, key, listed, "should be a list of texts in quotes")
+        return listed
+
+
+def _type_words(kind: type | tuple[type, ...]) -> str:
+    words = {
+        str: "a text in quotes",
+        int: "a whole number",
+        float: "a number",
+        list: "a list [..]",
+        dict: "a table {..}",
+        bool: "true or false",
+    }
+    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if k is not int or kind is int]
+    return " or ".join(words[k] for k in kinds)

@@ -1,0 +1,116 @@
+"""Structured workloads, from the sections [domain], [workload] and [relation] of a problem file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from designer.relations import metrics
+from designer.designing.structured_problem import StructuredProblem
+from designer.base.errors import InvalidProblem
+from designer.files.data_files import read_matrix
+from designer.files.problem.linear_forms import ASKED_KINDS
+from designer.files.problem.relations import RelationReader
+from designer.base.checks import meant, shown
+
+if TYPE_CHECKING:  # they bring solvers
+    from designer.problem.products_workload import StructuredWorkload
+    from designer.mechanisms.products.blocks import Protection
+
+STRUCTURED = ("terms", "tables")  # kinds of [workload] whose queries nobody writes out
+PROTECTIONS = ("add_remove", "hamming", "product")
+QUERIES = f'use one of {list(ASKED_KINDS)}, {{widths = 7}}, {{matrix = "rows.csv"}} or rows of numbers'
+
+
+class StructuredReader(RelationReader):
+    """Problems of structured workloads."""
+
+    def structured_problem(self) -> StructuredProblem:
+        """The problem of a file with a structured workload."""
+        for name, remedy in (
+            ("elements", "name the attributes and their values in [domain]"),
+            ("invariant", "no statistics are published beside structured workloads; leave it out"),
+            ("targets", "structured workloads have no targets; leave it out"),
+        ):
+            if name in self.data:
+                raise InvalidProblem(f"{self.path}: [{name}] does not go with structured workloads: {remedy}.")
+        given = dict(self.data.get("problem", {}))
+        if given.pop("loss", "squared") != "squared":
+            raise self.refuse("problem", "loss", self.data["problem"]["loss"], 'structured workloads have the loss "squared"')
+        notion = given.pop("notion", "pure")
+        for key, value in given.items():
+            raise self.refuse("problem", key, value, "does not go with structured workloads; leave it out")
+        return StructuredProblem(self.structured_workload, self.protection(), notion)
+
+    def protection(self) -> Protection:
+        """What may change: the presence of a record, or its attributes."""
+        from designer.mechanisms.marginals.protection import Presence
+
+        name = self.get("relation", "metric", str)
+        if name not in PROTECTIONS:
+            raise self.refuse("relation", "metric", name, f"structured workloads take one of {list(PROTECTIONS)}")
+        if name != "add_remove":
+            made = self.metric()
+            assert isinstance(made, (metrics.Hamming, metrics.Product))
+            return made
+        self.refuse_keys("relation", {"metric", "epsilon"}, "metric 'add_remove' over a structured workload")
+        return Presence(self.number("epsilon"))
+
+    @cached_property
+    def structured_workload(self) -> StructuredWorkload:
+        """The workload, from its terms, or from tables of which some attributes are asked otherwise than by value."""
+        from designer.problem.products_workload import StructuredWorkload
+
+        weights = self.get("workload", "weights", list, None)
+        if "tables" in self.data["workload"]:
+            return self._tables(weights)
+        terms = self.get("workload", "terms", list)
+        if not terms or not all(isinstance(term, dict) for term in terms):
+            raise self.refuse("workload", "terms", terms, 'give products such as [{age = "prefix", sex = "identity"}]')
+        made = [self._asked(f"terms[{place}]", term) for place, term in enumerate(terms)]
+        return StructuredWorkload.of(self.domain, made, weights)
+
+    def _tables(self, weights: list[Any] | None) -> StructuredWorkload:
+        from designer.problem.products_workload import StructuredWorkload
+
+        subsets = self.get("workload", "tables", list)
+        if not subsets or not all(isinstance(subset, list) for subset in subsets):
+            raise self.refuse("workload", "tables", subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
+        asked = self._asked("asked", self.get("workload", "asked", dict, {}))
+        for place, subset in enumerate(subsets):
+            self._require_known(f"tables[{place}]", subset)
+        # Made once, so that an attribute has the same queries in every table.
+        whole = StructuredWorkload.tables(self.domain, subsets, asked)
+        return whole if weights is None else StructuredWorkload.of(self.domain, self._named(whole), weights)
+
+    def _named(self, workload: StructuredWorkload) -> list[Mapping[str, object]]:
+        names = self.domain.attributes
+        return [{names[axis]: queries for axis, queries in term.items()} for term in workload.terms]
+
+    def _asked(self, key: str, given: Mapping[str, Any]) -> dict[str, object]:
+        """What is asked of each attribute."""
+        self._require_known(key, list(given))
+        return {name: self._queries(f"{key}.{name}", value) for name, value in given.items()}
+
+    def _queries(self, key: str, given: Any) -> object:
+        if isinstance(given, str) and given not in ASKED_KINDS:
+            raise self.refuse("workload", key, given, f"{meant(given, ASKED_KINDS)}{QUERIES}")
+        if isinstance(given, dict):
+            if set(given) == {"widths"}:
+                return ("widths", given["widths"])
+            if set(given) == {"matrix"} and isinstance(given["matrix"], str):
+                path = self.path.parent / given["matrix"]
+                self.files.append(path)
+                return read_matrix(path)
+            raise self.refuse("workload", key, given, QUERIES)
+        if not isinstance(given, (str, list)):
+            raise self.refuse("workload", key, given, QUERIES)
+        return given
+
+    def _require_known(self, key: str, names: list[Any]) -> None:
+        """Refuse names that are no attributes."""
+        for name in names:
+            if name not in self.domain.attributes:
+                words = f"[domain] has no attribute {shown(name)}; {meant(name, self.domain.attributes)}it has "
+                raise self.refuse("workload", key, names, f"{words}{shown(list(self.domain.attributes))}")

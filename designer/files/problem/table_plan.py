@@ -1,0 +1,257 @@
+"""Problem files of kind "table_plan": queries of a table of records, each with its noise, or designed to be accurate enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+
+from designer.base.errors import InvalidProblem
+from designer.files.data_files import numeric_column
+from designer.files.problem.kind import Kind
+from designer.files.problem.listing import Listing
+from designer.files.problem.plan_forms import plan_form
+from designer.files.problem.plan_parts import Levels, rows_of
+from designer.files.problem.plan_queries import QueryReader
+from designer.files.problem.request import Choices, Outcome, Request
+from designer.problem.targets import Targets
+from designer.problem.unlisted import OTHERS, REFUSE, Unlisted
+from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
+from designer.tables.condition import Condition
+from designer.tables.from_records import design_table_plan
+from designer.tables.groups import Groups, tree
+from designer.tables.least import least_plan
+from designer.tables.measure import Measure
+from designer.tables.plan import TablePlan
+from designer.tables.queries import Additive, Query
+from designer.tables.unit_splitting import UnitSplitting
+from designer.base.arrays import Floats
+from designer.base.printing import printed
+
+ROWS_SHOWN = 24
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LevelsDesign:
+    """What is asked of a design over the levels of a hierarchy: the arguments of `design_table_plan`."""
+
+    levels: Levels
+    measures: Sequence[Measure]
+    accuracies: Sequence[Accuracy]
+    prior: PriorRecords
+    where: tuple[Condition, ...] = ()
+    tolerance: float = 1e-6
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePlanRequest(Request):
+    """Queries, what they may cost or how accurate they should be, and a coarser policy to state beside the exact one."""
+
+    kind: ClassVar[str] = "table_plan"
+    queries: tuple[Query, ...] = ()
+    wanted: LevelsDesign | None = None
+    splitting: UnitSplitting | None = None
+    rho: Fraction | None = None
+    constant: Fraction | None = None
+    targets: Targets | None = None
+    unlisted: Unlisted = REFUSE
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        if self.wanted is not None:
+            return None
+        return tuple(dict.fromkeys([query.name for query in self.queries]))
+
+    def make(self, choices: Choices) -> TablePlan:
+        beside = self.queries
+        if self.targets is not None:
+            beside = tuple(least_plan(beside, self.targets).queries)
+        if self.wanted is None:
+            return self._stated(TablePlan(beside, unlisted=self.unlisted))
+        wanted = self.wanted
+        made = design_table_plan(
+            wanted.levels,
+            wanted.measures,
+            wanted.accuracies,
+            wanted.prior,
+            where=wanted.where,
+            beside=beside,
+            tolerance=wanted.tolerance,
+            unlisted=self.unlisted,
+        )
+        return self._stated(made)
+
+    def _stated(self, plan: TablePlan) -> TablePlan:
+        """The plan with the coarser policy that the file states."""
+        if self.splitting is None:
+            return plan
+        made = TablePlan(plan.queries, self.splitting, self.rho, self.constant, self.unlisted)
+        return made.annotated(plan.provenance, plan.optimality)
+
+    def listing(self) -> Listing:
+        queries: list[tuple[Groups, tuple[Condition, ...]]] = [(query.groups, query.where) for query in self.queries]
+        measures = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
+        if self.wanted is not None:
+            queries += [(level, self.wanted.where) for level in self.wanted.levels.values()]
+            measures += self.wanted.measures
+        levels: dict[Groups, list[tuple[Condition, ...]]] = {}
+        for groups, where in queries:
+            levels.setdefault(groups, []).append(where)
+        numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
+        return Listing(rule=self.unlisted, groups=list(levels.items()), numbers=numbers)
+
+    def description(self) -> Mapping[str, object]:
+        names = [query.name for query in self.queries]
+        designed = [] if self.wanted is None else [a.measure for a in self.wanted.accuracies]
+        return {
+            "kind": self.kind,
+            "queries": ", ".join(names) or "none stated",
+            **({"designed": f"{', '.join(designed)} by {', '.join(self.wanted.levels)}"} if self.wanted else {}),
+            "relation": "One record may appear or disappear.",
+            "notion": "zCDP with a loss of its own for every record",
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        noisy = [part for part in made.noisy if isinstance(part, Additive)]
+        lines = [f"Noise:       {printed(part.name)}: standard error {_deviations(part.variances)}" for part in noisy]
+        rest = [f"             and {len(lines) - ROWS_SHOWN} more"] if len(lines) > ROWS_SHOWN else []
+        return [*lines[:ROWS_SHOWN], *rest, *self._consistent_lines(made), f"Policy:      {printed(made.policy.sentence())}"]
+
+    def _consistent_lines(self, made: TablePlan) -> list[str]:
+        """How accurate the answers of each level are when they are made consistent."""
+        if self.wanted is None:
+            return []
+        hierarchy, lines = tree([*self.wanted.levels.values()]), []
+        for accuracy in self.wanted.accuracies:
+            precisions = np.zeros(hierarchy.size)
+            for (level, groups), rows in zip(self.wanted.levels.items(), hierarchy.slices, strict=True):
+                asked = [part for part in made.noisy if part.name == f"{accuracy.measure} by {level}"]
+                for part in asked:
+                    assert isinstance(part, Additive)
+                    precisions[rows] = [float(1 / part.variance_of(key)) for key in groups.keys or ()]
+            variances = hierarchy.variances(precisions)
+            for level, rows in zip(self.wanted.levels, hierarchy.slices, strict=True):
+                title = f"{accuracy.measure} by {level}"
+                lines.append(f"Consistent:  {printed(title)}: standard error {_deviations(variances[rows].tolist())}")
+        return lines
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """None is searched for: noise by targets, and a design, cost every record least already."""
+        raise self.without("budget", "with [targets] or [design], dp-designer design makes the plan of least loss already")
+
+
+def _deviations(variances: Sequence[float | Fraction]) -> str:
+    """One standard deviation, or the least and the largest."""
+    low, high = (float(pick(variances)) ** 0.5 for pick in (min, max))
+    return f"{low:.6g}" if f"{low:.6g}" == f"{high:.6g}" else f"{low:.6g} .. {high:.6g}"
+
+
+class TablePlanReader(QueryReader):
+    """A file of kind "table_plan" being read."""
+
+    def read(self) -> TablePlanRequest:
+        queries = self.queries()
+        with self.at("splitting"):
+            split = self.named("splitting")
+            stated: dict[str, Any] = {key: self.exact(split[key], key) for key in ("rho", "constant") if key in split}
+        return TablePlanRequest(
+            title=self.title,
+            queries=queries,
+            wanted=self._wanted(),
+            splitting=self.splitting,
+            targets=self._targets(queries),
+            unlisted=self.unlisted,
+            files=tuple(self.files),
+            **stated,
+        )
+
+    def _targets(self, queries: tuple[Query, ...]) -> Targets | None:
+        if "targets" in self.data and not queries:
+            raise InvalidProblem(
+                f"{self.path}: [targets] speaks of [queries], of which there are none; a [design] has accuracies."
+            )
+        noisy = [part.name for part in TablePlan(queries).noisy if isinstance(part, Additive)] if queries else []
+        return self.targets_of(noisy)
+
+    def _wanted(self) -> LevelsDesign | None:
+        """The design that is asked for."""
+        if "design" not in self.data:
+            return None
+        given = self.data["design"]
+        name = given["hierarchy"]
+        self.require_known("design", "hierarchy", name, [*self.levels], "[hierarchies]")
+        if COUNT in self.measures:
+            raise self.refuse(
+                "measures", COUNT, self.data["measures"][COUNT], "is what the number of records is called; rename it"
+            )
+        with self.at("design"):
+            measures = [self.measure("design.accuracy", measure, measure) for measure in given["accuracy"] if measure != COUNT]
+            accuracies = [self._accuracy(measure, own, self.levels[name]) for measure, own in given["accuracy"].items()]
+            return LevelsDesign(
+                levels=self.levels[name],
+                measures=measures,
+                accuracies=accuracies,
+                prior=self._prior(given["prior"], measures),
+                where=self.where("design", given),
+                tolerance=given.get("tolerance", 1e-6),
+            )
+
+    def column_of(self, measure: str) -> str:
+        """What a design calls a measure: its column."""
+        return measure if measure == COUNT else self.measures[measure].column
+
+    def _accuracy(self, measure: str, given: Mapping[str, Any], levels: Levels) -> Accuracy:
+        """Targets of all groups of a measure."""
+        hierarchy, section = tree([*levels.values()]), f"design.accuracy.{measure}"
+        deviations = np.full(hierarchy.size, np.inf)
+        for level, target in given["levels"].items():
+            self.require_known(f"{section}.levels", level, level, [*levels], "the hierarchy")
+            rows = hierarchy.slices[[*levels].index(level)]
+            listed = np.zeros(hierarchy.size, dtype=bool)
+            listed[rows] = [OTHERS not in key for key in levels[level].keys or ()]
+            if "standard_error" in target:
+                deviations[listed] = target["standard_error"]
+            else:
+                totals = self._totals(f"{section}.levels.{level}", target, measure, levels, rows, hierarchy.size)
+                own = {key: target[key] for key in ("confidence", "share") if key in target}
+                asked = Accuracy.relative(measure, totals, target["relative_error"], asked=listed, **own)
+                deviations = np.minimum(deviations, asked.deviations)
+        return Accuracy(self.column_of(measure), deviations, given.get("on_average", False))
+
+    def _totals(self, section: str, target: Mapping[str, Any], measure: str, levels: Levels, rows: slice, size: int) -> Floats:
+        """(n,) public totals of the groups of one level, by adding up the rows of a table."""
+        groups = [*levels.values()][[*levels].index(section.rsplit(".", 1)[1])]
+        column = target.get("column", None if measure == COUNT else self.column_of(measure))
+        keys = [key.column for key in groups.columns]
+        table = self.public_table(section, "totals_from", target["totals_from"], [*keys, *([column] if column else [])])
+        path = self.path.parent / target["totals_from"]
+        values = numeric_column(table, column, path) if column else np.ones(len(next(iter(table.values()), [])))
+        totals = np.zeros(size)
+        for row, value in zip(rows_of(table), values.tolist(), strict=True):
+            label = groups.label(row)
+            if label is not None:
+                totals[rows.start + groups.place[label]] += value
+        return totals
+
+    def _prior(self, given: Mapping[str, Any], measures: Sequence[Measure]) -> PriorRecords:
+        """The public records whose losses count."""
+        if "cap" in given:
+            for name in given["cap"]:
+                self.require_known("design.prior.cap", name, name, [*self.measures, COUNT], "[measures]")
+            return PriorRecords.cap({self.column_of(name): size for name, size in given["cap"].items()})
+        names, path = [measure.column for measure in measures], self.path.parent / given["records_from"]
+        table = self.public_table("design.prior", "records_from", given["records_from"], names)
+        columns: dict[str, object] = {name: numeric_column(table, name, path) for name in names}
+        if not columns:
+            columns = {COUNT: np.ones(len(next(iter(table.values()), [])))}
+        if "quantiles" in given:
+            return PriorRecords.quantiles(columns, given["quantiles"], given.get("allowed"))
+        return PriorRecords.sample(columns)
+
+
+TABLE_PLAN = Kind(
+    "table_plan", "Sums, counts, averages and quantiles of a table of records, by group.", plan_form, TablePlanReader
+)

@@ -1,0 +1,235 @@
+"""`Mechanism`: what every mechanism for linear queries can do, whatever its noise: real on a grid, integer on a lattice,
+or yet to come."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.mechanisms.additive.release import Release, SimulatedNoise
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.certified.frozen import Simulation
+from designer.relations.rows.tabulation import TakesCounts
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
+from designer.problem.histogram import Universe
+from designer.problem.relation import Relation
+from designer.problem.workload import Workload
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
+from designer.sampling.simulated_reach import seed_of
+from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
+from designer.base.arrays import Floats
+from designer.base.checks import count, probability, shown
+
+Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
+CONFIDENCE = 0.95
+BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
+
+
+class Mechanism(TakesCounts):
+    """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
+
+    family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
+    relation: what is hidden. delta: that of (b, delta), where the promise is of this kind.
+    falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
+    """
+
+    falloffs: ClassVar[tuple[str, ...]] = ("exponential", "gaussian")
+    family: str
+    workload: Workload
+    relation: Relation
+    falloff: Falloff
+    privacy: PrivacyCertificate
+    delta: float | None = None
+    projected: bool = False
+
+    @abstractmethod
+    def release(self, histogram: object) -> Release:
+        """Noisy answers for confidential counts of the universe elements. Spends the budget once."""
+
+    @abstractmethod
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+
+    @abstractmethod
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden, in the coordinates of the norm."""
+
+    @abstractmethod
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram, or of the answers, spends;
+        infinite where it moves what is published exactly."""
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.workload.queries
+
+    def spent_delta(self) -> float | None:
+        """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
+        return None
+
+    @property
+    @abstractmethod
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+
+    @abstractmethod
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+
+    @abstractmethod
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers."""
+
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+
+    @abstractmethod
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+
+    def standard_errors(self) -> Floats:
+        """Standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
+        return np.sqrt(self.query_variances())
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        return zip(self.workload.queries, np.sqrt(self.query_variances()).tolist(), strict=True)
+
+    def margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`, those of `reach_of_answers`: quantiles where the
+        law of the noise gives them, elsewhere the less of a proven bound and what draws show."""
+        return self.reach_of_answers(confidence, False)[0]
+
+    def joint_margins(self, confidence: float = CONFIDENCE) -> Floats:
+        """Numbers t, (K,), with `P(|noise in answer k| <= t_k for all k) >= confidence`."""
+        return self.reach_of_answers(confidence, True)[0]
+
+    def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
+        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: the one function behind every
+        margin of a design, a release, a report, and a search for budgets. See `designer.sampling.reach`."""
+        return self._reach(probability(level, "confidence"), simultaneous)
+
+    @cached_property
+    def _reach(self) -> Margins:
+        silent = np.isin(self.workload.queries, self.exact)
+        draw, seed = self.noise_in_answers, seed_of(self.fingerprint)
+        return cache(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family).margins)
+
+    def _proven_margins(self, level: float) -> Floats | None:
+        """Margins of each answer that are proven without draws, (K,), or None: Chebyshev's bound, where nothing better is
+        known."""
+        return np.asarray(self.standard_errors() / math.sqrt(1 - level))
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        """What decides how the reach of the noise is found."""
+        return NoiseFacts("Chebyshev's bound", False, self.workload.shape[1])
+
+    def rounding(self) -> Floats:
+        """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
+        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
+
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+        """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
+        margins, law = self.reach_of_answers(level, simultaneous)
+        off = np.zeros(len(margins)) if self.projected else self.rounding()
+        if (off > BIASED * np.maximum(margins, 0.0)).any() and off.max() > BIASED * margins.max():
+            raise InvalidProblem(
+                f"intervals: the answers are biased by up to {off.max():.3g} for each record, and the release does not know "
+                "how many there are; add `rounding()` times that number to `margins(level)`."
+            )
+        return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        sound = self.projected or bool(self.rounding().max() <= BIASED * abs(self.workload.dense()).max())
+        return (table.answers < 0) & self.workload.nonnegative_rows & sound
+
+    def known_errors(self) -> Floats | None:
+        """`standard_errors`; None where no bound of the noise in an answer is proven."""
+        try:
+            return self.standard_errors()
+        except DesignFailed:
+            return None
+
+    @property
+    def simulated_draws(self) -> int:
+        """By how many draws variances are simulated; 0 where they are computed."""
+        return 0
+
+    @property
+    def accuracy_words(self) -> str:
+        """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
+        return ""
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        made = self.relation
+        return replace(self.workload.universe, impossible=made.impossible, agreeing=made.agreeing, tables=made.counted_tables)
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected error of the noise that is in fact drawn.
+
+        "squared": sum over queries of the variance; "absolute": sum of the expected |noise|;
+        "max": the largest variance of a query.
+        """
+        if loss not in ("squared", "absolute", "max"):
+            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
+        if loss == "absolute":
+            return float(self.query_mean_absolutes().sum())
+        variances = self.query_variances()
+        return float(variances.sum() if loss == "squared" else variances.max())
+
+    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
+        return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
+
+    @step("drawing noise")
+    def simulated(self, size: int, seed: int | None = None) -> Simulation:
+        """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
+        noise = self.sample_noise(size, seed)
+        return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+
+    @property
+    def ball_words(self) -> str:
+        """Who proposed the ball of the norm that the noise follows, and what proves it; empty where there is nothing to say."""
+        return ""
+
+    def design_lines(self) -> list[str]:
+        """The summary with the expected error, for the terminal."""
+        ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
+        error = f"Error:       expected total squared error {self.error():.6g} of the answers"
+        return [*self.summary_lines(), *ball, error, *([f"             {self.accuracy_words}"] if self.accuracy_words else [])]
+
+    def _require_law(self, norm: Norm) -> None:
+        """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
+        if self.falloff not in self.falloffs:
+            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.")
+        if self.falloff != "exponential" and norm.order != "l2":
+            raise InvalidProblem(
+                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
+            )
+        self._require_elements()
+
+    def _require_elements(self) -> None:
+        """A relation over the elements of the workload."""
+        size, elements = self.relation.size, self.workload.shape[1]
+        if size != elements:
+            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")
+        self.relation.require_rule(self.workload.unlisted)
+
+
+def simulation_entropy(seed: int | None) -> Entropy:
+    """The entropy of a simulation: that of the operating system, or a seeded one, never that of a release."""
+    return SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))

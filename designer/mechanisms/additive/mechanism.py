@@ -1,0 +1,402 @@
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a matrix. No proof, no mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.mechanisms.additive import promise, report_lines
+from designer.mechanisms.additive.accuracies import AccuracyBound, ErrorNorm, accuracy_of
+from designer.mechanisms.additive.bounds import ErrorBounds, error_bounds
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.interface import Falloff, Mechanism
+from designer.mechanisms.additive.margins import answer_margins, facts_of
+from designer.mechanisms.additive.noise import Noise, noise_for, require_sampler, require_weights
+from designer.mechanisms.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
+from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.certified.claims import settled_claim
+from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, Guarantee, TIMING, budget_range
+from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
+from designer.certified.norms import Norm
+from designer.certified.optimality import Optimality
+from designer.certified.sensitivity import SensitivitySet
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
+from designer.base.progress import step
+from designer.problem.differences import changes_given, moved
+from designer.problem.histogram import counts, exact_answers
+from designer.problem.relation import Relation
+from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
+from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.sampling.entropy import Entropy
+from designer.sampling.reach import NoiseFacts
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import positive
+from designer.base.confidential import withholding
+from designer.base.json_text import array, flagged_vacuous
+from designer.base.schema import DELTA, MATRIX, Named, VACUOUS, keys, needs_one_of, one_of, or_null, record
+
+UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+NO_NOISE = "no answer gets any noise, so every one is published exactly"
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveMechanism(Mechanism):
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
+
+    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
+    hidden. norm, falloff: the noise, on R measured coordinates. grid: the steps of M and z. measured: M before rounding, (R,
+    N); None for Q itself. reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their
+    noise projected onto what changes reach; measured and reconstruction then follow from the relation, and a spec holds
+    neither. allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b,
+    delta) for every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
+    Construction certifies `norm(u) <= b`, or at most what (b, delta) allows, for every protected difference u of M, and raises
+    `NotPrivate` otherwise.
+    """
+
+    format = "dp-designer/mechanism"
+    schema = Named(
+        "mechanism",
+        record(
+            {
+                "family": one_of(*sorted(ADDITIVE_FAMILIES)),
+                "workload": WORKLOAD,
+                "relation": RELATION,
+                "norm": NORM,
+                "grid": Grid.schema,
+                "falloff": one_of(*promise.LAWS),
+                "measured": or_null(MATRIX),
+                "reconstruction": or_null(MATRIX),
+            },
+            {"vacuous": VACUOUS, "delta": DELTA, "projected": PROJECTED},
+            note="Additive noise: reconstruction (measured x + z).",
+        ),
+    )
+    parameters_schema = Named(
+        "parameters_of_additive_noise", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))
+    )
+    spec_rules = promise.DELTA_IS_STATED
+    falloffs = tuple(promise.LAWS)
+
+    family: str
+    workload: Workload
+    relation: Relation
+    norm: Norm
+    grid: Grid
+    falloff: Falloff = "exponential"
+    measured: Floats | None = None
+    reconstruction: Floats | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+    delta: float | None = field(default=None, kw_only=True)
+    projected: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.projected:
+            self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
+        require_family(self.family, ADDITIVE_FAMILIES)
+        self._require_law(self.norm)
+        object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))
+        require_sampler(self.norm, self.falloff)
+        rows = self.workload.shape[0] if self.measured is None else len(self.measured)
+        if not rows == len(self.grid.exponents) == self.norm.dimension:
+            raise InvalidProblem(
+                f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ."
+            )
+        for name in ("measured", "reconstruction"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, real_array(getattr(self, name), name, 2))
+        self._require_shapes()
+        object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
+        object.__setattr__(self, "privacy", self.verify().require())
+        self._require_draws()
+        self.require_substance()
+
+    def _require_draws(self) -> None:
+        """What the sampler, which is kept, refuses is no mechanism: singular and tall maps, rates and steps out of its range.
+        The triangulation of a large gauge alone is proven at the first draw."""
+        try:
+            _ = self.noise
+        except (ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
+            raise InvalidProblem(
+                f"mechanism: no noise can be drawn exactly for this norm on this grid: {refusal} Choose an invertible map, "
+                "and steps of about 2^-40 noise scales."
+            ) from None
+
+    def _require_shapes(self) -> None:
+        queries, elements = self.workload.shape
+        rows = len(self.grid.exponents)
+        for name, matrix, shape in (
+            ("measured", self.measured, (rows, elements)),
+            ("reconstruction", self.reconstruction, (queries, rows)),
+        ):
+            if matrix is not None and matrix.shape != shape:
+                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
+        if self.reconstruction is None and rows != queries:
+            raise InvalidProblem(
+                f"reconstruction: missing, but {rows} measured answers do not name {queries} queries; give it."
+            )
+        require_weights(self.norm)
+
+    integers: NDArray[np.int64] = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        if moves_nothing(self.privacy, self.sensitivity):
+            return None if self._answers_by_constants else NOTHING_MOVES
+        return NO_NOISE if len(self.exact) == self.workload.shape[0] else None
+
+    @property
+    def _answers_by_constants(self) -> bool:
+        """Whether a biased design answers queries that protected changes move by numbers that
+        depend on the number of records alone."""
+        asked = SensitivitySet.of(self.workload.dense(), self.relation)
+        one = self.relation.facts().get("connected_components") == 1
+        return self.measured is not None and one and not asked.silent_coordinates().all()
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
+        noisy = ~self.norm.silent
+        if self.reconstruction is not None:
+            reach = np.abs(self.reconstruction)
+            noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
+
+    @property
+    def target(self) -> Floats:
+        """The measured matrix before rounding, (R, N)."""
+        return self.workload.dense() if self.measured is None else self.measured
+
+    @property
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+        rounded = self.grid.values(self.integers)
+        return rounded if self.reconstruction is None else self.reconstruction @ rounded
+
+    @property
+    def scales(self) -> Floats:
+        """Laplace scales (l1 norms only) of answers of one measured coordinate each, (K,), else of these, (R,); 0: no noise."""
+        if self.norm.map.ndim != 1:
+            raise NoAttribute(f"scales: the noise of {self.family} has no scale for each query; use `covariance()`.")
+        own = self.noise.own_rows(self.reconstruction)
+        return 1.0 / self.norm.map if own is None else own @ (1.0 / self.norm.map[self.noise.heard])
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers."""
+        return certify(self.sensitivity(), self.norm, promise.theorem(self.falloff, self.delta), self.workload.elements)
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be."""
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self._told)
+
+    @cached_property
+    def _told(self) -> Relation:
+        """What the norm of a difference may be, pair by pair."""
+        return promise.with_lengths(self.relation, self.falloff, self.delta)
+
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers; under a delta,
+        the least b for which the change is (b, delta).
+
+        change: (N,) or (M, N), such as +1 for the element that a record leaves for that with -1. answers: a difference of the
+        answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
+        Infinite where the change moves what is published exactly.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.target)
+        rows = self.grid.values(self.integers) if answers is None else self.target
+        return promise.budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
+
+    def entity_budget(self, rows: int) -> float:
+        """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
+        length of a difference that the largest budget allows."""
+        alone = self.hidden.entity_budget(1)
+        if self.delta is None or rows == 1:
+            return super().entity_budget(rows)
+        return promise.budget_of_several(alone, rows, self.falloff, self.delta)
+
+    def spent_delta(self) -> float | None:
+        if self.delta is None or self.privacy.witness is None:
+            return None
+        return promise.spent_delta(self.sensitivity(), self.norm, self.privacy.witness)
+
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+        return self.noise.variances(self.reconstruction)
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute noise of each of the K answers; simulated to about 0.3 % where no closed form is known."""
+        return self.noise.mean_absolutes(self.reconstruction)
+
+    def _proven_margins(self, level: float) -> Floats:
+        """See the table of `designer.mechanisms.additive.margins`."""
+        return answer_margins(self, level)
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+        full = np.zeros((self.norm.dimension, self.norm.dimension))
+        full[np.ix_(self.noise.heard, self.noise.heard)] = self.noise.heard_covariance
+        return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
+
+    @property
+    def ball_words(self) -> str:
+        return self.norm.proof_words
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return facts_of(self)
+
+    @step("bounding errors")
+    def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
+        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""
+        return error_bounds(self, positive(n, "n"), delta)
+
+    def accuracy(
+        self, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
+    ) -> AccuracyBound:
+        """(alpha, beta) of DX Definition 8 at every histogram of n records, in l1 or l-infinity: the least alpha for a `beta`,
+        or the least beta for an `alpha`, as far as it is proven."""
+        return accuracy_of(self, n, beta, alpha, norm)
+
+    @withholding
+    def release(self, histogram: object) -> Release:
+        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element,
+        in their order or by name.
+
+        Spends the budget once. What carries names is joined by name: see `designer.problem.histogram.counts`.
+        M x is computed in exact integers.
+        """
+        exact = exact_answers(self.integers, counts(histogram, self.universe))
+        noise = self.noise.draw(1, self.release_entropy())[0]
+        return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
+
+    def _release_of(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        kept = kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told, law=self)
+
+    @property
+    def heard(self) -> NDArray[np.bool_]:
+        """The measured coordinates that carry noise, (R,)."""
+        return np.asarray(~self.norm.silent)
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples; see `designer.mechanisms.additive.release.tells`."""
+        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
+
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        draws = self.grid.values(self.noise.draw(size, entropy).T).T
+        return draws if self.reconstruction is None else draws @ self.reconstruction.T
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The exact sampler of the noise, in grid steps, and the moments of its law."""
+        return noise_for(self.norm, self.grid, self.falloff)
+
+    def certificate_words(self) -> str:
+        return report_lines.certificate_words(self)
+
+    def summary_lines(self) -> list[str]:
+        return report_lines.summary_lines(self)
+
+    def design_lines(self) -> list[str]:
+        return self.summary_lines()
+
+    def page_lines(self) -> list[str]:
+        return report_lines.page_lines(self)
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
+
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the mechanism does."""
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "norm": norm_to_spec(self.norm),
+            "grid": list(self.grid.exponents),
+            "falloff": self.falloff,
+            **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else IMPLIED),
+            **({} if self.delta is None else {"delta": self.delta}),
+            **self.flag,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
+        """The mechanism of a spec, certified anew."""
+        allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta", "projected"} & core.keys()))
+        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
+            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
+        return cls(
+            family=core["family"],
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),
+            norm=norm_from_spec(core["norm"]),
+            grid=Grid(tuple(core["grid"])),
+            falloff=core["falloff"],
+            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
+            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
+            allow_vacuous=allowed,
+            delta=core.get("delta"),
+            projected=asks_for_projection(core),
+        )
+
+    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+        """See `designer.certified.claims.settled_claim`."""
+        return settled_claim(self, claimed, proven)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        law = promise.law_words(self.falloff, self.norm, self.reconstruction)
+        return Guarantee(
+            unit=promise.protected_unit(self.relation, self.delta),
+            relation=self.relation.sentence(),
+            unprotected=self._unprotected(),
+            notion=promise.notion_words(self.falloff, self.delta),
+            parameters=self._parameters(),
+            mechanism=f"Family {self.family}: integer noise on a grid, {law}.",
+            sampling=promise.SAMPLING[self.falloff],
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            post_processing=promise.afterwards(self.delta),
+            fingerprint=self.fingerprint,
+        )
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        least, most = budget_range(self.relation)
+        return {
+            "smallest_budget": least,
+            "largest_finite_budget": most,
+            "worst_ratio": self.privacy.ratio,
+            **({} if self.delta is None else {"delta": self.delta}),
+            **self.relation.facts(),
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        silent = [
+            name
+            for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False)
+            if quiet and self.measured is None
+        ]
+        statements = list(self.warning)
+        if silent:
+            listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
+            statements.append(f"Published exactly, because no protected change moves them: {listed}.")
+        return (*statements, *self.relation.unprotected())

@@ -1,0 +1,276 @@
+"""Scores of candidates: what a selection should make large, built from linear forms so that their sensitivity is known exactly.
+
+Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for
+choosing a small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their
+float64 values are: nothing is rounded.
+What a score may move: docs/theory/selection.md, sections 1 and 2.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.norms import Norm
+from designer.base.errors import InvalidProblem
+from designer.problem.histogram import Universe, exact_answers
+from designer.problem.relation import Relation
+from designer.problem.workload import WORKLOAD, Workload, workload_to_spec
+from designer.mechanisms.choice.norms import Range, TwoLargest
+from designer.base.arrays import Floats, Immutable, frozen, real_array
+from designer.base.checks import names, shown
+from designer.base.schema import MATRIX, NAMES, Named, VECTOR, of_kind
+from solvers.exact.rational import dyadic_integers
+
+Integers = NDArray[Any]  # of Python integers
+
+# Exact exponentials take about 10 microseconds each: 10 s for this many candidates.
+MOST_CANDIDATES = 2**20
+
+
+OF_FORMS = {"workload": WORKLOAD, "targets": VECTOR}
+
+
+@dataclass(frozen=True, eq=False)
+class Score(Immutable, ABC):
+    """One number for each of R >= 2 candidates: a function of the answers `Q x`, Q of shape (K, N), and of public targets t.
+
+    A histogram x enters through `Q x` only, so a change of x acts through `u = Q x' - Q x`.
+    """
+
+    workload: Workload
+    targets: Floats | None = None
+    kind: ClassVar[str]
+    schema: ClassVar[Named]  # of `to_spec()`
+
+    def __post_init__(self) -> None:
+        _require_workload(self.workload)
+        shape = (self.workload.shape[0],)
+        targets = np.zeros(shape) if self.targets is None else real_array(self.targets, "targets", 1)
+        if targets.shape != shape:
+            raise InvalidProblem(f"targets: {len(targets)} for {shape[0]} candidates; give one for each query of the workload.")
+        object.__setattr__(self, "targets", frozen(targets))
+        _require_choice(len(self.candidates))
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The names of what there is to choose from."""
+        return self.workload.queries
+
+    @property
+    def size(self) -> int:
+        """N, the number of universe elements."""
+        return self.workload.shape[1]
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return self.workload.universe
+
+    def changes(self, relation: Relation) -> Relation:
+        """The protected changes as pairs of columns of the workload."""
+        return relation
+
+    @abstractmethod
+    def spread(self, rate: float) -> Norm:
+        """A seminorm of u that bounds `rate * max over r, t of (v_t - v_r)`, v_r the change of score r."""
+
+    @abstractmethod
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """The scores, (R,), from answers (K,) and targets in one unit."""
+
+    @abstractmethod
+    def sentence(self) -> str:
+        """The formula."""
+
+    def exact(self, counts: NDArray[np.int64]) -> tuple[list[int], Fraction]:
+        """The scores as integers, and the step that they count. Confidential where the counts are.
+
+        counts: (N,). R scores.
+        """
+        (forms, form_exponent), (targets, target_exponent) = self._dyadic
+        exponent = min(form_exponent, target_exponent)
+        wide = forms.dtype == object
+        answers = (forms @ counts.astype(object) if wide else exact_answers(forms, counts)).astype(object)
+        scores = self.combine(answers << (form_exponent - exponent), targets.astype(object) << (target_exponent - exponent))
+        return [int(score) for score in scores], Fraction(2) ** exponent
+
+    def floats(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The scores of many histograms at once, and how far each row of them may be off. Confidential where the counts are.
+
+        counts: (G, N). Returns (G, R), not finite where a kind of score has no such form, and (G,).
+        """
+        return np.full((len(counts), len(self.candidates)), np.nan), np.full(len(counts), np.inf)
+
+    @cached_property
+    def _dyadic(self) -> tuple[tuple[Integers, int], tuple[Integers, int]]:
+        given = np.asarray(self.targets)
+        targets, exponent = _dyadic(np.atleast_2d(given))
+        return _dyadic(self.workload.dense()), (targets.reshape(given.shape), exponent)
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, `kind` first."""
+        return {"kind": self.kind, "workload": workload_to_spec(self.workload), "targets": self.targets}
+
+
+class Linear(Score):
+    """`s_r(x) = (Q x)_r - t_r`: the candidates are the queries of the workload.
+
+    >>> counts = Linear(Workload.identity(3))  # the most frequent element
+    >>> counts.exact(np.array([5, 0, 7]))
+    ([5, 0, 7], Fraction(1, 1))
+    """
+
+    kind = "linear"
+    schema = of_kind("score", kind, OF_FORMS, "Of candidate r: the answer to query r less its target.")
+
+    def spread(self, rate: float) -> Norm:
+        """The range of u: v = u."""
+        return Range(np.full(len(self.candidates), rate))
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`answers - targets`.
+
+        answers, targets: (R,). Returns (R,).
+        """
+        return np.asarray(answers - targets)
+
+    def sentence(self) -> str:
+        """The formula."""
+        return "the answer to the candidate's query less its public target"
+
+
+class AbsoluteError(Score):
+    """`s_r(x) = |(Q x)_r - t_r|`: the query that the public answers t serve worst scores highest (MWEM's choice)."""
+
+    kind = "absolute_error"
+    schema = of_kind("score", kind, OF_FORMS, "Of candidate r: the absolute value of the answer to query r less its target.")
+
+    def spread(self, rate: float) -> Norm:
+        """The sum of the two largest |u_r|: `|v_r| <= |u_r|`, with either sign."""
+        return TwoLargest(np.full(len(self.candidates), rate))
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
+        return np.asarray(abs(answers - targets))
+
+    def sentence(self) -> str:
+        """The formula."""
+        return "the absolute error of the public target as an answer to the candidate's query"
+
+
+class Closeness(AbsoluteError):
+    """`s_r(x) = -|(Q x)_r - t_r|`: the query whose answer is nearest to its target scores
+    highest (a median: below - above nearest to 0)."""
+
+    kind = "closeness"
+    schema = of_kind(
+        "score", kind, OF_FORMS, "Of candidate r: minus the absolute value of the answer to query r less its target."
+    )
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`-|answers - targets|`.
+
+        answers, targets: (R,). Returns (R,).
+        """
+        return np.asarray(-abs(answers - targets))
+
+    def floats(self, counts: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Sums of N products, each rounded once, and one difference: N + 3 roundings of at most the sum of their sizes.
+
+        counts: (G, N). Returns (G, R) and (G,).
+        """
+        assert self.targets is not None
+        forms, given = self.workload.dense(), counts.astype(np.float64)
+        sizes = (np.abs(given) @ np.abs(forms).T).max(axis=1) + np.abs(self.targets).max()
+        error = (forms.shape[1] + 4) * 2.0**-52 * sizes
+        return -np.abs(given @ forms.T - self.targets), error
+
+    def sentence(self) -> str:
+        """The formula."""
+        return "minus the absolute difference of the answer to the candidate's query and its public target"
+
+
+@dataclass(frozen=True, eq=False)
+class LargestError(Score):
+    """`s_r(x) = -max_k |(Q x)_k - t_rk|`: the candidate whose public answers t_r (row of targets, (R, K))
+    err least scores highest (SmallDB's choice).
+
+    `named` holds the names of the candidates, `c0, c1, ...` by default.
+    """
+
+    named: Sequence[object] | None = field(default=None)
+    kind = "largest_error"
+    schema = of_kind(
+        "score",
+        kind,
+        {"workload": WORKLOAD, "targets": MATRIX, "candidates": NAMES},
+        "Minus the largest absolute error of a candidate's answers, its row of targets.",
+    )
+
+    def __post_init__(self) -> None:
+        _require_workload(self.workload)
+        if self.targets is None:
+            raise InvalidProblem("targets: missing; give each candidate's answers as a row.")
+        targets = real_array(self.targets, "targets", 2)
+        if targets.shape[1] != self.workload.shape[0]:
+            raise InvalidProblem(
+                f"targets: rows of {targets.shape[1]} answers for {self.workload.shape[0]} queries; give one for each."
+            )
+        object.__setattr__(self, "targets", targets)
+        if self.named is not None and not isinstance(self.named, (list, tuple)):
+            raise InvalidProblem(f"named: {shown(self.named)} is not a list of names; give one for each candidate.")
+        object.__setattr__(self, "named", names(self.named, len(targets), "named", "c"))
+        _require_choice(len(targets))
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The names of the rows of targets."""
+        return tuple(map(str, self.named or ()))
+
+    def spread(self, rate: float) -> Norm:
+        """`2 max_k |u_k|`: maxima and absolute values move by no more than what is inside, with either sign."""
+        return Norm(np.full(self.workload.shape[0], 2 * rate), "linf")
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`-max |answers - targets|` over each row.
+
+        answers: (K,). targets: (R, K). Returns (R,).
+        """
+        return np.asarray(-abs(answers - targets).max(axis=1))
+
+    def sentence(self) -> str:
+        """The formula."""
+        return "minus the largest absolute error of the candidate's public answers over all queries"
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, `kind` first."""
+        return {**super().to_spec(), "candidates": list(self.candidates)}
+
+
+def _require_workload(workload: object) -> None:
+    if not isinstance(workload, Workload):
+        raise InvalidProblem(f"workload: {shown(workload)} is none; give a `Workload` of linear forms.")
+
+
+def _require_choice(candidates: int) -> None:
+    if not 2 <= candidates <= MOST_CANDIDATES:
+        raise InvalidProblem(f"candidates: {candidates}; a choice needs from 2 to {MOST_CANDIDATES} of them.")
+
+
+def _dyadic(matrix: Floats) -> tuple[Integers, int]:
+    """Integers n and an exponent e with `matrix = n 2^e` exactly; 64-bit integers where they suffice."""
+    if (np.abs(matrix) < 2.0**52).all() and (matrix == np.rint(matrix)).all():
+        return matrix.astype(np.int64), 0
+    rows, exponent = dyadic_integers(matrix)
+    return np.array(rows, dtype=object), exponent

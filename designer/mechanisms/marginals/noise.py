@@ -1,0 +1,145 @@
+"""The noise of residuals: independent discrete Gaussians on the integer contrasts, drawn together,
+and the moments of their laws.
+
+Variances: docs/theory/marginals.md, section 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.marginals.residuals import squared_norms
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.sampling.entropy import Entropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian, LARGEST_VARIANCE
+from designer.base.arrays import Floats, frozen
+
+# From here on a discrete variance is the continuous one: they differ by a factor 1 - 8 pi^2 v exp(-2 pi^2 v), here 1 - 2^-105.
+WIDE = 4.0
+BLOCK = 2**20  # coordinates drawn together
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualNoise:
+    """Coordinate (k_1, ..., k_r) of residual A has variance `prod k (k + 1) / s_A` before it is made discrete.
+
+    precisions: s, one for each of `workload.measured`, infinite for no noise.
+    Shape of the precisions: (number of measured subsets,). docs/theory/marginals.md, section 2.
+    """
+
+    workload: MarginalWorkload
+    precisions: Floats
+
+    def __post_init__(self) -> None:
+        sizes = self.workload.sizes
+        if (self.workload.measured.product(sizes * (sizes - 1)) / LARGEST_VARIANCE > self.precisions).any():
+            raise InvalidProblem(
+                "precisions: noise too wide for 64-bit integers; raise the budgets, or ask for smaller tables."
+            )
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Shape of every residual's table."""
+        return tuple(map(self.workload.shape, self.workload.measured.tuples()))
+
+    def planned(self, k: int) -> Floats:
+        """Variances of residual k's coordinates for continuous noise."""
+        return np.asarray(squared_norms(self.shapes[k]) / self.precisions[k])
+
+    def variance(self, k: int) -> Floats:
+        """Variances of the discrete noise of residual k."""
+        variances = self.planned(k)
+        narrow = (variances < WIDE) & (variances > 0)
+        if narrow.any():
+            norms, inverse = np.unique(squared_norms(self.shapes[k])[narrow], return_inverse=True)
+            exact = [_variance(int(norm), float(self.precisions[k])) for norm in norms]
+            variances[narrow] = DiscreteGaussian(exact).variance()[inverse]
+        return variances
+
+    @cached_property
+    def wide(self) -> bool:
+        """Is every coordinate's noise so wide that its discrete variance is the continuous one?"""
+        return not _narrow(self.workload, self.precisions).any()
+
+    @cached_property
+    def mean_variances(self) -> Floats:
+        """For every residual the mean variance of its orthonormal coordinates under the discrete law, see `mean_variances`."""
+        return frozen(mean_variances(self.workload, self.precisions))
+
+    def draw(self, entropy: Entropy) -> Iterator[NDArray[np.int64]]:
+        """One draw of every residual's noise, in order; zeros where there is none."""
+        sizes = np.array([int(np.prod([n - 1 for n in shape])) for shape in self.shapes], dtype=np.int64)
+        start = 0
+        while start < len(sizes):
+            stop = max(start + 1, int(np.searchsorted(np.cumsum(sizes[start:]), BLOCK, side="right")) + start)
+            flat = self._draw_block(range(start, stop), 1, entropy)[0]
+            for k, piece in zip(range(start, stop), np.split(flat, np.cumsum(sizes[start : stop - 1])), strict=True):
+                yield piece.reshape([n - 1 for n in self.shapes[k]])
+            start = stop
+
+    def draw_flat(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """`size` draws of the noise of all residuals end to end, (size, coordinates), for few of them."""
+        return self._draw_block(range(len(self.shapes)), size, entropy)
+
+    def _draw_block(self, block: range, size: int, entropy: Entropy) -> NDArray[np.int64]:
+        """The noise of a range of residuals end to end, (size, coordinates). Coordinates of one variance share one sampler
+        plan, whose making costs more than a draw.
+
+        Variances that occur equally often are drawn by one vector sampler, as often as they occur: nothing is drawn in vain.
+        """
+        norms = np.concatenate([squared_norms(self.shapes[k]).ravel() for k in block])
+        owners = np.repeat(np.array(block), [squared_norms(self.shapes[k]).size for k in block])
+        precision, levels = np.unique(self.precisions[owners], return_inverse=True)
+        norm, kinds = np.unique(norms, return_inverse=True)
+        laws, inverse, counts = np.unique(levels * len(norm) + kinds, return_inverse=True, return_counts=True)
+        drawn = np.zeros((size, len(norms)), dtype=np.int64)
+        order = np.argsort(inverse, kind="stable")
+        starts = np.cumsum(counts) - counts
+        noisy = np.isfinite(precision[laws // len(norm)])
+        for times in np.unique(counts[noisy]):
+            chosen = np.flatnonzero((counts == times) & noisy)
+            variances = [_variance(int(norm[law % len(norm)]), float(precision[law // len(norm)])) for law in laws[chosen]]
+            places = order[starts[chosen] + np.arange(times)[:, None]]
+            values = DiscreteGaussian(variances).draw(size * int(times), entropy)
+            drawn[:, places] = values.reshape(size, int(times), len(chosen))
+        return drawn
+
+
+def mean_variances(workload: MarginalWorkload, precisions: Floats) -> Floats:
+    """The mean, over the orthonormal coordinates of each residual A, of their variances under the discrete law, (A,): 1 / s_A
+    where noise is wide, less where it is narrow, 0 where there is none. A table's mean variance is linear in these
+    (docs/theory/marginals.md, 2).
+
+    precisions: s, (A,), positive or infinite.
+    """
+    found = np.where(np.isinf(precisions), 0.0, 1 / precisions)
+    subsets, known = workload.measured.tuples(), dict[tuple[tuple[int, ...], float], float]()
+    for k in np.flatnonzero(_narrow(workload, precisions)).tolist():
+        shape, precision = tuple(sorted(workload.shape(subsets[k]))), float(precisions[k])
+        if (shape, precision) not in known:
+            norms, counts = np.unique(squared_norms(shape), return_counts=True)
+            narrow = norms < WIDE * precision
+            variances = np.full(len(norms), 1 / precision)
+            laws = DiscreteGaussian([_variance(int(norm), precision) for norm in norms[narrow]])
+            variances[narrow] = laws.variance() / norms[narrow]
+            known[shape, precision] = float(variances @ counts / counts.sum())
+        found[k] = known[shape, precision]
+    return found
+
+
+def _narrow(workload: MarginalWorkload, precisions: Floats) -> NDArray[np.bool_]:
+    """Which residuals have a coordinate whose discrete variance is not the continuous one, (A,)."""
+    least = np.ldexp(1.0, workload.measured.orders)
+    return np.asarray(np.isfinite(precisions) & (least / WIDE < precisions))
+
+
+def _variance(norm: int, precision: float) -> Fraction:
+    """`norm / precision`, exact."""
+    return norm / Fraction(precision)

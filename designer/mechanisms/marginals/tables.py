@@ -1,0 +1,277 @@
+"""True marginal tables of confidential data: from columns, by a database, or as given.
+Refusals depend on public shapes alone, in fixed texts."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.spark_tables import refuse_spark_frame
+from designer.relations.rows.tabulation import require_one_index
+from designer.relations.rows.texts import octets, text_of
+from designer.base.errors import InvalidProblem
+from designer.problem.marginals_workload import MarginalWorkload, positions
+from designer.base.progress import track
+from designer.problem.domain import Domain
+from designer.problem.histogram import UNUSABLE, Universe, carries_names, counts
+from designer.problem.unlisted import OTHERS, REFUSE
+from designer.base.frames import column_names, columns_of
+
+UNKNOWN = (
+    "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
+    "word); correct the records, list what is missing, or state what happens to such records (`unlisted`). dp-designer check, "
+    "for the holder of the data, says which they are. Nothing was released."
+)
+NO_COLUMNS = (
+    "records: must map attributes to columns, as a data frame does; pass a table of Ibis to `release_database`. Nothing was "
+    "released."
+)
+UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
+UNEQUAL = "records: columns differ in length; nothing was released."
+LABELLED = (
+    "tables: one carries labels of its own; give plain arrays in the order of the values of the domain, or release from "
+    "records. Nothing was released."
+)
+INCONSISTENT = "tables: two of them disagree about the same records; count them from one source. Nothing was released."
+
+MANY = (
+    'records: are more than can be looked at one by one, which unlisted = "drop" needs; take "count as others" or "refuse". '
+    "Nothing was released."
+)
+
+MOST_SCANS = 32  # tables that the engine counts one by one
+MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
+HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
+Tables = dict[tuple[int, ...], NDArray[np.int64]]
+
+
+def require_columns(workload: MarginalWorkload, columns: Any) -> None:
+    """Refuse what `tables_of_columns` refuses for its form: what has no columns, lacks one, or has some of different lengths.
+    No entry is looked at."""
+    refuse_spark_frame(columns)
+    present = columns if isinstance(columns, Mapping) else column_names(columns)
+    if present is None:
+        raise InvalidProblem(NO_COLUMNS)
+    names = _required(workload, present)
+    if isinstance(columns, Mapping):
+        given = [columns[name] for name in names]
+        if not all(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in given):
+            raise InvalidProblem(UNLISTED)
+        if len({len(column) for column in given}) > 1:
+            raise InvalidProblem(UNEQUAL)
+
+
+def require_table(workload: MarginalWorkload, table: Any, row: RowUnit, *, fixed: bool) -> None:
+    """The same of an Ibis table: what is none, what `row` does not allow, what lacks a column. fixed: the number of records is
+    public, so that no row may be left out."""
+    present = row.present(table, workload.columns)
+    if fixed:
+        row.require_fixed_rows(table, workload.columns)
+    require_column_of_each(workload, present)
+
+
+def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:
+    """The attributes of requested marginals, each of which must be among the columns that are there."""
+    names = list(workload.names(workload.used))
+    if missing := [name for name in names if name not in present]:
+        raise InvalidProblem(
+            f"records: have no column for {missing[:8]}; give one for every attribute of a requested marginal."
+        )
+    if not names:
+        raise InvalidProblem(
+            "records: the total alone needs no attribute, hence no column to count; pass it to `release_tables`."
+        )
+    return names
+
+
+def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
+    """The largest requested marginals of records given as columns (a mapping or a data frame); records with values that are
+    not listed as the domain says."""
+    used = workload.used
+    refuse_spark_frame(columns)
+    columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
+    if not hasattr(columns, "keys"):
+        raise InvalidProblem(NO_COLUMNS)
+    names = _required(workload, columns)
+    require_one_index(columns[name] for name in names)
+    codes = {axis: _codes(workload.domain, axis, columns[name]) for axis, name in zip(used, names, strict=True)}
+    if len({len(column) for column in codes.values()}) > 1:
+        raise InvalidProblem(UNEQUAL)
+    codes = dict(zip(used, _kept(workload.domain, list(codes.values())), strict=True))
+    return {subset: _counted(workload, subset, [codes[axis] for axis in subset]) for subset in workload.maximal.tuples()}
+
+
+def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
+    """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` each, only counts travel.
+
+    Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here; so
+    they do where records are left out, each of all tables or of none.
+    """
+    require_column_of_each(workload, table.columns)
+    subsets = list(workload.maximal.tuples())
+    fits = (len(subsets) > MOST_SCANS or workload.domain.unlisted == "drop") and _bytes_of_codes(workload, table) <= MOST_CODES
+    if workload.domain.unlisted == "drop" and workload.used and not fits:
+        raise InvalidProblem(MANY)
+    if fits and workload.used:
+        codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
+        return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
+    return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
+
+
+def require_column_of_each(workload: MarginalWorkload, present: Container[Any]) -> None:
+    """Refuse a table without a column for every attribute of a requested marginal."""
+    if missing := [name for name in workload.names(workload.used) if name not in present]:
+        raise InvalidProblem(f"records: the table has no column for {missing}; rename its columns to the attributes.")
+
+
+def engine_counts(workload: MarginalWorkload, subset: tuple[int, ...], table: Any) -> NDArray[np.int64]:
+    """One table by its engine."""
+    names, label = workload.names(subset), "records"
+    while label in table.columns:
+        label += "_"
+    rows = table.select(**{name: _told_apart(table[name]) for name in names}) if names else table
+    groups = rows.group_by(list(names)).agg(**{label: rows.count()}) if names else rows.agg(**{label: rows.count()})
+    found = groups.to_pyarrow().to_pydict()
+    codes = [_codes(workload.domain, axis, map(text_of, found[name])) for axis, name in zip(subset, names, strict=True)]
+    return _counted(workload, subset, codes, np.array(found[label], dtype=np.int64))
+
+
+def _kind_of_codes(workload: MarginalWorkload) -> np.dtype[Any]:
+    """The smallest integers that hold every position."""
+    return np.min_scalar_type(-max(workload.domain.shape[axis] for axis in workload.used))
+
+
+def _bytes_of_codes(workload: MarginalWorkload, table: Any) -> int:
+    """What the codes of all records would fill."""
+    rows = int(table.count().to_pyarrow().as_py())
+    return rows * len(workload.used) * _kind_of_codes(workload).itemsize
+
+
+def _codes_of_rows(workload: MarginalWorkload, table: Any) -> list[NDArray[np.int64]]:
+    """The positions of the values of all records, an array for each attribute, from one scan: batch by batch, each value of a
+    batch looked up once."""
+    names, domain, kind = workload.names(workload.used), workload.domain, _kind_of_codes(workload)
+    rows = table.select(**{name: _told_apart(table[name]) for name in names})
+    found: list[list[NDArray[np.int64]]] = [[] for _ in names]
+    for batch in rows.to_pyarrow_batches():
+        for own, axis, column in zip(found, workload.used, batch.columns, strict=True):
+            encoded = column.dictionary_encode(null_encoding="encode")
+            values = _codes(domain, axis, map(text_of, encoded.dictionary.to_pylist())).astype(kind)
+            own.append(values[encoded.indices.to_numpy(zero_copy_only=False)])
+    return _kept(domain, [np.concatenate([*own, np.zeros(0, dtype=kind)]) for own in found])
+
+
+def _kept(domain: Domain, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
+    """The codes of the records that count: all, or those without a value that is not listed."""
+    if domain.unlisted != "drop":
+        return codes
+    listed = np.logical_and.reduce([own >= 0 for own in codes])
+    return [own[listed] for own in codes]
+
+
+def _told_apart(column: Any) -> Any:
+    """A column whose groups have one label each: texts by their bytes, zeros without their sign."""
+    if column.type().is_floating():
+        return (column == 0).ifelse(0.0, column)
+    return octets(column) if column.type().is_string() else column
+
+
+def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], Any]) -> Tables:
+    """The largest requested marginals among given tables, checked for shape, counts and mutual agreement."""
+    if not isinstance(given, Mapping):
+        raise InvalidProblem("tables: must map the names of the axes of each table to its counts; nothing was released.")
+    checked = {}
+    for names, table in given.items():
+        axes = positions(workload.domain, names)
+        checked[tuple(sorted(axes))] = np.transpose(_counts(table, workload.shape(axes), names), np.argsort(axes))
+    if missing := [workload.names(subset) for subset in workload.maximal.tuples() if subset not in checked]:
+        raise InvalidProblem(f"tables: {missing[:4]} are missing; give the largest requested marginals, `workload.maximal`.")
+    seen: Tables = {}
+    for subset in workload.maximal.tuples():
+        for part, marginal in _marginals(subset, checked[subset]):
+            if not np.array_equal(seen.setdefault(part, marginal), marginal):
+                raise InvalidProblem(INCONSISTENT)
+    return {subset: checked[subset] for subset in workload.maximal.tuples()}
+
+
+def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables:
+    """The largest requested marginals of counts of all combinations of values, as an array in their order or by name."""
+    domain = workload.domain
+    if domain.size > HISTOGRAM_CELLS:
+        raise InvalidProblem(
+            f"histogram: the domain has {domain.size} combinations of values, more than {HISTOGRAM_CELLS}; give a table of "
+            "records, which are counted over the attributes that are asked about."
+        )
+    whole = counts(histogram, Universe(domain.elements, domain.keys)).reshape(domain.shape)
+    exact = whole if whole.astype(np.float64).sum() < 2.0**62 else whole.astype(object)
+    axes = range(len(domain.shape))
+    return {
+        subset: np.asarray(exact.sum(axis=tuple(axis for axis in axes if axis not in subset)))
+        for subset in workload.maximal.tuples()
+    }
+
+
+def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[np.int64]:
+    """One given table as integers; labels would be dropped, so that cells of another order went by wrong names."""
+    if carries_names(table):
+        raise InvalidProblem(LABELLED)
+    try:
+        array = np.asarray(table)
+    except (TypeError, ValueError):
+        raise InvalidProblem(UNUSABLE) from None
+    if array.shape != shape:
+        raise InvalidProblem(f"tables: the one over {list(names)} has shape {array.shape}; {shape} is needed.")
+    return counts(array.ravel(), Universe.of_size(array.size)).reshape(shape)
+
+
+def _marginals(subset: tuple[int, ...], table: NDArray[np.int64]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:
+    """All marginals of a table, in Python integers where sums may leave 64 bits."""
+    exact = table if table.astype(np.float64).sum() < 2.0**62 else table.astype(object)
+    places = range(len(subset))
+    chosen = (kept for size in range(len(subset)) for kept in combinations(places, size))
+    return [(tuple(subset[k] for k in kept), exact.sum(axis=tuple(k for k in places if k not in kept))) for kept in chosen]
+
+
+def _codes(domain: Domain, axis: int, column: Any) -> NDArray[np.int64]:
+    """Positions of values. A missing value is outside every domain; what is outside is refused, counts as all others, or is -1,
+    of a record that is left out."""
+    lookup = {value: code for code, value in enumerate(domain.values[axis])}
+    # Iterating over a pandas column of texts takes 1 s for 400,000 of them, over its list 0.1 s.
+    values = column.tolist() if hasattr(column, "tolist") else column
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidProblem(UNLISTED)
+    outside = lookup[OTHERS] if domain.unlisted == "count as others" else -1
+    codes = np.array([outside if value is None else lookup.get(str(value), outside) for value in values], dtype=np.int64)
+    if domain.unlisted == REFUSE and (codes < 0).any():
+        raise InvalidProblem(UNKNOWN)
+    return codes
+
+
+def _cells(codes: list[NDArray[Any]], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Positions in a table in row-major order; codes are within the shape."""
+    cell = codes[0].astype(np.int64)
+    for code, size in zip(codes[1:], shape[1:], strict=True):
+        cell *= size
+        cell += code
+    return cell
+
+
+def _counted(
+    workload: MarginalWorkload,
+    subset: tuple[int, ...],
+    codes: list[NDArray[np.int64]],
+    amounts: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
+    """Counts, or sums of `amounts`, of every cell; sums in integers, because floats would lose counts beyond 2^53."""
+    shape = workload.shape(subset)
+    cell = _cells(codes, shape) if subset else np.zeros(1, dtype=np.int64)
+    if amounts is None:
+        return np.bincount(cell, minlength=int(np.prod(shape))).reshape(shape)
+    table = np.zeros(int(np.prod(shape)), dtype=np.int64)
+    np.add.at(table, cell, amounts)
+    return table.reshape(shape)

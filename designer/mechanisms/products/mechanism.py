@@ -1,0 +1,435 @@
+"""The frozen mechanism of structured workloads: noisy Kronecker products, certified through their factors.
+
+The law and its cost: docs/theory/structured.md, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certified.guarantee import BUDGET_RANGE, Guarantee, NOTIONS, TIMING
+from designer.certified.optimality import Optimality
+from designer.certified.frozen import Specified
+from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.mechanisms.marginals.draws import stored
+from designer.problem.subsets import Subsets
+from designer.mechanisms.marginals.tables import Tables, require_columns, require_table, tables_of_columns, tables_of_counts, tables_of_database, tables_of_histogram
+from designer.relations.metrics.attributes import Hamming
+from designer.base.progress import announce, track
+from designer.problem.histogram import Universe
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian, LARGEST_VARIANCE
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.reach import Margins
+from designer.mechanisms.products.answer_margins import reach_of_terms, whole_terms
+from designer.mechanisms.products.blocks import KindOfChange, MeasuredProduct, Noise, Protection, StrategyMatrix, kinds_of_changes, share_spent
+from designer.mechanisms.products.exact_products import exact_product
+from designer.mechanisms.products.reconstruction import sides, summed_square
+from designer.mechanisms.products.release import LISTED, SimulatedAnswers, StructuredRelease, require_drawable
+from designer.mechanisms.products.spec import CORE, core_of, parts_of_core
+from designer.problem.products_workload import StructuredWorkload
+from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
+from designer.base.checks import count
+from designer.base.confidential import withholding
+from designer.base.schema import Named, record
+from solvers.exact.rational import float_above, root_above
+
+ANNOUNCED = 2**20  # coordinates that take seconds
+MOST_LOOKED_AT = 2**16  # answers of a term whose variances are computed one by one
+THEOREM = {
+    "gaussian": (
+        "Every coordinate of a product of integer matrices gets independent discrete Gaussian noise of variance 1 / s. A "
+        "change moves the products by integer vectors whose squared lengths are products of squared column lengths; if the sum "
+        "of s times these is at most b^2, the Renyi divergence of every order alpha is at most alpha b^2 / 2 "
+        "(docs/theory/structured.md, 2; foundations.md, 1)."
+    ),
+    "laplace": (
+        "Every coordinate of a product of integer matrices gets independent discrete Laplace noise of rate r. A change moves "
+        "the products by integer vectors whose l1 norms are products of l1 column norms; if the sum of r times these is at "
+        "most b, likelihoods differ by a factor of at most exp(b) (docs/theory/structured.md, 2)."
+    ),
+}
+INTEGERS = (
+    "Measured products and their noise are integers, summed exactly; the noisy integers are part of the release. Answers are "
+    "floats computed from those integers alone."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredMechanism(Specified):
+    """Noisy answers to a structured workload, of any number of queries.
+
+    matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
+    measured. serves: for each term the block that answers it; None for residuals, where the matrix of an axis has one row less
+    than values, and a term is put together from all blocks over its axes. Construction certifies every protected change, and
+    raises `NotPrivate` where one spends more than its budget.
+    """
+
+    format = "dp-designer/structured-mechanism"
+    schema = CORE
+    parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
+    takes = ("records", "histogram")
+
+    workload: StructuredWorkload
+    protection: Protection
+    noise: Noise
+    matrices: Mapping[int, tuple[StrategyMatrix, ...]]
+    blocks: tuple[MeasuredProduct, ...]
+    serves: tuple[int, ...] | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.noise not in THEOREM:
+            raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".')
+        domain = self.workload.domain
+        if not isinstance(self.protection, Presence) and self.protection.domain != domain:
+            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        self.protection.require_rule(domain.unlisted)
+        for axis, listed in self.matrices.items():
+            if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
+                raise InvalidProblem(f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns.")
+        least = 1 / LARGEST_VARIANCE if self.noise == "gaussian" else 2.0**-55
+        for block in self.blocks:
+            if not (math.isfinite(block.strength) and block.strength > least):
+                raise InvalidProblem("blocks: a strength is not a positive number that 64-bit noise allows; raise the budgets.")
+            if any(place not in range(len(self.matrices.get(axis, ()))) for axis, place in block.parts.items()):
+                raise InvalidProblem("blocks: one refers to a matrix that is not there.")
+        if self.serves is not None and (
+            len(self.serves) != len(self.workload.terms) or any(b not in range(len(self.blocks)) for b in self.serves)
+        ):
+            raise InvalidProblem("serves: name one of the blocks for each term.")
+        object.__setattr__(self, "privacy", self.verify().require())
+        self.require_substance()
+        for k in range(len(self.workload.terms)):
+            self.parts(k)
+
+    @cached_property
+    def changes(self) -> list[KindOfChange]:
+        """The kinds of protected changes that imply all others."""
+        return kinds_of_changes(self.protection, self.workload.domain, self.workload.used)
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        return None if self.changes else NOTHING_MOVES
+
+    def verify(self) -> PrivacyCertificate:
+        """The largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals through the factors."""
+        theorem = THEOREM[self.noise]
+        loads = [share_spent(change, self.noise, self.matrices, self.blocks) for change in self.changes]
+        if not loads:
+            words = "nothing to compute: no protected change moves an answer"
+            return PrivacyCertificate(True, Fraction(0), None, 0, words, theorem)
+        worst = max(loads)
+        change = self.changes[loads.index(worst)]
+        ratio = worst
+        if self.noise == "gaussian":  # squares are compared; the root is rounded up, at most to 1 where the square is at most 1
+            ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
+        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others, through the factors"
+        witness = Witness(0, 1, change.words, (), change.budget)
+        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
+
+    def parts(self, term: int) -> tuple[MeasuredProduct, ...]:
+        """The blocks that a term is put together from."""
+        if self.serves is not None:
+            return (self.blocks[self.serves[term]],)
+        axes = set(self.workload.terms[term])
+        found = tuple(block for block in self._over.get(frozenset(axes), ()))
+        if len(found) != 2 ** len(axes):
+            raise InvalidProblem(
+                "blocks: a residual of a term is not measured; give one block for every part of its attributes."
+            )
+        return found
+
+    @cached_property
+    def _over(self) -> dict[frozenset[int], list[MeasuredProduct]]:
+        """For the attributes of every term, the blocks over some of them."""
+        named = {frozenset(block.parts): block for block in self.blocks}
+        wanted = {frozenset(term) for term in self.workload.terms}
+        return {axes: [named[part] for part in _parts_of(axes) if part in named] for axes in wanted}
+
+    def variance_of(self, block: MeasuredProduct) -> float:
+        """The variance of each coordinate's discrete noise."""
+        if self.noise == "laplace":
+            return float(DiscreteLaplace([Fraction(block.strength)]).variance()[0])
+        wide = 1 / block.strength
+        return wide if wide >= 4.0 else float(DiscreteGaussian([1 / Fraction(block.strength)]).variance()[0])
+
+    @cached_property
+    def term_errors(self) -> NDArray[np.float64]:
+        """The total variance of all answers of each term, (T,), exact up to floats."""
+        known: dict[tuple[int, int, int], float] = {}
+        residual = self.serves is None
+        totals = []
+        for k, term in enumerate(self.workload.terms):
+            total = 0.0
+            for block in self.parts(k):
+                found = self.variance_of(block)
+                for axis in {*term, *block.parts}:
+                    key = (axis, id(term.get(axis)), block.parts.get(axis, -1))
+                    if key not in known:
+                        known[key] = summed_square(sides(term, block, self.matrices, residual)[axis])
+                    found *= known[key]
+                total += found
+            totals.append(total)
+        return np.array(totals)
+
+    def error(self, loss: str = "squared") -> float:
+        """The total of variances over all answers, weighted."""
+        if loss != "squared":
+            raise InvalidProblem(f'loss: {loss!r} is not known of structured workloads; use "squared".')
+        return float(self.workload.weights @ self.term_errors)
+
+    @property
+    def root_mean_squared_error(self) -> float:
+        """Of an answer, all terms weighted alike."""
+        return math.sqrt(float(self.term_errors.sum()) / self.workload.count)
+
+    def variances(self, term: int | Sequence[str], places: object) -> NDArray[np.float64]:
+        """Variances of single answers of a term, (m,), which is given by its position or the names of its attributes;
+        places (m, axes of the term): the number of the query of each axis."""
+        term = self.workload.term(term)
+        chosen = self.workload_places(term, places)
+        total = np.zeros(len(chosen))
+        for block in self.parts(term):
+            found = np.full(len(chosen), self.variance_of(block))
+            for axis, (queries, inverse) in sides(self.workload.terms[term], block, self.matrices, self.serves is None).items():
+                asked = axis in self.workload.terms[term]
+                column = (
+                    chosen[:, list(self.workload.terms[term]).index(axis)] if asked else np.zeros(len(chosen), dtype=np.intp)
+                )
+                found *= np.square(queries.rows(column) @ inverse).sum(axis=1)
+            total += found
+        return total
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        asked = (queries for term in self.workload.terms for queries in term.values())
+        counts = all(queries.matrix is None or (queries.rows() >= 0).all() for queries in asked)
+        return (table.answers < 0) & counts
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
+        listed = zip(self.workload.terms, self.workload.counts, self.term_errors.tolist(), strict=True)
+        for k, (term, answers, total) in enumerate(listed):
+            least = total / answers
+            if answers <= MOST_LOOKED_AT:
+                every = np.ones([queries.count for queries in term.values()], dtype=bool)
+                least = float(self.variances(k, np.argwhere(every)).min())
+            yield " x ".join(self.workload.domain.attributes[axis] for axis in term) or "total", math.sqrt(least)
+
+    def workload_places(self, term: int, places: object) -> NDArray[np.intp]:
+        """Checked query numbers, (m, axes of the term)."""
+        axes = len(self.workload.terms[term])
+        chosen = np.asarray(places)
+        if chosen.ndim != 2 or chosen.shape[1] != axes or chosen.dtype.kind not in "iu":
+            raise InvalidProblem(f"places: have shape {chosen.shape}; give (m, {axes}) whole numbers, one for each attribute.")
+        return chosen.astype(np.intp)
+
+    @property
+    def measured(self) -> int:
+        """How many coordinates get noise."""
+        return sum(math.prod(len(self.matrices[a][m].rows) for a, m in block.parts.items()) for block in self.blocks)
+
+    @withholding
+    def check(self, data: Any, /) -> None:
+        """See `Specified.check`: records, given as columns."""
+        super().check(data)
+        require_columns(self.counted, data)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        row = RowUnit(unit, entity, rows_per_entity)
+        self.guarantee_for(row)
+        require_table(self.counted, table, row, fixed=not isinstance(self.protection, Presence))
+
+    def release(self, columns: Any) -> StructuredRelease:
+        """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally
+        long sequences."""
+        row = RowUnit()
+        released = self._released(lambda: tables_of_columns(self.counted, columns))
+        return replace(released, guarantee=self.guarantee_for(row), row=row)
+
+    @withholding
+    def release_database(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> StructuredRelease:
+        """The same of an Ibis table, counted where it lives: see `MarginalMechanism.release_database`."""
+        row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
+        stated, rows = self.guarantee_for(row), row.rows(table, columns)
+        if not isinstance(self.protection, Presence):
+            row.require_fixed_rows(table, columns)
+        released = self._released(lambda: tables_of_database(self.counted, rows))
+        return replace(released, guarantee=stated, row=row)
+
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> StructuredRelease:
+        """See `release_database`."""
+        return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+
+    @property
+    def universe(self) -> Universe:
+        """What counts are joined by; of small domains."""
+        return Universe(self.workload.domain.elements, self.workload.domain.keys)
+
+    def release_counts(self, histogram: object) -> StructuredRelease:
+        """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the
+        order of `Domain.elements`, or counts by name."""
+        return self._released(lambda: tables_of_histogram(self.counted, histogram))
+
+    def release_tables(self, tables: Mapping[Sequence[str], Any]) -> StructuredRelease:
+        """The same of true tables of counts, `{names of the axes: counts}`, over the attributes of every largest block."""
+        return self._released(lambda: tables_of_counts(self.counted, tables))
+
+    @cached_property
+    def counted(self) -> MarginalWorkload:
+        """The tables of counts that the blocks are made of; refused where a release would draw too much noise."""
+        require_drawable(self.measured)
+        axes = {tuple(sorted(block.parts)) for block in self.blocks}
+        sets = Subsets.of(sorted(axes))
+        return MarginalWorkload(self.workload.domain, sets, np.ones(len(sets)))
+
+    @withholding
+    def _released(self, count_tables: Callable[[], Tables]) -> StructuredRelease:
+        """Exact products of the true tables plus exact noise from the operating system's entropy."""
+        if self.measured > ANNOUNCED:
+            announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
+        true = self._measured_of(count_tables())
+        drawn = self._drawn(self.release_entropy())
+        return self._release_of([exact + noise for exact, noise in zip(true, drawn, strict=True)])
+
+    def _release_of(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
+        """The release of noisy products, an array (p_1, ..., p_r) for every block."""
+        return StructuredRelease(self, tuple(map(stored, noisy)), self.guarantee, self.fingerprint)
+
+    def _measured_of(self, tables: Tables) -> list[NDArray[Any]]:
+        """`(M_1 x ... x M_d) x` of every block, exact; confidential."""
+        found = []
+        for block in self.blocks:
+            axes = tuple(sorted(block.parts))
+            over, table = next((over, table) for over, table in tables.items() if set(axes) <= set(over))
+            kept = np.asarray(table.sum(axis=tuple(k for k, axis in enumerate(over) if axis not in axes)))
+            found.append(exact_product(kept, [self.matrices[axis][block.parts[axis]].rows for axis in axes]))
+        return found
+
+    def _drawn(self, entropy: Entropy) -> list[NDArray[np.int64]]:
+        """One draw of every block's noise, in order."""
+        return [drawn[0] for drawn in self.draw_blocks(1, entropy)]
+
+    def draw_blocks(self, size: int, entropy: Entropy) -> list[NDArray[np.int64]]:
+        """`size` draws of every block's noise, in order: (size, p_1, ..., p_r) each."""
+        drawn = []
+        for block in track(self.blocks, "drawing noise"):
+            shape = tuple(len(self.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts))
+            strength = Fraction(block.strength)
+            law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / strength])
+            drawn.append(law.draw(size * math.prod(shape), entropy).reshape(size, *shape))
+        return drawn
+
+    def sample_noise(self, seed: int | None = None) -> SimulatedAnswers:
+        """One draw of the noise in every block, for simulation only: the result is stamped as not private."""
+        require_drawable(self.measured)
+        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
+        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
+        return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
+
+    @cached_property
+    def _reach(self) -> Margins:
+        return cache(reach_of_terms(self).margins)
+
+    def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all answers of all terms, in order; see `designer.base.answer_table`."""
+        margins, law = self._reach(level, simultaneous)
+        answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
+        return symmetric_limits(answers, margins, whole_terms(self), law)
+
+    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
+        listed = self.workload.count <= LISTED
+        return super().answer_lines(released, rows) if listed else self.plain_lines(released)
+
+    def core(self) -> dict[str, Any]:
+        return {**core_of(self), **self.flag}
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> StructuredMechanism:
+        return cls(**parts_of_core(core))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The statement of what is promised."""
+        presence = isinstance(self.protection, Presence)
+        law = "exp(-z^2 / (2 variance))" if self.noise == "gaussian" else "exp(-rate |z|)"
+        return Guarantee(
+            unit="The presence of one record." if presence else "The attribute values of one record.",
+            relation=self.protection.sentence(),
+            unprotected=self._unprotected(),
+            notion=NOTIONS["gaussian" if self.noise == "gaussian" else "exponential"],
+            parameters=self._parameters(),
+            mechanism=(
+                f"{len(self.blocks)} Kronecker products of integer matrices over {len(self.workload.used)} attributes: "
+                f"independent integer noise in their {self.measured} coordinates, P(z) proportional to {law}; the "
+                f"{self.workload.count} answers are fixed linear maps of them."
+            ),
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=INTEGERS,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+    def _unprotected(self) -> tuple[str, ...]:
+        if isinstance(self.protection, Presence):
+            return ()
+        attributes, told = self.workload.domain.attributes, []
+        if isinstance(self.protection, Hamming):
+            free = [repr(name) for name, b in zip(attributes, self.protection.budgets, strict=True) if np.isinf(b)]
+            told = [f"Unprotected attributes, with queries of them alone answered exactly: {', '.join(free)}."] if free else []
+        else:
+            apart = [
+                repr(name) for name, part in zip(attributes, self.protection.parts, strict=True) if part.components().any()
+            ]
+            told = [f"Changes between different connected components of {', '.join(apart)} are not protected."] if apart else []
+        return (*self.warning, "The number of records is public.", *told)
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is; see `MarginalMechanism.guarantee_for`."""
+        k, rule = unit.rows_per_entity, self.workload.domain.unlisted
+        budget = None if k is None else float_above(self.protection.entity_budget(k))
+        return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        protection = self.protection
+        if isinstance(protection, Presence):
+            least = most = protection.epsilon
+        else:
+            parts = getattr(protection, "parts", ())
+            budgets = [np.min(p.distances()[~np.eye(p.size, dtype=bool)], initial=np.inf) for p in parts]
+            least = float(min(budgets)) if parts else min(protection.budgets)  # type: ignore[union-attr]
+            most = protection.largest_budget()
+        return {
+            "smallest_budget": least if np.isfinite(least) else None,
+            "largest_finite_budget": most or None,
+            "worst_ratio": self.privacy.ratio,
+        }
+
+
+def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:
+    """All subsets."""
+    listed = sorted(axes)
+    return [frozenset(a for k, a in enumerate(listed) if mask >> k & 1) for mask in range(2 ** len(listed))]

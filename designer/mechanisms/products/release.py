@@ -1,0 +1,182 @@
+"""What structured mechanisms hand out: noisy products, from which any of the answers are put together when they are asked for.
+
+docs/theory/structured.md, section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.guarantee import Guarantee
+from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.products.blocks import MeasuredProduct
+from designer.mechanisms.products.described import Described
+from designer.mechanisms.products.reconstruction import sides
+from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
+from designer.base.arrays import Floats
+from designer.base.tabular import Tabular
+
+TABLE_LIMIT = 2**26  # answers of a term that are written out together
+MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for
+LISTED = 1000  # answers that a release lists by name
+WORKING = 2**22  # numbers that are held while single answers are put together
+
+
+class Structured(Described, LawOfAnswers, Protocol):
+    """What answers are put together by."""
+
+    def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
+    def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
+    def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredAnswers:
+    """Answers from noisy integers, `measured` one array for each block of the mechanism: its shape is the number of rows of
+    each of its matrices, (p_1, ..., p_r)."""
+
+    mechanism: Structured
+    measured: tuple[NDArray[Any], ...]
+
+    def answers(self, places: object, term: int | Sequence[str] = 0) -> Floats:
+        """Some answers of a term, (m,): places (m, axes) are the numbers of the queries of its attributes, in the order of the
+        domain. Unbiased; the others are not computed. term: its position, or the names of its attributes.
+        """
+        term = self.mechanism.workload.term(term)
+        chosen = self.mechanism.workload_places(term, places)
+        asked = list(self.mechanism.workload.terms[term])
+        found = np.zeros(len(chosen))
+        for block, values in self._blocks(term):
+            rows = []
+            for axis, (queries, inverse) in self._sides(term, block).items():
+                column = chosen[:, asked.index(axis)] if axis in asked else np.zeros(len(chosen), dtype=np.intp)
+                rows.append((axis, queries.rows(column) @ inverse))
+            found += _contracted(values, [row for axis, row in rows if axis in block.parts])
+            if outer := [row[:, 0] for axis, row in rows if axis not in block.parts]:
+                found += (np.prod(outer, axis=0) - 1) * _contracted(values, [r for a, r in rows if a in block.parts])
+        return found
+
+    def standard_errors(self, places: object, term: int | Sequence[str] = 0) -> Floats:
+        """Standard deviations of the noise in the same answers, (m,)."""
+        return np.asarray(np.sqrt(self.mechanism.variances(term, places)), dtype=np.float64)
+
+    def table(self, term: int | Sequence[str] = 0) -> Floats:
+        """All answers of a term as an array, an axis for each of its attributes in the order of the domain."""
+        workload = self.mechanism.workload
+        term = workload.term(term)
+        if workload.counts[term] > TABLE_LIMIT:
+            raise InvalidProblem(
+                f"term {term}: has {workload.counts[term]} answers, more than {TABLE_LIMIT}; ask for some, `answers(places)`."
+            )
+        total = np.zeros([queries.count for queries in workload.terms[term].values()])
+        for block, values in self._blocks(term):
+            found: Floats = values.astype(np.float64)
+            for k, (axis, (queries, inverse)) in enumerate(self._sides(term, block).items()):
+                if axis not in block.parts:
+                    found = np.expand_dims(found, k)
+                found = np.moveaxis(np.tensordot(queries.rows() @ inverse, found, axes=(1, k)), 0, k)
+            dropped = tuple(k for k, axis in enumerate(self._sides(term, block)) if axis not in workload.terms[term])
+            total += found.sum(axis=dropped)
+        return total
+
+    def _blocks(self, term: int) -> list[tuple[MeasuredProduct, NDArray[Any]]]:
+        by_block = {id(block): values for block, values in zip(self.mechanism.blocks, self.measured, strict=True)}
+        return [(block, by_block[id(block)]) for block in self.mechanism.parts(term)]
+
+    def _sides(self, term: int, block: MeasuredProduct) -> dict[int, Any]:
+        made = self.mechanism
+        return sides(made.workload.terms[term], block, made.matrices, made.serves is None)
+
+
+def _contracted(values: NDArray[Any], rows: Sequence[Floats]) -> Floats:
+    """`sum over k of y[k_1, .., k_r] rows_1[m, k_1] .. rows_r[m, k_r]` for every m, a few m at a time."""
+    measured = values.astype(np.float64)
+    if not rows:
+        return np.asarray(float(measured))[None]
+    found, step = [], max(1, WORKING // max(1, measured[0].size))
+    for start in range(0, len(rows[0]), step):
+        part = np.tensordot(rows[0][start : start + step], measured, axes=(1, 0))
+        for row in rows[1:]:
+            part = np.einsum("mk...,mk->m...", part, row[start : start + step])
+        found.append(part)
+    return np.concatenate([*found, np.zeros(0)])
+
+
+@dataclass(frozen=True, eq=False)
+class StructuredRelease(StructuredAnswers, Tabular):
+    """Noisy products with the guarantee they carry and the fingerprint of the mechanism that made them."""
+
+    guarantee: Guarantee
+    fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The answers of each term, by its attributes; refused where they are too many to be written out."""
+        terms = range(len(self.mechanism.workload.terms))
+        return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many answers, and the fingerprint."""
+        return {"answers": self.mechanism.workload.count, **super().display_facts()}
+
+    def _answer_table(self, term: int) -> AnswerTable:
+        workload = self.mechanism.workload
+        asked, domain = workload.terms[term], workload.domain
+        names = tuple(domain.attributes[axis] for axis in asked)
+        keys = tuple(product(*(queries.labels(domain.values[axis]) for axis, queries in asked.items())))
+        places = np.argwhere(np.ones([queries.count for queries in asked.values()], dtype=bool))
+        answers, errors = self.table(term).ravel(), self.standard_errors(places, term)
+        called = " x ".join(names) or "total"
+        return AnswerTable(called, names or ("query",), keys if names else (("total",),), answers, errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: the noisy integers of every block, from which anybody puts answers together; and the answers, by name,
+        where they are few."""
+        names = self.mechanism.workload.domain.attributes
+        listed = {} if self.mechanism.workload.count > LISTED else {"answers": named_answers(self)}
+        return {
+            **listed,
+            "blocks": [
+                {"attributes": [names[axis] for axis in sorted(block.parts)], "values": values.tolist()}
+                for block, values in zip(self.mechanism.blocks, self.measured, strict=True)
+            ],
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+def named_answers(released: StructuredAnswers) -> list[dict[str, Any]]:
+    """All answers in the order of the terms, each with its name and the standard deviation of its noise."""
+    workload, found = released.mechanism.workload, []
+    for term, names in enumerate(workload.term_labels()):
+        places = np.argwhere(np.ones([queries.count for queries in workload.terms[term].values()], dtype=bool))
+        values, errors = released.table(term).ravel(), released.standard_errors(places, term)
+        found += [
+            {"query": name, "answer": float(value), "standard_error": float(error)}
+            for name, value, error in zip(names, values, errors, strict=True)
+        ]
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedAnswers(StructuredAnswers):
+    """Answers of noise alone, with a `stamp` that says that they are not private."""
+
+    stamp: str
+
+
+def require_drawable(measured: int) -> None:
+    """Refuse to draw more noise than a release holds."""
+    if measured > MEASURED_LIMIT:
+        raise InvalidProblem(
+            f"release: {measured} coordinates would get noise, more than {MEASURED_LIMIT}; such designs are certified, and "
+            "their errors known, but they are not drawn. Ask for tables over fewer of the attributes at once "
+            "(`StructuredWorkload.tables`), or merge values."
+        )

@@ -1,0 +1,58 @@
+"""Releases of structured workloads as files: noisy products of whole numbers, from which anybody puts answers together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, whole_table
+from designer.base.errors import InvalidSpec
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.products.release import StructuredRelease
+from designer.base.schema import NAMES, list_of, noted, number, or_null, record, text
+
+
+class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
+    """The noisy products by the names of their attributes, with the standard error of each of their numbers."""
+
+    schema: ClassVar[ReleaseKeys] = {
+        "categories": noted("The values of each attribute, in order.", {"type": "object", "additionalProperties": NAMES}),
+        "answers": noted(
+            "Every answer by the name of its query, where they are few; null elsewhere.",
+            or_null(list_of(record({"query": text(), "answer": number(), "standard_error": number(least=0)}))),
+        ),
+        "blocks": list_of(
+            record(
+                {
+                    "attributes": list_of(text(), least=0),
+                    "values": noted("Nested lists of whole numbers.", {"type": ["array", "integer"]}),
+                    "standard_error": number(least=0),
+                }
+            )
+        ),
+    }
+    checked = (
+        "Every noisy product is a table of whole numbers of the shape that the mechanism measures.",
+        "Every standard error is the one of the noise of its product; listed answers are those that follow from the products.",
+    )
+
+    def content(self, mechanism: StructuredMechanism, released: StructuredRelease) -> dict[str, Any]:
+        domain = mechanism.workload.domain
+        stated = released.to_dict()
+        blocks = zip(stated["blocks"], mechanism.blocks, strict=True)
+        return {
+            "answers": stated.get("answers"),
+            "categories": {name: list(values) for name, values in zip(domain.attributes, domain.values, strict=True)},
+            "blocks": [{**told, "standard_error": math.sqrt(mechanism.variance_of(block))} for told, block in blocks],
+        }
+
+    def rebuilt(self, mechanism: StructuredMechanism, content: Mapping[str, Any]) -> StructuredRelease:
+        listed = content["blocks"]
+        if not isinstance(listed, list) or len(listed) != len(mechanism.blocks):
+            raise InvalidSpec(f"blocks: are not the {len(mechanism.blocks)} products that the mechanism measures; {RESTORE}")
+        noisy = []
+        for k, (entry, block) in enumerate(zip(listed, mechanism.blocks, strict=True)):
+            shape = [len(mechanism.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts)]
+            noisy.append(whole_table(entry.get("values"), shape, f"blocks[{k}].values"))
+        return mechanism._release_of(noisy)

@@ -1,0 +1,156 @@
+"""Product domains: attributes, their values, and the histogram of a set of records over all combinations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.errors import InvalidProblem
+from designer.problem.histogram import Keys, name_of
+from designer.problem.relation import Indices
+from designer.problem.unlisted import OTHERS, REFUSE, Unlisted, checked_rule, needs_others
+from designer.base.checks import near, shown
+from designer.base.frames import columns_of
+
+VALUES_LIMIT = 10**7
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The universe `A_1 x ... x A_d`: element `i` is the i-th combination, the last attribute changing fastest.
+
+    unlisted: what happens to a record with a value that is not listed; see `designer.problem.unlisted`.
+
+    >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
+    >>> domain.shape, domain.size, domain.elements[1]
+    ((2, 3), 6, 'sex=F, age=1')
+    """
+
+    attributes: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
+    unlisted: Unlisted = field(default=REFUSE, compare=False)
+
+    @classmethod
+    def of(cls, attributes: Mapping[str, Sequence[object] | int], unlisted: Unlisted = REFUSE) -> Domain:
+        """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
+        return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()), unlisted)
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise InvalidProblem("domain: has no attributes; name at least one.")
+        if len(set(self.attributes)) != len(self.attributes):
+            raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
+        for name, values in zip(self.attributes, self.values, strict=True):
+            if not values or len(set(values)) != len(values):
+                raise InvalidProblem(f"domain: attribute {name!r} has values {list(values)[:6]}; give at least one, each once.")
+        if checked_rule(self.unlisted) == "count as others" and (bare := [n for n, vs in self.listed if OTHERS not in vs]):
+            raise needs_others(f"among the values of {shown(bare[0])}", f"list it there: {bare[0]} = [..., {OTHERS!r}]")
+
+    @property
+    def listed(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Each attribute with its values."""
+        return tuple(zip(self.attributes, self.values, strict=True))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values of each attribute."""
+        return tuple(len(values) for values in self.values)
+
+    @property
+    def size(self) -> int:
+        """Number of combinations."""
+        return math.prod(self.shape)
+
+    @property
+    def elements(self) -> tuple[str, ...]:
+        """Name of every combination, in the order of the histogram."""
+        return self.keys.assignments
+
+    @property
+    def keys(self) -> Keys:
+        """The attributes as the columns that name the combinations."""
+        return Keys(self.attributes, tuple(product(*self.values)), self.unlisted)
+
+    def axis(self, attribute: str) -> int:
+        """Position of an attribute."""
+        if attribute not in self.attributes:
+            raise InvalidProblem(
+                f"attribute: {shown(attribute)} is not one of {list(self.attributes)}{near(attribute, self.attributes)}."
+            )
+        return self.attributes.index(attribute)
+
+    def code(self, attribute: str, value: object) -> int:
+        """Position of a value within its attribute."""
+        values = self.values[self.axis(attribute)]
+        if str(value) not in values:
+            raise InvalidProblem(
+                f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}{near(str(value), values)}."
+            )
+        return values.index(str(value))
+
+    def histogram(self, records: object) -> NDArray[np.int64]:
+        """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown, or
+        counts as `unlisted` says.
+
+        records: mappings from attributes to values, one for each record; or a pandas, polars or Arrow table, a row for each,
+        with a column for each attribute. What else a record or a table holds is not looked at.
+        """
+        counts = np.zeros(self.shape, dtype=np.int64)
+        codes = [{value: i for i, value in enumerate(values)} for values in self.values]
+        try:
+            for cell in self._rows(records):
+                place = tuple(self._code(value, table) for value, table in zip(cell, codes, strict=True))
+                if None not in place:
+                    counts[place] += 1
+        except (KeyError, TypeError):
+            raise InvalidProblem(
+                "records: a record lacks an attribute or has a value outside the domain; clean the records first."
+            ) from None
+        return counts.ravel()
+
+    def _code(self, value: object, codes: Mapping[str, int]) -> int | None:
+        """The position of what a record holds among the values of an attribute. Where it is none of them: that of all others,
+        None for one that is left out, or a `KeyError`."""
+        name = name_of(value, codes.keys())
+        if name is None and self.unlisted == "drop":
+            return None
+        return codes[OTHERS if name is None and self.unlisted != REFUSE else name]  # type: ignore[index]
+
+    def _rows(self, records: object) -> Iterable[tuple[object, ...]]:
+        """What each record holds for the attributes; which columns a table has is public."""
+        columns = columns_of(records, self.attributes)
+        if columns is None:
+            if isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
+                raise InvalidProblem(
+                    f"records: are of type {type(records).__name__}; give a list of mappings from attributes to values, or a "
+                    "pandas, polars or Arrow table."
+                )
+            return (tuple(record[name] for name in self.attributes) for record in records)
+        held = [[values for label, values in columns if label == name] for name in self.attributes]
+        if wrong := [name for name, found in zip(self.attributes, held, strict=True) if len(found) != 1]:
+            raise InvalidProblem(f"records: the table must have each of the columns {wrong} once; rename its columns.")
+        return zip(*(found[0] for found in held), strict=True)
+
+
+def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
+    """The values of one attribute as texts."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 < given <= VALUES_LIMIT:
+        return tuple(map(str, range(given)))
+    if isinstance(given, (int, float, str, bytes, Mapping)) or not isinstance(given, Iterable):
+        raise InvalidProblem(
+            f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to "
+            f"{VALUES_LIMIT}."
+        )
+    return tuple(map(str, given))
+
+
+def attribute_lines(domain: Domain, axis: int) -> Indices:
+    """Element indices of shape (values of the attribute,
+    combinations of the others): columns hold what one attribute can change."""
+    index = np.arange(domain.size).reshape(domain.shape)
+    return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)

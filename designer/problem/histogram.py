@@ -1,0 +1,381 @@
+"""Confidential counts in the order of the universe: whatever carries names is joined by name,
+and positions count only where nothing has a name."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.errors import InvalidProblem
+from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
+from designer.base.arrays import Immutable
+from designer.base.checks import shown
+from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
+from designer.base.schema import NAMES, Named, list_of, record, text
+
+# One text for every unusable count, so that the refusal says nothing about the data.
+UNUSABLE = (
+    "histogram: must hold one nonnegative whole number below 2^53 for each universe element: digits "
+    "alone, no decimal or thousands mark, no empty cell, in UTF-8; nothing was released."
+)
+# And one for names that are unknown, missing or there twice.
+MISNAMED = (
+    "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "
+    "was released."
+)
+# And one for records that have what was declared impossible.
+IMPOSSIBLE = (
+    "histogram: counts records of elements that were declared impossible; declare only what no record can have. Nothing was "
+    "released."
+)
+# And one for tables of the same records that do not agree.
+DISAGREE = (
+    "histogram: its tables disagree on a margin that they share; count all of them from the same records. Nothing was released."
+)
+PLAIN = (np.ndarray, np.memmap, list, tuple, range, array)
+
+
+@dataclass(frozen=True)
+class Keys(Immutable):
+    """The columns of a table that name universe elements, and what they hold for each element, as texts.
+
+    unlisted: what happens to a record that names none of them; see `designer.problem.unlisted`.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    unlisted: Unlisted = REFUSE
+    schema = Named(
+        "keys",
+        record(
+            {"columns": NAMES, "rows": list_of(list_of(text()))},
+            IN_SPECS,
+            note=(
+                "The columns of a table that name the elements, and what they hold for each element; counts are joined by them."
+            ),
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        if not self.columns or len(set(self.columns)) != len(self.columns):
+            raise InvalidProblem(f"keys.columns: {shown(list(self.columns))} must name at least one column, each once.")
+        texts = (text for row in (self.columns, *self.rows) for text in row)
+        if not all(len(row) == len(self.columns) for row in self.rows) or not all(isinstance(text, str) for text in texts):
+            raise InvalidProblem(f"keys.rows: must hold {len(self.columns)} texts for each element, one of each column.")
+        if checked_rule(self.unlisted) == "count as others" and self.others not in self.rows:
+            raise needs_others(f"among the values of each of {shown(list(self.columns))}", "add it")
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The element of all records that name no other, where the rule counts them."""
+        return (OTHERS,) * len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the elements: what their columns hold, joined."""
+        return tuple(map(", ".join, self.rows))
+
+    @property
+    def assignments(self) -> tuple[str, ...]:
+        """The same with the names of the columns, as a domain writes them."""
+        return tuple(", ".join(f"{column}={text}" for column, text in zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def spell_cells(self, elements: tuple[str, ...]) -> bool:
+        """Are these the names of cells of several tables: the first column names the table, and one that it lacks is empty;
+        the attributes of a table are in an order of its own."""
+        return len(elements) == len(self.rows) and all(
+            name.startswith(f"{row[0]}: ")
+            and sorted(name.removeprefix(f"{row[0]}: ").split(", "))
+            == sorted(", ".join(f"{k}={text}" for k, text in zip(self.columns[1:], row[1:], strict=True) if text).split(", "))
+            for name, row in zip(elements, self.rows, strict=True)
+        )
+
+    def require_spelled(self, elements: tuple[str, ...]) -> None:
+        """Refuse keys that belong to elements of other names."""
+        if elements not in (self.names, self.assignments) and not self.spell_cells(elements):
+            raise InvalidProblem(
+                f"workload.keys: {len(self.rows)} rows over {list(self.columns)} do not spell the names of the "
+                f"{len(elements)} elements; give the keys alone, and the elements are called what they say."
+            )
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"columns": list(self.columns), "rows": [list(row) for row in self.rows], **rule_entry(self.unlisted)}
+
+
+@dataclass(frozen=True)
+class Universe(Immutable):
+    """The elements that counts speak of: their names, the columns of a table that hold them, where that is known, which of
+    them, by position, no record can have, and rows, (q, N), whose answers are 0 of all data that there can be.
+
+    tables: where the elements are the cells of several tables of the same records, the columns that name those of each: a
+    record is in one cell of every table.
+    """
+
+    elements: tuple[str, ...]
+    keys: Keys | None = None
+    impossible: tuple[int, ...] = ()
+    agreeing: NDArray[np.int64] | None = field(default=None, compare=False)
+    tables: tuple[Keys, ...] = ()
+
+    @classmethod
+    def of_size(cls, size: int) -> Universe:
+        """Elements without names of their own."""
+        return cls(tuple(f"e{i}" for i in range(size)))
+
+    @property
+    def is_numbered(self) -> bool:
+        """Are the names of the elements their positions, so that an array without names has them all the same?"""
+        return all(row in ((f"e{place}",), (str(place),)) for place, row in enumerate(self.rows))
+
+    @property
+    def rows(self) -> Sequence[tuple[str, ...]]:
+        """What names each element: its keys, or its name alone."""
+        return self.keys.rows if self.keys else [(name,) for name in self.elements]
+
+    @cached_property
+    def position(self) -> Mapping[tuple[str, ...], int]:
+        """The element that a row of texts names."""
+        return {row: place for place, row in enumerate(self.rows)}
+
+    @cached_property
+    def _known(self) -> tuple[frozenset[str], ...]:
+        """The texts of each column."""
+        return tuple(frozenset(column) for column in zip(*self.rows, strict=True))
+
+    def places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
+        """The element of each row of some columns in the order of the keys; None where a row names none."""
+        missing = "" if self.tables else None  # of an attribute that a table does not have
+        texts = [_texts(column, known, missing) for column, known in zip(columns, self._known, strict=True)]
+        return [self.position.get(row) for row in zip(*texts, strict=True)]  # None is in no row
+
+    def counted_places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
+        """The element that each record counts for, by the rule of the keys; None for one that is refused, or left out.
+
+        Where others are counted, a value that its column does not list counts as `OTHERS`, and a combination that no element
+        has as that of `OTHERS` alone.
+        """
+        if self.keys is None or self.keys.unlisted != "count as others":
+            return self.places(columns)
+        texts = [
+            [name_of(value, known) or OTHERS for value in column] for column, known in zip(columns, self._known, strict=True)
+        ]
+        others = self.position[self.keys.others]
+        return [self.position.get(row, others) for row in zip(*texts, strict=True)]
+
+    def chosen(self, columns: Columns) -> list[Sequence[object]]:
+        """Of named columns those that name elements, in the order of the keys; what a column is called is public."""
+        if len(columns) == 1 and (self.keys is None or (columns[0][0] is None and len(self.keys.columns) == 1)):
+            return [columns[0][1]]
+        if self.keys is None:
+            raise InvalidProblem(
+                f"histogram: has {len(columns)} columns that may name the elements; keep the one that does, or give an array "
+                "in the order of the elements. A workload with `keys` knows its columns: name them in [elements] or "
+                "[domain] and design the mechanism again."
+            )
+        if missing := [column for column in self.keys.columns if [name for name, _ in columns].count(column) != 1]:
+            raise InvalidProblem(
+                f"histogram: the elements are named by the columns {list(self.keys.columns)}, and {missing} must be there "
+                "once; name the columns, or the levels of the index, so."
+            )
+        return [next(values for name, values in columns if name == column) for column in self.keys.columns]
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Counts in any order, with the named columns of which some name their elements;
+    none where a table holds nothing but counts."""
+
+    columns: Columns
+    counts: Sequence[object]
+
+
+def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
+    """The counts as integers, in the order of the universe.
+
+    histogram: an array in that order; or counts by name: a mapping from names (or tuples of what the key columns hold), a
+    pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are
+    public and named in errors; values, types that depend on them, and which elements are named never are.
+    """
+    whole = whole_counts(in_order(histogram, universe))
+    if whole[list(universe.impossible)].any():
+        raise InvalidProblem(IMPOSSIBLE)
+    if universe.agreeing is not None and exact_answers(universe.agreeing, whole).any():
+        raise InvalidProblem(DISAGREE)
+    return whole
+
+
+def require_form(histogram: object, universe: Universe) -> None:
+    """Refuse what `counts` refuses for its form: the kind of object, its shape, how columns are called, and which elements a
+    mapping or an index names. No count is looked at, nor any other entry of a table."""
+    if (names := column_names(histogram)) is not None:
+        columns: Columns = [(name, ()) for name in names]
+        universe.chosen(_of_columns(columns, len(index_of(histogram)), universe).columns)
+    elif isinstance(histogram, Mapping):
+        in_order(dict.fromkeys(histogram, 0), universe)
+    elif not isinstance(histogram, Labelled) and hasattr(histogram, "index") and (levels := index_of(histogram)):
+        in_order(Labelled(levels, [0] * len(levels[0][1])), universe)
+    else:
+        in_order(histogram, universe)
+
+
+def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
+    """One entry for each element, joined by name where there are names, whatever the entries are."""
+    labelled = _labelled(histogram, universe)
+    if labelled is None:
+        return _array(histogram, len(universe.elements))
+    if labelled.columns:
+        return _array(_joined(labelled, universe), len(universe.elements))
+    if not universe.is_numbered:
+        where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
+        raise InvalidProblem(
+            f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the "
+            "elements. Records are counted first: records[column].value_counts() in pandas."
+        )
+    return _array(labelled.counts, len(universe.elements))
+
+
+def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
+    """Counts as integers; minus zero is none of them, because it tells where a number came from.
+
+    given: (N,). Returns (N,).
+    """
+    if given.dtype.kind not in "biuf":
+        raise InvalidProblem(UNUSABLE)
+    with np.errstate(invalid="ignore"):
+        usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))
+    if not usable.all() or (given.dtype.kind == "f" and np.signbit(given).any()):
+        raise InvalidProblem(UNUSABLE)
+    return given.astype(np.int64)
+
+
+def carries_names(value: object) -> bool:
+    """Has it labels, which an array of its entries would drop?"""
+    named = isinstance(value, (Mapping, Labelled)) or (isinstance(value, np.ndarray) and value.dtype.names is not None)
+    return named or hasattr(getattr(value, "index", None), "get_level_values") or is_frame(value)
+
+
+def _labelled(histogram: object, universe: Universe) -> Labelled | None:
+    """What carries names, taken apart; None for a plain array."""
+    if isinstance(histogram, Labelled):
+        return histogram
+    if isinstance(histogram, Mapping):
+        return _of_mapping(histogram, universe)
+    if (columns := columns_of(histogram)) is not None:
+        return _of_columns(columns, len(index_of(histogram)), universe)
+    entries = series_of(histogram)
+    if entries is not None and hasattr(histogram, "index"):
+        return Labelled(index_of(histogram), entries)
+    _require_plain(histogram)
+    return None
+
+
+def _of_columns(columns: Columns, levels: int, universe: Universe) -> Labelled:
+    """The one column that names nothing holds the counts; the first `levels` columns are an index, which never does."""
+    own = universe.keys.columns if universe.keys else ()
+    rest = [place for place, (name, _) in enumerate(columns) if place >= levels and name not in own]
+    if len(rest) != 1:
+        beside = f"beside {list(own)}" if own else "and the names of the elements in its index"
+        raise InvalidProblem(f"histogram: has {len(rest)} columns that may hold the counts; keep one, {beside}.")
+    return Labelled([column for place, column in enumerate(columns) if place != rest[0]], columns[rest[0]][1])
+
+
+def _of_mapping(histogram: Mapping[Any, object], universe: Universe) -> Labelled:
+    """Names of elements, or tuples of what the key columns hold."""
+    by_name = dict(zip(universe.elements, universe.rows, strict=True))
+    width = len(universe.rows[0])
+    rows = [_row(key, by_name, width, universe) for key in histogram]
+    names = universe.keys.columns if universe.keys else (None,)
+    return Labelled([(name, [row[k] for row in rows]) for k, name in enumerate(names)], list(histogram.values()))
+
+
+def _row(key: object, by_name: Mapping[str, tuple[str, ...]], width: int, universe: Universe) -> tuple[object, ...]:
+    """What the key columns hold for one key of a mapping; a text that could be the name of two elements names none."""
+    row = key if isinstance(key, tuple) else (key,)
+    named = by_name.get(key) if isinstance(key, str) else None
+    direct = len(row) == width and universe.places([[part] for part in row]) != [None]
+    if named is not None and not (direct and named != row):
+        return named
+    return row if direct and named is None else (None,) * width
+
+
+def _joined(labelled: Labelled, universe: Universe) -> list[object]:
+    places = universe.places(universe.chosen(labelled.columns))
+    if None in places or sorted(places) != list(range(len(universe.elements))):  # type: ignore[type-var]
+        raise InvalidProblem(MISNAMED)
+    ordered: list[object] = [None] * len(places)
+    for place, entry in zip(places, labelled.counts, strict=True):
+        ordered[place] = entry  # type: ignore[index]
+    return ordered
+
+
+def _array(entries: object, size: int) -> NDArray[Any]:
+    try:
+        given = np.asarray(entries)
+    except (TypeError, ValueError):
+        raise InvalidProblem(UNUSABLE) from None
+    if given.shape != (size,):
+        raise InvalidProblem(
+            f"histogram: has shape {given.shape}; give {size} counts, in the order of the workload's elements."
+        )
+    return given
+
+
+def _require_plain(histogram: object) -> None:
+    """Names that numpy would drop (of fields, coordinates, masks) are refused; arrays that have none are taken."""
+    known = (
+        type(histogram) in PLAIN
+        or type(histogram).__module__.startswith("pandas.")  # what is neither a Series nor a DataFrame is an array
+        or series_of(histogram) is not None
+    )
+    if not known or (isinstance(histogram, np.ndarray) and histogram.dtype.names):
+        raise InvalidProblem(
+            f"histogram: is of type {type(histogram).__name__}; give a plain array in the order of the elements, or counts "
+            "by name (a mapping, a pandas, polars or Arrow table)."
+        )
+
+
+def _texts(values: Iterable[object], known: Collection[str], missing: str | None) -> list[str | None]:
+    return [missing if missing is not None and is_missing(value) else name_of(value, known) for value in values]
+
+
+def name_of(value: object, known: Collection[str]) -> str | None:
+    """The one known name that a value spells; None for a missing value, and where a number spells two of them (1 and 1.0)."""
+    if isinstance(value, str):
+        return value if value in known else None
+    spelled = {text for text in _spellings(value) if text in known}
+    return spelled.pop() if len(spelled) == 1 else None
+
+
+def _spellings(value: object) -> tuple[str, ...]:
+    """How a value that is no text is written: whole numbers with and without a point,
+    as a column with gaps makes floats of them."""
+    if is_missing(value):
+        return ()
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)), str(bool(value)).lower()
+    if isinstance(value, (int, np.integer)):
+        return str(int(value)), f"{int(value)}.0"
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if not np.isfinite(number):
+            return ()
+        return (repr(number), str(int(number))) if number.is_integer() else (repr(number),)
+    return (str(value),)
+
+
+def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:
+    """`M x` without rounding or overflow: int64 where the largest sum fits, Python integers otherwise.
+
+    integers M: (R, N). histogram x: (N,). Returns (R,), of int64 or of Python integers.
+    """
+    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    if bound.max() < 2.0**62:
+        return np.asarray(integers @ histogram)
+    return np.asarray(integers.astype(object) @ histogram.astype(object))

@@ -1,0 +1,367 @@
+"""The linear queries that are to be answered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.problem.domain import Domain
+from designer.problem.histogram import Keys, Universe, in_order
+from designer.problem.unlisted import REFUSE, Unlisted, rule_from
+from designer.base.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
+from designer.base.checks import count, names, shown
+from designer.base.display import Displayed, Preview, SHOWN_ROWS
+from designer.base.json_text import array, require_keys
+from designer.base.schema import MATRIX, NAMES, Named, PLACE, either, keys, list_of, number, record
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+DENSE_LIMIT = 2**31  # entries of 8 bytes: 16 GB
+DENSE_IDENTITY = 1024  # elements whose identity a spec writes out, in a second
+Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Workload(Immutable, Displayed):
+    """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
+
+    Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the
+    elements, and what they hold for each; counts are joined by them, or by the names of the elements alone.
+
+    >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
+    (2, 3)
+    """
+
+    matrix: Floats | csr_array
+    queries: tuple[str, ...]
+    elements: tuple[str, ...]
+    keys: Keys | None
+
+    def __init__(
+        self,
+        matrix: object,
+        queries: Sequence[object] | None = None,
+        elements: Sequence[object] | None = None,
+        keys: Keys | None = None,
+    ) -> None:
+        if keys is not None and elements is None:
+            elements = keys.names
+        checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
+        object.__setattr__(self, "matrix", checked)
+        object.__setattr__(self, "queries", names(queries, checked.shape[0], "workload.queries", "q"))
+        object.__setattr__(self, "elements", names(elements, checked.shape[1], "workload.elements", "e"))
+        if keys is not None:
+            keys.require_spelled(self.elements)
+        object.__setattr__(self, "keys", keys)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(K queries, N universe elements)."""
+        return len(self.queries), len(self.elements)
+
+    def display_facts(self) -> Mapping[str, object]:
+        """Its sizes, and whether it is kept sparse."""
+        queries, elements = self.shape
+        return {"queries": queries, "elements": elements, "kept": "sparse" if self.is_sparse else None}
+
+    def display_rows(self) -> Preview | None:
+        """The first queries, each with how many elements it reads."""
+        read = (np.count_nonzero(row) for row in self.dense_rows(SHOWN_ROWS))
+        rows = list(zip(self.queries, read, strict=False))
+        return Preview(("query", "elements read"), rows, len(self.queries))
+
+    @cached_property
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+        return Universe(self.elements, self.keys)
+
+    @property
+    def unlisted(self) -> Unlisted:
+        """What happens to a record that names no element; see `designer.problem.unlisted`."""
+        return REFUSE if self.keys is None else self.keys.unlisted
+
+    @property
+    def is_sparse(self) -> bool:
+        """True when the matrix is kept in compressed rows."""
+        return not isinstance(self.matrix, np.ndarray)
+
+    def dense(self) -> Floats:
+        """The matrix as a dense read-only array."""
+        return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
+
+    def dense_rows(self, first: int) -> Floats:
+        """The first rows of the matrix as a dense array."""
+        part = self.matrix[:first]
+        return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether the queries are the counts of the elements, in order."""
+        queries, elements = self.shape
+        if queries != elements:
+            return False
+        if isinstance(self.matrix, np.ndarray):
+            return np.array_equal(self.matrix, np.eye(elements))
+        rows, columns = self.matrix.nonzero()
+        here = np.arange(elements)
+        return np.array_equal(rows, here) and np.array_equal(columns, here) and bool((self.matrix.diagonal() == 1).all())
+
+    @cached_property
+    def whole_rows(self) -> NDArray[np.bool_]:
+        """(K,) booleans: the queries whose answers are whole numbers, because all their entries are."""
+        if isinstance(self.matrix, np.ndarray):
+            return np.asarray((self.matrix == np.rint(self.matrix)).all(axis=1))
+        broken = self.matrix.data != np.rint(self.matrix.data)
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        return np.asarray(np.bincount(rows[broken], minlength=self.shape[0]) == 0)
+
+    @cached_property
+    def nonnegative_rows(self) -> NDArray[np.bool_]:
+        """(K,) booleans: the queries whose answers no counts bring below 0, because none of their entries is."""
+        if isinstance(self.matrix, np.ndarray):
+            return np.asarray((self.matrix >= 0).all(axis=1))
+        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
+        return np.asarray(np.bincount(rows[self.matrix.data < 0], minlength=self.shape[0]) == 0)
+
+    @cached_property
+    def counts_records(self) -> bool:
+        """Whether every answer is a number of records, because all entries are 0 or 1: then all are in one unit."""
+        entries = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+        return bool(((entries == 0) | (entries == 1)).all())
+
+    def answer(self, histogram: object) -> Floats:
+        """`Q x` in floating point, for public or synthetic data, joined by name like counts.
+        A private answer comes from `Mechanism.release`."""
+        return np.asarray(self.matrix @ real_array(in_order(histogram, self.universe), "histogram", 1), dtype=np.float64)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Workload):
+            return NotImplemented
+        return (self.queries, self.universe) == (other.queries, other.universe) and bool(
+            np.array_equal(self.dense(), other.dense())
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.queries, self.elements))
+
+    @classmethod
+    def identity(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """Every element's own count, called as the element is: K = N; kept in compressed rows above `DENSE_IDENTITY` elements.
+
+        universe: the number of elements, their names, or a domain whose combinations they are.
+
+        >>> Workload.identity(["Ohio", "Utah"]).queries
+        ('Ohio', 'Utah')
+        """
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n, n)
+        if n <= DENSE_IDENTITY:
+            return cls(np.eye(n), elements, elements, keys)
+        from scipy.sparse import eye_array
+
+        return cls(eye_array(n, format="csr"), elements, elements, keys)
+
+    @classmethod
+    def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """Cumulative counts: query k sums elements 0..k of a universe as `identity` takes it."""
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n, n)
+        called = elements or [f"e{k}" for k in range(n)]
+        return cls(np.tril(np.ones((n, n))), [f"<={name}" for name in called], elements, keys)
+
+    @classmethod
+    def all_ranges(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """All n(n+1)/2 interval counts, ordered by left end and then right end; a universe as `identity` takes it."""
+        n, elements, keys = _universe(universe)
+        _refuse_huge(n * (n + 1) // 2, n)
+        left, right = np.triu_indices(n)
+        position = np.arange(n)
+        rows = (position >= left[:, None]) & (position <= right[:, None])
+        called = list(elements or (f"e{k}" for k in range(n)))
+        queries = [f"{called[a]}..{called[b]}" for a, b in zip(left, right, strict=True)]
+        return cls(rows.astype(float), queries, elements, keys)
+
+    @classmethod
+    def random(cls, queries: int, elements: int, kind: str = "real", seed: int | None = None) -> Workload:
+        """Independent entries, uniform on [0, 1] (`kind="real"`) or on {0, 1} (`kind="binary"`): DX sections 4.1 and 4.2."""
+        generator = np.random.default_rng(None if seed is None else count(seed, "seed", least=0))
+        shape = (count(queries, "queries"), count(elements, "elements"))
+        _refuse_huge(*shape)
+        if kind == "real":
+            return cls(generator.random(shape))
+        if kind == "binary":
+            return cls(generator.integers(0, 2, shape).astype(float))
+        raise InvalidProblem(f'kind: {shown(kind)} is unknown; use "real" or "binary".')
+
+    @classmethod
+    def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
+        """The marginal tables over each subset of attributes; the empty subset is the total."""
+        _refuse_huge(max(1, len(subsets)), domain.size)
+        codes = np.unravel_index(np.arange(domain.size), domain.shape)
+        rows: list[Any] = []
+        labels: list[str] = []
+        for subset in subsets:
+            if isinstance(subset, str) or len(set(subset)) != len(subset):
+                raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.")
+            axes = [domain.axis(name) for name in subset]
+            _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)
+            for cell in product(*(range(domain.shape[a]) for a in axes)):
+                rows.append(
+                    np.all([codes[a] == v for a, v in zip(axes, cell, strict=True)], axis=0) if axes else np.ones(domain.size)
+                )
+                labels.append(
+                    ", ".join(f"{domain.attributes[a]}={domain.values[a][v]}" for a, v in zip(axes, cell, strict=True))
+                    or "total"
+                )
+        return cls(np.array(rows, dtype=float), labels, domain.elements, domain.keys)
+
+    @classmethod
+    def predicates(cls, domain: Domain, predicates: Mapping[str, Predicate]) -> Workload:
+        """Counts of the records that satisfy each predicate,
+        a mapping `{attribute: value or list of values}` or a function of the element.
+
+        >>> d = Domain.of({"sex": ["F", "M"], "age": 3})
+        >>> Workload.predicates(d, {"young men": {"sex": "M", "age": [0, 1]}}).matrix.tolist()
+        [[0.0, 0.0, 0.0, 1.0, 1.0, 0.0]]
+        """
+        _refuse_huge(len(predicates), domain.size)
+        rows = [_mask(domain, predicate) for predicate in predicates.values()]
+        return cls(np.array(rows, dtype=float), list(predicates), domain.elements, domain.keys)
+
+
+def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[object] | None, Keys | None]:
+    """How many elements there are, their names where they have some, and the columns that hold them."""
+    if isinstance(given, Domain):
+        return given.size, given.elements, given.keys
+    if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) and given:
+        return len(given), names(given, len(given), "universe", "e"), None
+    if isinstance(given, (Sequence, float)):
+        raise InvalidProblem(f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.")
+    return count(given, "universe"), None, None
+
+
+def _refuse_huge(queries: int, elements: int) -> None:
+    """Dense matrices that no memory holds are refused before they are begun."""
+    if queries * elements > DENSE_LIMIT:
+        raise InvalidProblem(
+            f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
+            "merge elements, or ask fewer queries. Tables and products of queries of attributes are never written out in "
+            "`designer.mechanisms.marginals` and `designer.mechanisms.products`."
+        )
+
+
+def _mask(domain: Domain, predicate: Predicate) -> Any:
+    """0/1 row of the elements that satisfy a predicate."""
+    if callable(predicate):
+        return [bool(predicate(dict(zip(domain.attributes, row, strict=True)))) for row in product(*domain.values)]
+    mask = np.ones(domain.shape, dtype=bool)
+    for name, wanted in predicate.items():
+        axis = domain.axis(name)
+        listed = wanted if isinstance(wanted, (list, tuple, set, frozenset)) else [wanted]
+        keep = np.zeros(domain.shape[axis], dtype=bool)
+        keep[[domain.code(name, value) for value in listed]] = True
+        mask &= keep.reshape([-1 if a == axis else 1 for a in range(len(domain.shape))])
+    return mask.ravel()
+
+
+def sparse_rows(matrix: Any) -> csr_array:
+    """A checked, frozen copy in compressed rows; duplicate entries are summed."""
+    from scipy.sparse import csr_array
+
+    if matrix.ndim != 2:
+        raise InvalidProblem(f"workload.matrix: has {matrix.ndim} dimensions, shape {matrix.shape}; give an array with 2.")
+    if matrix.dtype.kind not in "biuf":
+        raise InvalidProblem(
+            f"workload.matrix: entries of type {matrix.dtype} are not real numbers; convert them to floats first."
+        )
+    entries = csr_array(matrix)
+    rows = entries.astype(np.float64, copy=True)
+    if rows.data.size:
+        refuse_lossy_integers(entries.data, rows.data, "workload.matrix")
+    rows.sum_duplicates()
+    if 0 in rows.shape:
+        raise InvalidProblem(f"workload.matrix: is empty, shape {rows.shape}; give at least one query and one element.")
+    if not np.isfinite(rows.data).all():
+        raise InvalidProblem("workload.matrix: holds NaN or infinity; replace the entry by a finite number.")
+    for part in (rows.data, rows.indices, rows.indptr):
+        part.setflags(write=False)
+    return rows
+
+
+DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
+ROWS = record(
+    {
+        "values": list_of(number(), least=0),
+        "columns": list_of(PLACE, least=0),
+        "starts": list_of(PLACE, least=2),
+    },
+    note="Compressed rows: entries of row k are at starts[k] .. starts[k + 1].",
+)
+NAMED = {"queries": NAMES, "elements": NAMES}
+DENSE = Named("dense_workload", record({**NAMED, "matrix": MATRIX}, {"keys": Keys.schema}))
+SPARSE = Named("sparse_workload", record({**NAMED, "rows": ROWS}, {"keys": Keys.schema}))
+WORKLOAD = Named("workload", either(DENSE, SPARSE))
+
+
+def workload_to_spec(workload: Workload) -> dict[str, Any]:
+    """A workload by its names and its matrix, or by compressed rows where it is sparse."""
+    named: dict[str, Any] = {"queries": list(workload.queries), "elements": list(workload.elements)}
+    if workload.keys is not None:
+        named["keys"] = workload.keys.to_spec()
+    if isinstance(workload.matrix, np.ndarray):
+        return {**named, "matrix": workload.matrix}
+    rows = workload.matrix
+    return {**named, "rows": {"values": rows.data, "columns": rows.indices, "starts": rows.indptr}}
+
+
+def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
+    """The workload of a spec; compressed rows are checked before anything trusts them."""
+    optional = {key for key in ("keys",) if key in spec}
+    require_keys(spec, keys(SPARSE if "rows" in spec else DENSE) | optional, "workload")
+    named = _keys_from_spec(spec["keys"]) if optional else None
+    if "matrix" in spec:
+        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], named)
+    from scipy.sparse import csr_array
+
+    require_keys(spec["rows"], keys(ROWS), "workload.rows")
+    values = array(spec["rows"]["values"], 1, "workload.rows.values")
+    columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
+    shape = (len(spec["queries"]), len(spec["elements"]))
+    if shape[0] * shape[1] > DENSE_LIMIT:
+        raise InvalidSpec(
+            f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries."
+        )
+    # Checked here and before scipy sees them: its compiled loops trust these numbers with the memory of the process.
+    row = np.searchsorted(starts, np.arange(len(columns)), side="right")
+    ordered = (
+        len(starts) == shape[0] + 1
+        and starts[0] == 0
+        and (np.diff(starts) >= 0).all()
+        and starts[-1] == len(columns) == len(values)
+    )
+    if not (ordered and (columns < shape[1]).all() and (np.diff(row * shape[1] + columns) > 0).all()):
+        raise InvalidSpec(
+            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number "
+            "of elements."
+        )
+    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], named)
+
+
+def _keys_from_spec(spec: Any) -> Keys:
+    require_keys(spec, keys(Keys.schema) | ({"unlisted"} & spec.keys()), "workload.keys")
+    return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])), rule_from(spec))
+
+
+def _indices(value: Any, field: str) -> NDArray[np.int64]:
+    if not isinstance(value, list) or not all(type(entry) is int and 0 <= entry < 2**31 for entry in value):
+        raise InvalidSpec(f"{field}: must be a list of whole numbers from 0 to 2^31.")
+    return np.array(value, dtype=np.int64)

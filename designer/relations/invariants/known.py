@@ -1,0 +1,272 @@
+"""What is known of the changes that an invariant leaves without a list of them: the longest in weighted norms, what no change
+moves, and how many there are at least (docs/theory/invariants.md, 11)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.by_length import Longest
+from designer.relations.invariants.changes import sums_are_exact
+from designer.relations.invariants.cycles import long_cycles
+from designer.relations.invariants.lengths import Change, Lengths, Order, known_lengths
+from designer.relations.invariants.lines import LineTable, line_table
+from designer.relations.invariants.statistics import Statistics
+from designer.relations.invariants.structure import Classes, Structure
+from designer.base.arrays import Floats
+from solvers.exact.rational import root_above
+
+COUNTED = 1000  # records whose changes are counted, class by class
+FLOATS = Fraction(1, 2**45)  # more than sums of six floats and their squares are off, relatively
+AT_ONCE = 256  # rows that are looked at together: what is made of them stays small beside all rows
+Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+
+class KnownChanges(ABC):
+    """The changes of at most a replaced records, of statistics of a known kind."""
+
+    lengths: Lengths
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether there is no change but 0."""
+        return not self.lengths.changes
+
+    @property
+    def some_change(self) -> Change:
+        """One of the longest."""
+        return self.lengths.longest("l1")
+
+    def longest(self, weights: Floats, order: Order) -> Longest:
+        """The largest `|w v|_p`, or a bound above it: the largest weight times the length of the changes. weights w: (N,)."""
+        most = Fraction(float(weights.max(initial=0.0)))
+        change = () if self.vacuous else self.lengths.longest(order)
+        return Longest(
+            _root(most, self.lengths.bound(order), order), measured(change, weights, order), change, self.lengths.proof
+        )
+
+    @abstractmethod
+    def unmoved(self, rows: Floats) -> Booleans:
+        """Which of these rows, (R, N), no change moves; False where floats cannot tell."""
+
+    @property
+    def separates(self) -> bool:
+        """Whether `long_changes` finds the longest change for any weights of the cells."""
+        return False
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        """At most `limit` long changes in a weighted norm, the longest known first. weights: (N,)."""
+        return [self.longest(weights, order).change]
+
+    @property
+    def spans(self) -> bool:
+        """Whether the changes reach every direction that the statistics leave open."""
+        return not self.vacuous
+
+    @abstractmethod
+    def count_at_least(self) -> int:
+        """A number of changes that there are, one of each pair +-v."""
+
+
+def _root(weight: Fraction, length: int, order: Order) -> Fraction:
+    """Weight times length; a length in l2 is a square."""
+    return root_above(weight * weight * length) if order == "l2" else weight * length
+
+
+def measured(change: Change, weights: Floats, order: Order) -> Fraction:
+    """`|w v|_p` of one change, in l2 rounded up by less than 2^-80. weights w: (N,)."""
+    parts = [Fraction(float(weights[i])) * abs(n) for i, n in change]
+    if order == "linf":
+        return max(parts, default=Fraction(0))
+    return root_above(sum((p * p for p in parts), Fraction(0))) if order == "l2" else sum(parts, Fraction(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Exchanges(KnownChanges):
+    """Classes of the elements with public sums: every change is a sum of exchanges within classes, so that a records from one
+    element to another are the longest change in every norm (section 11.1). classes: (N,)."""
+
+    classes: Classes
+    adjacency: int
+    lengths: Lengths
+
+    @cached_property
+    def blocks(self) -> list[NDArray[np.intp]]:
+        """The elements of each class that has at least two."""
+        order = np.argsort(self.classes, kind="stable")
+        parts = np.split(order, np.flatnonzero(np.diff(self.classes[order])) + 1)
+        return [np.sort(part) for part in parts if len(part) > 1]
+
+    def longest(self, weights: Floats, order: Order) -> Longest:
+        """Exact: the two heaviest elements of one class. weights: (N,)."""
+        best: tuple[Fraction, Change] = (Fraction(0), () if self.vacuous else self.some_change)
+        for pair in self._heaviest(weights, order):
+            change = ((min(pair), self.adjacency), (max(pair), -self.adjacency))
+            best = max(best, (measured(change, weights, order), change), key=lambda found: found[0])
+        return Longest(best[0], best[0], best[1], self.lengths.proof)
+
+    def _heaviest(self, weights: Floats, order: Order) -> list[list[int]]:
+        """The two heaviest elements of the classes that floats leave in question, of equal weights one pair."""
+        pairs = [here[np.argsort(-weights[here], kind="stable")[:2]] for here in self.blocks]
+        length = {"l1": 1, "l2": 2, "linf": np.inf}[order]
+        sizes = np.array([np.linalg.norm(weights[pair], length) for pair in pairs])
+        near = np.flatnonzero(sizes >= sizes.max(initial=0.0) * (1 - 2.0**-40))
+        return list({tuple(weights[pairs[k]]): pairs[k].tolist() for k in near[::-1]}.values())
+
+    def unmoved(self, rows: Floats) -> Booleans:
+        """Rows, (R, N), that are constant on every class."""
+        kept = np.ones(len(rows), dtype=bool)
+        for here in self.blocks:
+            kept &= (rows[:, here] == rows[:, here[:1]]).all(axis=1)
+        return kept
+
+    def count_at_least(self) -> int:
+        """All of them, class by class: k records leave s elements and go to others; of very many records those of `COUNTED`,
+        or the exchanges of two elements alone."""
+        most = min(self.adjacency, COUNTED)
+        ways = [1] + [0] * most
+        for size, classes in zip(*np.unique([len(here) for here in self.blocks], return_counts=True), strict=True):
+            one = [_exchanged(int(size), k) for k in range(most + 1)]
+            for _ in range(int(classes)):
+                ways = [sum(ways[j] * one[k - j] for j in range(k + 1)) for k in range(most + 1)]
+        pairs = sum(math.comb(len(here), 2) for here in self.blocks)
+        return max((sum(ways) - 1) // 2, pairs * self.adjacency)
+
+
+def _exchanged(size: int, records: int) -> int:
+    """The number of v with sum 0 and `|v|_1 = 2 records` on so many elements.
+
+    >>> [_exchanged(3, k) for k in range(3)]
+    [1, 6, 12]
+    """
+    if not records:
+        return 1
+    leaving = range(1, min(size - 1, records) + 1)
+    return sum(math.comb(size, s) * math.comb(records - 1, s - 1) * math.comb(size - s + records - 1, records) for s in leaving)
+
+
+@dataclass(frozen=True, eq=False)
+class Crossed(KnownChanges):
+    """The cells of a table whose margins are published."""
+
+    structure: Structure
+    adjacency: int
+    lengths: Lengths
+
+    @property
+    def separates(self) -> bool:
+        """Of two-way tables, where two or three records move: their changes are single cycles."""
+        return len(self.structure.levels) == 2 and self.structure.repeats == 1 and self.adjacency in (2, 3)
+
+    def longest(self, weights: Floats, order: Order) -> Longest:
+        """By the longest cycle where weights, (N,), differ, up to the rounding of floats (section 11.5)."""
+        plain = super().longest(weights, order)
+        if self.vacuous or not self.separates or plain.reached == plain.bound or order == "linf":
+            return plain
+        change = self.long_changes(weights, order, 1)[0]
+        reached = measured(change, weights, order)
+        bound = reached * (1 + FLOATS)
+        return Longest(bound, bound, change, "cycles of a two-way table, up to 2^-45 of it") if bound < plain.bound else plain
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        if not self.separates or self.vacuous or order == "linf":
+            return super().long_changes(weights, order, limit)
+        scores = weights[self._place]
+        found = long_cycles(self._place, scores if order == "l1" else scores**2, self.adjacency, limit)
+        return [change for _, change in found]
+
+    @cached_property
+    def _place(self) -> Classes:
+        place = np.empty(self.structure.levels, dtype=np.intp)
+        place[tuple(self.structure.classes)] = np.arange(self.structure.size)
+        return place
+
+    @property
+    def spans(self) -> bool:
+        """With one record only cells that repeat exchange theirs; rectangles span what margins leave open."""
+        return self.adjacency > 1
+
+    def unmoved(self, rows: Floats) -> Booleans:
+        """Rows, (R, N), that are sums of functions of one class each: `f(x) = sum_g f(x_g) - (G - 1) f(0)`."""
+        classes = self.structure.classes
+        first = {tuple(cell): i for i, cell in reversed(list(enumerate(classes.T.tolist())))}
+        zero = (0,) * len(classes)
+        at = [
+            np.array([first[(*zero[:axis], level, *zero[axis + 1 :])] for level in range(levels)])[classes[axis]]
+            for axis, levels in enumerate(self.structure.levels)
+        ]
+        parts = (rows[start : start + AT_ONCE] for start in range(0, len(rows), AT_ONCE))
+        return np.concatenate([_are_sums(part, first[zero], at) for part in parts])
+
+    def count_at_least(self) -> int:
+        """Rectangles of the first axis against the others taken together, and hexagons; exchanges of cells that repeat."""
+        cells, repeats = self.structure.size, self.structure.repeats
+        rows = self.structure.levels[0]
+        columns = cells // repeats // rows
+        alike = cells // repeats * math.comb(repeats, 2)
+        rectangles = math.comb(rows, 2) * math.comb(columns, 2) * (self.adjacency > 1)
+        hexagons = 6 * math.comb(rows, 3) * math.comb(columns, 3) * (self.adjacency > 2)
+        return max(alike + rectangles + hexagons, self._two_rectangles() if self.adjacency > 3 and repeats == 1 else 0)
+
+    def _two_rectangles(self) -> int:
+        """Sums and differences of two rectangles without a common cell, of which at most 18 are the same change: four records
+        fall into two pairs in 3 ways on either side, which are matched in 2."""
+        levels = self.structure.levels
+        rectangles = 0
+        for size in range(2, len(levels) + 1):
+            for axes in itertools.combinations(range(len(levels)), size):
+                boxes = math.prod(math.comb(n, 2) if axis in axes else n for axis, n in enumerate(levels))
+                rectangles += boxes * math.comb(2 ** (size - 1), 2)
+        through_a_cell = 4 * rectangles // self.structure.size
+        return max(0, rectangles * (rectangles - 4 * through_a_cell) // 18)
+
+
+def _are_sums(rows: Floats, corner: int, at: list[NDArray[np.intp]]) -> Booleans:
+    """Which rows, (R, N), are `f(x) = sum_g f(x_g) - (G - 1) f(0)`; 0 is the cell `corner`, and `at` has the x_g, (N,) each."""
+    rest = rows + (len(at) - 1) * rows[:, [corner]]
+    for cells in at:
+        rest = rest - rows[:, cells]
+    return np.asarray((rest == 0).all(axis=1) & sums_are_exact(rows.T, 2 * len(at)))
+
+
+@dataclass(frozen=True, eq=False)
+class Lines(KnownChanges):
+    """Tables of which the sums along every line are published."""
+
+    table: LineTable
+    adjacency: int
+    lengths: Lengths
+
+    def unmoved(self, rows: Floats) -> Booleans:
+        """Rows, (R, N), whose mixed differences along all axes are 0."""
+        axes = self.table.place.ndim
+        rest = rows[:, self.table.place]
+        for axis in range(1, axes + 1):
+            rest = rest - np.take(rest, [0], axis=axis)
+        return np.asarray((rest == 0).all(axis=tuple(range(1, axes + 1))) & sums_are_exact(rows.T, 2**axes))
+
+    def count_at_least(self) -> int:
+        """The products of one exchange along each axis."""
+        return 0 if self.vacuous else math.prod(math.comb(n, 2) for n in self.table.place.shape)
+
+
+def known_changes(statistics: Statistics, adjacency: int) -> KnownChanges | None:
+    """What is known of the changes of at most `adjacency` replaced records; None for statistics of no known kind."""
+    structure, constraints = statistics.structure, statistics.constraints
+    lengths = known_lengths(constraints, structure, adjacency)
+    if lengths is None:
+        return None
+    if structure is None:
+        table = line_table(constraints)
+        assert table is not None
+        return Lines(table, adjacency, lengths)
+    if structure.kind == "margins":
+        return Crossed(structure, adjacency, lengths)
+    return Exchanges(structure.classes[0], adjacency, lengths)

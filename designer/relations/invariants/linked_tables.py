@@ -1,0 +1,345 @@
+"""Linked tables: several tables of the same records, which share margins, as one histogram whose cells are those of all tables.
+
+A record is in one cell of every table, so that a change moves all tables at once, and tables that share attributes agree on
+their margin whatever the data are. Noise that keeps both agrees too. The joint table of all attributes is never made
+(docs/theory/invariants.md, 13).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.by_length import ByLength, Longest
+from designer.certified.norms import NormOrder as Order
+from designer.certified.unlisted import UnlistedSet
+from designer.base.errors import InvalidProblem
+from designer.relations.invariants.bounded import bounded_changes, in_row_space
+from designer.relations.invariants.changes import ChangeRelation, change_words, points_of_change, sums_are_exact
+from designer.relations.invariants.invariant import Invariant, margins, total
+from designer.relations.invariants.known import Booleans, KnownChanges, known_changes, measured
+from designer.relations.invariants.lengths import Change
+from designer.relations.invariants.linked_cells import LinkedCells
+from designer.relations.invariants.statistics import Integers, Statistics
+from designer.problem.domain import Domain
+from designer.problem.histogram import Keys
+from designer.problem.relation import Block, Indices, Read
+from designer.base.arrays import Floats
+from designer.base.checks import count, positive, shown
+from designer.base.json_text import require_keys
+from designer.base.printing import counted
+from designer.base.schema import COUNT, NAMES, Named, POSITIVE, keys, list_of, of_kind, record
+from solvers.exact.rational import root_above
+
+MOST_GROUPS = 8  # of attributes that are swapped in every way
+
+
+@dataclass(frozen=True)
+class LinkedTables(LinkedCells):
+    """Tables over subsets of the attributes of `domain`, and the margins that are published of the records.
+
+    tables: a name and attributes each. published: lists of attributes whose margin is public in every table, as far as it has
+    them; that of no attributes, the number of records, always is.
+    """
+
+    published: tuple[tuple[str, ...], ...] = ()
+    schema = Named(
+        "linked_tables",
+        record(
+            {
+                "attributes": NAMES,
+                "values": list_of(NAMES),
+                "names": NAMES,
+                "tables": list_of(NAMES),
+                "published": list_of(NAMES, least=0),
+            },
+            note="Tables of the same records over some of the attributes each, and the margins that are published.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        for margin in self.published:
+            self.require_attributes("published", margin)
+        super().__post_init__()
+
+    # What is public ---------------------------------------------------------------------------------------------------
+
+    def published_in(self, table: int) -> list[tuple[str, ...]]:
+        """The largest published margins of a table, none of which has another within it."""
+        attributes = self.tables[table][1]
+        found = {tuple(name for name in attributes if name in margin) for margin in self.published} - {()}
+        return sorted(one for one in found if not any(set(one) < set(other) for other in found))
+
+    def invariant_of(self, table: int) -> Invariant:
+        """What is public of one table by itself."""
+        groups = self.published_in(table)
+        domain = self.subdomain(self.tables[table][1])
+        return margins(domain, groups) if groups else total(domain.size)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """What a change leaves alone: the published margins of every table, and the differences of shared ones, which are 0."""
+        rows, names = [self.links], [f"linked {k}" for k in range(len(self.links))]
+        for table, (name, _) in enumerate(self.tables):
+            invariant = self.invariant_of(table)
+            rows.append(self.placed(table, invariant.matrix))
+            names += [f"{name}: {row}" for row in invariant.names]
+        return Statistics(np.vstack(rows), tuple(names))
+
+    # Changes ----------------------------------------------------------------------------------------------------------
+
+    def known(self, table: int, adjacency: int) -> KnownChanges:
+        """What is known of the changes of one table when `adjacency` records change."""
+        invariant = self.invariant_of(table)
+        return known_changes(invariant, adjacency) or bounded_changes(invariant, adjacency)
+
+    def typical_changes(self, adjacency: int) -> list[Change]:
+        """Changes of all tables at once, by records of levels 0 and 1: all that is not public moves from one to the other, or
+        two records swap some attributes, those of a published margin together."""
+        public = {name for margin in self.published for name in margin}
+        free = tuple(name for name in self.domain.attributes if name not in public)
+        found = [self._of_records([({}, adjacency), (dict.fromkeys(free, 1), -adjacency)])] if free else []
+        groups = self._groups(public)[:MOST_GROUPS]
+        everything = dict.fromkeys(
+            (name for name, n in zip(self.domain.attributes, self.domain.shape, strict=True) if n > 1), 1
+        )
+        for size in range(1, len(groups)):
+            for chosen in itertools.combinations(groups, size):
+                swapped = {name: 1 for group in chosen for name in group if name in everything}
+                rest = {name: 1 for name in everything if name not in swapped}
+                signs = [({}, 1), (everything, 1), (swapped, -1), (rest, -1)]
+                found.append(self._of_records([(record, n * (adjacency // 2)) for record, n in signs]))
+        return [change for change in dict.fromkeys(found) if change]
+
+    def _groups(self, public: set[str]) -> list[set[str]]:
+        """Attributes that published margins tie together; every free one by itself."""
+        groups: list[set[str]] = [{name} for name in self.domain.attributes]
+        for margin in self.published:
+            tied = [group for group in groups if group & set(margin)]
+            groups = [group for group in groups if group not in tied] + [set().union(*tied)]
+        return groups
+
+    def _of_records(self, records: Sequence[tuple[Mapping[str, int], int]]) -> Change:
+        """The change of all tables by so many records of these levels, 0 where none is named."""
+        counts: dict[int, int] = {}
+        for levels, times in records:
+            for (_, attributes), shape, start in zip(self.tables, self.shapes, self.starts, strict=False):
+                places = [min(levels.get(name, 0), n - 1) for name, n in zip(attributes, shape, strict=True)]
+                cell = start + int(np.ravel_multi_index(places, shape))
+                counts[cell] = counts.get(cell, 0) + times
+        return tuple(sorted((cell, n) for cell, n in counts.items() if n))
+
+    # Files ------------------------------------------------------------------------------------------------------------
+
+    def to_spec(self) -> dict[str, Any]:
+        """Plain data, of `schema`; `from_spec` inverts it."""
+        return {
+            "attributes": list(self.domain.attributes),
+            "values": [list(values) for values in self.domain.values],
+            "names": [name for name, _ in self.tables],
+            "tables": [list(attributes) for _, attributes in self.tables],
+            "published": [list(margin) for margin in self.published],
+        }
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> LinkedTables:
+        """From plain data."""
+        domain = Domain(tuple(spec["attributes"]), tuple(map(tuple, spec["values"])))
+        tables = tuple((name, tuple(attributes)) for name, attributes in zip(spec["names"], spec["tables"], strict=True))
+        return cls(domain, tables, tuple(map(tuple, spec["published"])))
+
+    def protect(self, epsilon: float, adjacency: int | None = None) -> LinkedChanges:
+        """The relation that is left: at most `adjacency` records of the tables change, and what is published does not.
+
+        adjacency: 1 unless it is stated. `InvalidProblem` where it is not and one record moves nothing of a table that is to
+        have noise, as between published row and column sums: that table would not be protected.
+        """
+        stated = 1 if adjacency is None else count(adjacency, "adjacency")
+        made = LinkedChanges(self, stated, positive(epsilon, "epsilon"))
+        if adjacency is None and made.unmoved_tables:
+            raise InvalidProblem(
+                f"adjacency: one record can change nothing of {shown(list(made.unmoved_tables))} while the published margins "
+                "stay, so that nothing of it would be protected; state how many records may change together: adjacency = 3, by "
+                "which any record of a table between published row and column sums can become any other, or 2, by which two "
+                "records can swap values."
+            )
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class LinkedChanges(ChangeRelation, ByLength):
+    """One budget for every change of at most `adjacency` records that keeps the published margins, in all tables at once."""
+
+    linked: LinkedTables
+    adjacency: int
+    epsilon: float
+    kind = "linked_tables"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"linked": LinkedTables.schema, "adjacency": COUNT, "epsilon": POSITIVE},
+        "Changes of at most `adjacency` records that all of some tables count, with one budget.",
+    )
+
+    @property
+    def invariant(self) -> Statistics:  # type: ignore[override]  # what is stored are the tables
+        """What is public of the stacked tables."""
+        return self.linked.statistics
+
+    @property
+    def agreeing(self) -> Integers:
+        return self.linked.links
+
+    @property
+    def counted_tables(self) -> tuple[Keys, ...]:
+        return self.linked.keys_of_tables
+
+    @property
+    def listed(self) -> bool:
+        return False
+
+    @property
+    def exchanges(self) -> bool:
+        return False
+
+    @property
+    def budget(self) -> Fraction:
+        return Fraction(self.epsilon)
+
+    @property
+    def budgets(self) -> Floats:
+        return np.array([self.epsilon])
+
+    @cached_property
+    def parts(self) -> tuple[KnownChanges, ...]:
+        """What is known of the changes of each table."""
+        return tuple(self.linked.known(table, self.adjacency) for table in range(len(self.linked.tables)))
+
+    @cached_property
+    def unmoved_tables(self) -> tuple[str, ...]:
+        """Names of the tables that are not published whole, and of which no protected change moves anything."""
+        tables = zip(self.linked.tables, self.linked.shapes, self.parts, strict=False)
+        return tuple(
+            name
+            for place, ((name, attributes), shape, part) in enumerate(tables)
+            if self.linked.published_in(place) != [tuple(attributes)]
+            and not part.longest(np.ones(math.prod(shape)), "l1").bound
+        )
+
+    @cached_property
+    def typical(self) -> tuple[Change, ...]:
+        """Changes of all tables at once, among which a witness is chosen."""
+        return tuple(self.linked.typical_changes(self.adjacency))
+
+    def longest(self, weights: Floats, order: Order) -> Longest:
+        """A bound for `|w v|_p`, table by table: the largest weight of each times the length of its changes. weights: (N,)."""
+        slices = itertools.pairwise(self.linked.starts)
+        parts = [part.longest(weights[start:end], order).bound for part, (start, end) in zip(self.parts, slices, strict=True)]
+        if order == "l2":
+            bound = root_above(sum((part * part for part in parts), Fraction(0)))
+        else:
+            bound = max(parts) if order == "linf" else sum(parts, Fraction(0))
+        best = max(self.typical, key=lambda change: measured(change, weights, order), default=())
+        reached = measured(best, weights, order)
+        close = bound - reached <= bound * Fraction(1, 2**70)  # the roots of the tables were rounded up one by one
+        return Longest(bound, bound if close else reached, best, "changes of linked tables")
+
+    def set_of(self, matrix: Floats) -> UnlistedSet:
+        return UnlistedSet(self, matrix)
+
+    @property
+    def separates(self) -> bool:
+        return False
+
+    def long_changes(self, weights: Floats, order: Order, limit: int) -> list[Change]:
+        """The longest of the typical changes. weights: (N,)."""
+        return sorted(self.typical, key=lambda change: -measured(change, weights, order))[:limit]
+
+    def unmoved(self, rows: Floats) -> Booleans:
+        """Rows, (R, N), that follow from what is public."""
+        return in_row_space(self.invariant.constraints, rows)
+
+    def kept(self) -> Floats:
+        return self.invariant.constraints.astype(np.float64)
+
+    def change_words(self, change: Change, elements: Sequence[str]) -> str:
+        return change_words(change, elements)
+
+    def is_vacuous(self) -> bool:
+        return not self.typical
+
+    def points(self, columns: NDArray[Any]) -> NDArray[Any]:
+        """One change, of `columns`, (N, R), which stands for all where only its budget is asked for; and the origin."""
+        return points_of_change(self.typical[0], columns)
+
+    def blocks(self) -> Iterator[Block]:
+        yield Block(np.array([0]), np.array([1]), self.budgets)
+
+    def every_pair(self) -> Iterator[Block]:
+        raise InvalidProblem(
+            "relation: the changes of linked tables are known by their lengths, and (b, delta) is proven change by change; use "
+            "the notion 'pure' or 'gaussian'."
+        )
+
+    def components(self) -> Indices:
+        return np.zeros(2, dtype=np.intp)
+
+    def exact_on(self, columns: NDArray[Any]) -> bool:
+        return sums_are_exact(columns, 2 * self.adjacency * len(self.linked.tables))
+
+    @property
+    def spans_kernel(self) -> bool:
+        return True
+
+    def public_rows(self) -> Floats:
+        return self.kept()
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return self.budget * (left != right)
+
+    def largest_exact_budget(self) -> Fraction:
+        return self.budget * (not self.is_vacuous())
+
+    def pair_words(self, left: int, right: int, elements: Sequence[str]) -> str:
+        return change_words(self.typical[0], elements)
+
+    def sentence(self) -> str:
+        names, unmoved = ", ".join(name for name, _ in self.linked.tables), self.unmoved_tables
+        margins_words = "; ".join(" x ".join(margin) for margin in self.linked.published) or "none but the number of records"
+        return (
+            f"Databases at most {counted(self.adjacency, 'replaced record')} apart, of which the tables {names} are "
+            f"counted, are told apart with budget {self.epsilon!r} where they agree in the published margins ({margins_words})."
+            + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "linked": self.linked.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> LinkedChanges:
+        require_keys(spec["linked"], keys(LinkedTables.schema), "linked")
+        return LinkedTables.from_spec(spec["linked"]).protect(spec["epsilon"], spec["adjacency"])
+
+
+def linked(domain: Domain, tables: Mapping[str, Sequence[str]], published: Sequence[Sequence[str]] = ()) -> LinkedTables:
+    """Several tables of the same records: their attributes by the name of each table, and the margins that are published.
+
+    >>> people = Domain.of({"age": 2, "sex": 2, "county": 3})
+    >>> two = linked(people, {"a": ["age", "sex"], "b": ["age", "county"]}, published=[["age"]])
+    >>> two.size, two.protect(1.0).longest(np.ones(10), "l1").bound
+    (10, Fraction(4, 1))
+    """
+    if not isinstance(domain, Domain):
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
+    if not isinstance(tables, Mapping) or any(isinstance(part, str) for part in (*tables.values(), *published)):
+        raise InvalidProblem(f"tables: {shown(tables)}; give lists of attributes by the name of each table.")
+    listed = tuple((str(name), tuple(attributes)) for name, attributes in tables.items())
+    return LinkedTables(domain, listed, tuple(map(tuple, published)))

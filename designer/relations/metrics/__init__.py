@@ -1,0 +1,79 @@
+"""dX metrics: a budget for every pair of universe elements (DX Definition 2), and the relations in which records appear,
+beside them.
+
+The functions below are the public names; the rooms they come from are named after the mathematics. A metric need not be handed
+over as N x N numbers: points, attributes and graphs generate their budgets in blocks, and drop the pairs that the triangle
+inequality of every norm implies (docs/theory/foundations.md, 4; docs/theory/metrics.md).
+"""
+
+from __future__ import annotations
+
+from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
+from designer.relations.metrics.attributes import Hamming, Product, attribute_values, hamming, product
+from designer.relations.metrics.elements import Instance, Partition, PerElement, Uniform, instance, partition, per_element, uniform
+from designer.relations.metrics.graphs import Graph, graph
+from designer.relations.metrics.matrix import Matrix, from_matrix
+from designer.relations.metrics.metric import Metric, Scaled, Sum, scaled, sum_of
+from designer.relations.metrics.points import Euclidean, GreatCircle, Line, euclidean, great_circle
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, add_remove, after_noisy_total, appear_or_change, number_of_records
+from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
+from designer.relations.metrics.taxonomies import Taxonomy, taxonomy
+from designer.relations.metrics.thresholds import SmoothThreshold, Threshold, blowfish, blowfish_attribute, blowfish_full_domain, blowfish_graph, blowfish_partition, smooth_threshold
+
+__all__ = [
+    "AddRemove",
+    "AppearOrChange",
+    "Chebyshev",
+    "Euclidean",
+    "Graph",
+    "GreatCircle",
+    "Hamming",
+    "Instance",
+    "Line",
+    "Manhattan",
+    "Matrix",
+    "Maximum",
+    "Metric",
+    "Ordered",
+    "Partition",
+    "PerElement",
+    "Product",
+    "Restricted",
+    "RootSumSquares",
+    "Scaled",
+    "SmoothThreshold",
+    "Sum",
+    "Taxonomy",
+    "Threshold",
+    "Uniform",
+    "add_remove",
+    "after_noisy_total",
+    "appear_or_change",
+    "attribute_values",
+    "blowfish",
+    "blowfish_attribute",
+    "blowfish_full_domain",
+    "blowfish_graph",
+    "blowfish_partition",
+    "chebyshev",
+    "euclidean",
+    "from_matrix",
+    "graph",
+    "great_circle",
+    "hamming",
+    "instance",
+    "line",
+    "manhattan",
+    "maximum",
+    "number_of_records",
+    "partition",
+    "per_element",
+    "product",
+    "restriction",
+    "root_sum_squares",
+    "scaled",
+    "smooth_threshold",
+    "sum_of",
+    "taxonomy",
+    "uniform",
+]

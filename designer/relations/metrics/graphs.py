@@ -1,0 +1,248 @@
+"""Graph distances: shortest paths along weighted edges, for social networks, taxonomies and secret graphs.
+
+Blocks hold the edges that no other path implies. Elements in different components are unprotected from each other.
+Budgets of paths: docs/theory/metrics.md, section 1.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from designer.base.errors import InvalidProblem
+from designer.relations.metrics.longest import LongestPath, csr_edges, longest_path
+from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.relations.metrics.networks import element_names, is_network, network_edges
+from designer.problem.relation import Block, Indices, Read, Relation
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count, positive, shown
+from designer.base.schema import COUNT, Named, PLACE, POSITIVE, list_of, of_kind
+from solvers.exact.rational import dyadic_integers
+
+MOST_NODES = 10**6  # 0.7 s
+
+
+EDGE = Named("edge", list_of(PLACE, least=2, most=2))
+
+
+@dataclass(frozen=True, eq=False)
+class Graph(Metric):
+    """d(i, j) = per_edge * length of the shortest path; `edges` (E, 2) with i < j in rising order, `weights` (E,) positive.
+
+    Path lengths are compared and summed in exact integers: every weight is a whole multiple of one power of two. matched:
+    the names that the elements were matched by, which a problem compares with its workload; no spec keeps them. nodes: N, the
+    number of elements.
+    """
+
+    nodes: int
+    edges: Indices
+    weights: Floats
+    per_edge: float
+    matched: tuple[str, ...] | None = None
+    kind = "graph"
+    schema = of_kind(
+        "relation",
+        kind,
+        {"nodes": COUNT, "edges": list_of(EDGE, least=0), "weights": list_of(POSITIVE, least=0), "per_edge": POSITIVE},
+        "Shortest paths; each edge joins two elements, the lower number first, edges in rising order.",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # A shortest path has fewer edges than there are nodes, each with one rounding of its weight and one of the sum.
+        object.__setattr__(self, "budget_error", (self.nodes + 4) * 2.0**-51)
+
+    @property
+    def size(self) -> int:
+        return self.nodes
+
+    @cached_property
+    def _lengths(self) -> tuple[list[int], Fraction]:
+        """Edge lengths as whole numbers, and the budget of length 1."""
+        if not len(self.weights):
+            return [], Fraction(self.per_edge)
+        rows, exponent = dyadic_integers(self.weights[None])
+        return rows[0], Fraction(2) ** exponent * Fraction(self.per_edge)
+
+    @cached_property
+    def _neighbours(self) -> list[dict[int, int]]:
+        """Length of the edge to each neighbour, by node."""
+        near: list[dict[int, int]] = [{} for _ in range(self.nodes)]
+        for (i, j), length in zip(self.edges.tolist(), self._lengths[0], strict=True):
+            near[i][j] = near[j][i] = length
+        return near
+
+    def _path(self, start: int, end: int, limit: int | None = None, *, direct: bool = True) -> int | None:
+        """Length of the shortest path of at most `limit`, without the edge itself unless `direct`; None where there is none."""
+        best, waiting = {start: 0}, [(0, start)]
+        while waiting:
+            length, node = heapq.heappop(waiting)
+            if node == end:
+                return length
+            if length > best[node]:
+                continue
+            for other, step in self._neighbours[node].items():
+                further = length + step
+                allowed = (limit is None or further <= limit) and (direct or {node, other} != {start, end})
+                if allowed and further < best.get(other, further + 1):
+                    best[other] = further
+                    heapq.heappush(waiting, (further, other))
+        return None
+
+    @cached_property
+    def needed(self) -> Indices:
+        """Positions of the edges that are shorter than every other path between their ends."""
+        kept = [
+            e
+            for e, ((i, j), length) in enumerate(zip(self.edges.tolist(), self._lengths[0], strict=True))
+            if self._alone(i, j) > length or self._path(i, j, length, direct=False) is None
+        ]
+        return np.array(kept, dtype=np.intp)
+
+    def _alone(self, i: int, j: int) -> float:
+        """A lower bound for every other path from i to j: it leaves i and enters j by other edges, two of them."""
+        least = (
+            min((step for other, step in self._neighbours[a].items() if other != b), default=np.inf)
+            for a, b in ((i, j), (j, i))
+        )
+        return sum(least)
+
+    def is_vacuous(self) -> bool:
+        return not len(self.edges)
+
+    def blocks(self) -> Iterator[Block]:
+        left, right = self.edges[self.needed].T
+        yield Block(left, right, self.weights[self.needed] * self.per_edge)
+
+    def rectangle(self, rows: slice, columns: slice) -> Floats:
+        from scipy.sparse.csgraph import dijkstra
+
+        lengths = dijkstra(self._matrix, directed=False, indices=np.arange(rows.start, rows.stop))
+        return np.asarray(lengths[:, columns])
+
+    @cached_property
+    def _matrix(self) -> Any:
+        return csr_edges(self.edges[:, 0], self.edges[:, 1], self.weights * self.per_edge, self.nodes)
+
+    def components(self) -> Indices:
+        return Relation.components(self)
+
+    @cached_property
+    def _longest(self) -> LongestPath:
+        return longest_path(self._matrix, self.components())
+
+    def largest_budget(self) -> float:
+        """In very large graphs whose nodes are much alike a bound, as the sentence says."""
+        return self._longest.stated
+
+    def exact_budget(self, left: int, right: int) -> Fraction | None:
+        length = self._path(left, right)
+        return None if length is None else length * self._lengths[1]
+
+    def sentence(self) -> str:
+        span = f", of length {float(self.weights.min())!r} to {float(self.weights.max())!r}" if len(self.weights) else ""
+        return (
+            f"One record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with budget "
+            f"{self.per_edge!r} for every unit of the shortest path; elements that no path joins are not protected from each "
+            f"other.{self._longest.words}"
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "nodes": self.nodes, "edges": self.edges, "weights": self.weights, "per_edge": self.per_edge}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Graph:
+        edges = [(*edge, weight) for edge, weight in zip(spec["edges"], spec["weights"], strict=True)]
+        return graph(edges, per_edge=spec["per_edge"], nodes=spec["nodes"])
+
+
+def graph(
+    source: Any, *, per_edge: float = 1.0, nodes: int | None = None, elements: Any = None, weight: str = "weight"
+) -> Graph:
+    """d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
+
+    source: an undirected networkx graph, whose edges may carry a number called `weight`. Its nodes are matched with
+    `elements` (a workload, or the list of the names) by label; without, they must be the element numbers 0, ..., N - 1. Or a
+    list of `(i, j)` or `(i, j, weight)` with element numbers, or their names where `elements` gives them, and the number of
+    elements as `nodes` (one more than the largest number by default). Weights are positive, 1 where none is given; of parallel
+    edges the shortest counts. For the leaves of a tree alone: `metrics.taxonomy`, or this and `metrics.restriction`. Raises
+    `InvalidProblem` for edges to elements that there are not, and weights that are not positive.
+
+    >>> path = graph([(0, 1), (1, 2, 0.5)], per_edge=2.0, nodes=4)
+    >>> path.exact_budget(0, 2), path.exact_budget(0, 3)
+    (Fraction(3, 1), None)
+    """
+    rate = _in_range(positive(per_edge, "metric.per_edge"), "metric.per_edge")
+    named = None if elements is None else element_names(elements, "metric.elements")
+    if is_network(source):
+        listed, size = network_edges(source, named, weight, "metric.graph")
+    else:
+        listed = _of_list(source, named)
+        size = 1 + max((max(i, j) for i, j, _ in listed), default=0) if named is None else len(named)
+        size = size if nodes is None or named is not None else count(nodes, "metric.nodes")
+    if nodes is not None and nodes != size:
+        raise InvalidProblem(f"metric.nodes: {shown(nodes)}, but the graph has {size}; leave it out.")
+    return _shortest(listed, size, rate, named)
+
+
+def _shortest(listed: list[tuple[int, int, Any]], size: int, rate: float, labels: tuple[str, ...] | None) -> Graph:
+    """The graph of checked edges, the shortest of parallel ones."""
+    if size > MOST_NODES:
+        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.")
+    shortest: dict[tuple[int, int], float] = {}
+    for e, (i, j, weight) in enumerate(listed):
+        if not 0 <= min(i, j) <= max(i, j) < size or i == j:
+            raise InvalidProblem(
+                f"metric.edges[{e}]: joins {i} and {j} of {size} elements; give two different numbers from 0 to {size - 1}."
+            )
+        length = _in_range(positive(weight, f"metric.edges[{e}].weight"), f"metric.edges[{e}].weight")
+        key = (min(i, j), max(i, j))
+        shortest[key] = min(length, shortest.get(key, length))
+    edges = sorted(shortest)
+    pairs = np.array(edges, dtype=np.intp).reshape(-1, 2)
+    lengths = frozen(np.array([shortest[edge] for edge in edges], dtype=np.float64))
+    return Graph(size, frozen(pairs), lengths, rate, labels)
+
+
+def _of_list(source: Any, named: tuple[str, ...] | None) -> list[tuple[int, int, Any]]:
+    """Edges as (i, j, weight), from pairs and triples of numbers, or of names where the elements have them."""
+    place = {} if named is None else {name: i for i, name in enumerate(named)}
+    if isinstance(source, (str, bytes, Mapping)) or not isinstance(source, (Sequence, np.ndarray)):
+        raise InvalidProblem(
+            f"metric.edges: {shown(source)} is no graph; give a networkx graph or a list of (i, j) or (i, j, weight)."
+        )
+    listed = []
+    for e, edge in enumerate(source):
+        if not isinstance(edge, (Sequence, np.ndarray)) or len(edge) not in (2, 3):
+            raise InvalidProblem(f"metric.edges[{e}]: {shown(edge)} is no edge; give (i, j) or (i, j, weight).")
+        i, j = (_number(end, e) if named is None else _named(str(end), e, place) for end in edge[:2])
+        listed.append((i, j, edge[2] if len(edge) == 3 else 1.0))
+    return listed
+
+
+def _named(end: str, e: int, place: Mapping[str, int]) -> int:
+    """The number of an element that an edge calls by its name."""
+    if end not in place:
+        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element; the elements are {shown(list(place)[:4])}, ...")
+    return place[end]
+
+
+def _number(end: Any, e: int) -> int:
+    """An element's number; a float is taken where it is whole, as in a table of numbers."""
+    whole = isinstance(end, (int, np.integer)) or (isinstance(end, (float, np.floating)) and float(end).is_integer())
+    if isinstance(end, bool) or not whole:
+        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element number; count elements from 0.")
+    return int(end)
+
+
+def _in_range(value: float, field: str) -> float:
+    """Lengths and rates whose products and sums stay within the floats."""
+    if not LEAST_BUDGET**0.5 <= value <= LARGEST_BUDGET**0.5:
+        raise InvalidProblem(f"{field}: {value} is out of range; choose units between 1e-100 and 1e100.")
+    return value

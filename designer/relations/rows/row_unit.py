@@ -1,0 +1,217 @@
+"""What one row is: a record of one table, what the caller declares, or one of the few rows of an entity;
+and what the guarantee says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from designer.certified.guarantee import Guarantee
+from designer.relations.rows.one_table import broken_by, filtered, sources
+from designer.relations.rows.spark_tables import refuse_spark_frame
+from designer.base.errors import InvalidProblem
+from designer.problem.unlisted import REFUSE, Unlisted
+from designer.problem.unlisted import WORDS as UNLISTED_WORDS
+from designer.base.arrays import Immutable
+from designer.base.checks import count, shown
+from designer.base.frames import arrow_of, column_names
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, Named, keys, or_null, record, text
+
+MOST_NAME = 200
+MOST_ROWS = 1000
+NO_TABLE = (
+    "records: neither a data frame nor an Ibis table; connect to an engine and pass a table, such as "
+    "ibis.duckdb.connect().read_parquet(path)."
+)
+NOT_ONE_TABLE = (
+    "records: the expression {found}. One record may then move more than one row, and the stated loss would be one of rows, "
+    "not of records. Pass a table, filtered or mapped row by row, or say what one row is, "
+    'such as unit="household": the guarantee then says so.'
+)
+ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."
+DECLARED = "A row is declared to be one {name} by the caller, and no other row to depend on it, which was not checked."
+SEVERAL = "Whoever is behind several rows loses more than what is stated for one."
+OTHER_ENGINES = (
+    "On engines other than DuckDB and Spark the name of a view passes for that of a table: a record is then a row of the view."
+)
+APPEARS = "One entity may appear or disappear with all its rows, whatever the others are."
+CHANGES = "All rows of one entity may change their values together, whatever the others are; how many there are stays as it is."
+ROWS_PUBLIC = "How many rows count, of each entity and in all, is public."
+CHOSEN = (
+    " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
+    "values of all else); rows without an entity count nowhere."
+)
+
+
+@dataclass(frozen=True)
+class RowUnit(Immutable):
+    """name: what one row is, declared by the caller. entity,
+    rows_per_entity: a column that tells apart whose rows they are, and how many of them count.
+
+    Without a name the expression must be a row-wise view of one table.
+    Entities are told apart by bytes, whatever the collation of the column.
+    """
+
+    name: str | None = None
+    entity: str | None = None
+    rows_per_entity: int | None = None
+    schema: ClassVar[Named] = Named(
+        "rows", record({"unit": or_null(text()), "entity": or_null(text()), "rows_per_entity": or_null(COUNT)})
+    )
+
+    def __post_init__(self) -> None:
+        named = self.name is None or (
+            isinstance(self.name, str) and 0 < len(self.name) <= MOST_NAME and self.name.isprintable()
+        )
+        if not named:
+            raise InvalidProblem(f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME} characters.")
+        if (self.entity is None) != (self.rows_per_entity is None):
+            raise InvalidProblem(
+                "entity, rows_per_entity: a column and the number of rows that count for each of its values go together."
+            )
+        if self.entity is None:
+            return
+        if not isinstance(self.entity, str) or not self.entity:
+            raise InvalidProblem(f"entity: {shown(self.entity)} is not the name of a column.")
+        if count(self.rows_per_entity, "rows_per_entity") > MOST_ROWS:
+            raise InvalidProblem(
+                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, of `schema`."""
+        return {"unit": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RowUnit:
+        """From plain data; `InvalidSpec` where a key is missing or unknown."""
+        require_keys(data, keys(cls.schema), "rows")
+        return cls(data["unit"], data["entity"], data["rows_per_entity"])
+
+    def rows(self, table: Any, columns: Sequence[str]) -> Any:
+        """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
+        A data frame is handed to an engine first; what is missing in it is NULL there.
+
+        columns: those that are read. The rows of an entity are put in order by them alone,
+        so rows in one place are the same to every query.
+        """
+        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
+        refuse_spark_frame(table)
+        if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
+            raise InvalidProblem(NO_TABLE)
+        if self.name is None and (found := broken_by(table)):
+            raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
+        return table if self.entity is None else self._bounded(table, columns)
+
+    def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
+        """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""
+        names = list(table) if isinstance(table, Mapping) else column_names(table)
+        if names is None:
+            self.rows(table, columns)
+            return list(table.columns)
+        if self.entity is not None:
+            require_there((self.entity, *columns), names)
+        return names
+
+    def _bounded(self, table: Any, columns: Sequence[str]) -> Any:
+        import ibis
+
+        assert self.entity is not None
+        require_there((self.entity, *columns), table.columns)
+        entity = table[self.entity]
+        if not (entity.type().is_string() or entity.type().is_integer() or entity.type().is_uuid()):
+            raise InvalidProblem(
+                f"entity: column {self.entity!r} is of type {entity.type()}; entities are texts, whole numbers or UUIDs."
+            )
+        place = "place"
+        while place in table.columns:
+            place += "_"
+        order = [part for name in columns for part in _order(table[name], name)]
+        own = ibis.window(group_by=_bytes(entity), order_by=order or [_bytes(entity)])
+        ranked = table.filter(entity.notnull()).mutate(**{place: ibis.row_number().over(own)})
+        return ranked.filter(ranked[place] < self.rows_per_entity).drop(place)
+
+    def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
+        """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its
+        own, unless all values of all rows of an entity are protected together."""
+        if self.name is not None or not hasattr(table, "op"):  # columns at hand are what they are
+            return
+        if filtered(table):
+            raise InvalidProblem(
+                "records: whether a row passes the filter may depend on protected values, and the number of records is "
+                "public; filter nothing, protect a Presence, or say what one row of the filtered table is (unit)."
+            )
+        if self.entity is not None:
+            return
+        read = [column for attribute, given in sources(table).items() if attribute in attributes for column in given]
+        if len(set(read)) < len(read):
+            raise InvalidProblem(
+                "records: two attributes are computed from the same column, whose change would cost the sum of their "
+                "budgets; use one of them, or say what one row is (unit)."
+            )
+
+    def stated(
+        self, guarantee: Guarantee, unlisted: Unlisted = REFUSE, *, budget: float | None = None, appears: bool = True
+    ) -> Guarantee:
+        """A guarantee about rows, with what a row is, and what happens to those whose values are not listed.
+
+        budget: of all rows of an entity together, where one number says it. appears: may an entity appear or disappear? Its
+        rows change their values otherwise, and how many count is public.
+        """
+        row = f"{ONE_ROW if self.name is None else DECLARED.format(name=self.name)} {UNLISTED_WORDS[unlisted]}"
+        notes = ((OTHER_ENGINES,) if self.name is None else ()) + ((SEVERAL,) if self.entity is None else ())
+        guarantee = replace(guarantee, unit=f"{guarantee.unit} {row}", unprotected=(*guarantee.unprotected, *notes))
+        if self.entity is None:
+            return guarantee
+        numbers = {"rows_per_entity": self.rows_per_entity, **({} if budget is None else {"budget_of_an_entity": budget})}
+        return replace(
+            guarantee,
+            unit=(
+                f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. "
+                f"{guarantee.unit}"
+            ),
+            relation=APPEARS if appears else CHANGES,
+            unprotected=(*guarantee.unprotected, *(() if appears else (ROWS_PUBLIC,))),
+            mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
+            parameters={**guarantee.parameters, **numbers},
+        )
+
+
+def require_there(asked: Iterable[str], names: Container[Any]) -> None:
+    """Refuse a table that lacks one of the columns."""
+    if missing := [name for name in asked if name not in names]:
+        raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
+
+
+def _bytes(column: Any) -> Any:
+    """What is equal only for equal bytes: collations make two texts one, their hashes they cannot."""
+    return column.hexdigest("sha256") if column.type().is_string() else column
+
+
+def _order(column: Any, name: str) -> list[Any]:
+    """By which a column is put in order: the same in two rows only if they are the same to every query."""
+    kind = column.type()
+    if kind.is_string():
+        return [_bytes(column)]
+    if kind.is_floating():
+        return [column, _bytes(column.cast("string"))]  # 0 and -0 are equal as numbers
+    if kind.is_numeric() or kind.is_boolean() or kind.is_temporal() or kind.is_uuid():
+        return [column]
+    raise InvalidProblem(f"records: column {name!r} is of type {kind}, which has no order; convert it to text.")
+
+
+def _engine_table(table: Any, columns: Sequence[str]) -> Any:
+    """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
+    if isinstance(table, Mapping):
+        import pyarrow
+
+        held = pyarrow.table({name: pyarrow.array(table[name]) for name in columns if name in table})
+    else:
+        held = arrow_of(table, columns)
+    if held is None:
+        return table
+    import ibis
+
+    return ibis.memtable(held)

@@ -1,0 +1,210 @@
+"""Records as counts of universe elements: by the engine where an Ibis table lives, or here where the columns are at hand."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.certified.guarantee import Guarantee
+from designer.certified.frozen import Specified, Takes
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.spark_tables import refuse_spark_frame
+from designer.relations.rows.texts import octets, text_of
+from designer.base.errors import InvalidProblem
+from designer.problem.histogram import Universe, require_form
+from designer.problem.relation import Relation
+from designer.problem.unlisted import REFUSE
+from designer.base.confidential import withholding
+from designer.base.frames import Columns, column_names, columns_of
+from solvers.exact.rational import float_above
+
+OUTSIDE = (
+    "records: hold a value that names no universe element, or lack one (an empty cell is a missing value: give it a word, and "
+    "list that word); correct the records, list what is missing, or state what happens to such records (`unlisted`). "
+    "dp-designer check, for the holder of the data, says which they are. Nothing was released."
+)
+NAMELESS = (
+    "records: nothing says which columns name the elements of this mechanism; name them in [elements] or [domain], "
+    "or as the `keys` of the workload, and design it again. Or release from counts."
+)
+NO_RECORDS = "records: {kind} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping of columns."
+UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
+
+
+class TakesCounts(Specified):
+    """A mechanism that releases from counts of universe elements, and from the records that they count."""
+
+    takes: ClassVar[tuple[Takes, ...]] = ("histogram", "records")
+
+    @property
+    @abstractmethod
+    def universe(self) -> Universe:
+        """What counts are joined by."""
+
+    @abstractmethod
+    def release(self, histogram: object) -> Any:
+        """What is released for confidential counts."""
+
+    @withholding
+    def check(self, data: object, /) -> None:
+        """See `Specified.check`: counts of the universe elements."""
+        super().check(data)
+        require_form(data, self.universe)
+
+    @withholding
+    def check_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        super().check_records(table)
+        row = RowUnit(unit, entity, rows_per_entity)
+        self.guarantee_for(row)
+        require_tabulable(table, self.universe, row, fixed=not self.hidden.absence)
+
+    @withholding
+    def release_records(
+        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> Any:
+        """The same for confidential records: an Ibis table of any size, which its engine counts,
+        or a data frame or mapping of columns.
+
+        The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is.
+        An Ibis table is a row-wise view of one table, so that a row is a record (unfiltered, where the number of records is
+        public); anything else needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column, and how
+        many rows of each of its values count. The guarantee of the release states all of that, and what happens to records
+        that name no element.
+        """
+        row = RowUnit(unit, entity, rows_per_entity)
+        stated = self.guarantee_for(row)
+        released = self.release(tabulated(table, self.universe, row, fixed=not self.hidden.absence))
+        return replace(released, guarantee=stated, row=row)
+
+    @property
+    def hidden(self) -> Relation:
+        """What is protected."""
+        made: Relation = self.relation  # type: ignore[attr-defined]
+        return made
+
+    def entity_budget(self, rows: int) -> float:
+        """What at most `rows` rows of one entity cost together, rounded up; `InvalidProblem` where no bound is known."""
+        return float_above(self.hidden.entity_budget(rows))
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The statement of a release from a table, for what one row is."""
+        budget = None if unit.rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
+        rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
+        return unit.stated(self.guarantee, rule, budget=budget, appears=self.hidden.absence)
+
+
+def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bool) -> None:
+    """Refuse what `tabulated` refuses for its form: what is no table, and columns that are missing. No entry is looked at.
+    fixed: is the number of records public?"""
+    if universe.keys is None and not universe.tables:
+        raise InvalidProblem(NAMELESS)
+    named = column_names(table) if not isinstance(table, Mapping) else [name for name, _ in _columns_of_mapping(table)]
+    present = list(table.columns) if _is_expression(table) else named
+    if present is None:
+        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
+    for keys in universe.tables or (universe.keys,):
+        columns = list(keys.columns) if keys is not None else []
+        _require([*columns, *([row.entity] if row.entity else [])], present)
+        if _is_expression(table):
+            row.rows(table, columns)
+            if fixed:
+                row.require_fixed_rows(table, columns)
+
+
+def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fixed: bool = True) -> NDArray[np.int64]:
+    """How many records there are of each element; one that names none is refused without being shown, or counts as the keys
+    say. row: of an Ibis table. fixed: is the number of records public? Of several tables each counts all records."""
+    if universe.tables:
+        parts = (Universe(keys.assignments, keys) for keys in universe.tables)
+        return np.concatenate([tabulated(table, part, row, fixed=fixed) for part in parts])
+    if universe.keys is None:
+        raise InvalidProblem(NAMELESS)
+    columns = list(universe.keys.columns)
+    own = row or RowUnit()
+    on_engine = _is_expression(table) or own.entity is not None
+    found, amounts = _grouped(table, columns, own, fixed) if on_engine else _counted(_chosen(table, columns))
+    counts = np.zeros(len(universe.elements), dtype=np.int64)
+    for place, amount in zip(universe.counted_places(found), amounts, strict=True):
+        if place is not None:
+            counts[place] += amount
+        elif universe.keys.unlisted == REFUSE:
+            raise InvalidProblem(OUTSIDE)
+    return counts
+
+
+def _is_expression(table: Any) -> bool:
+    return all(hasattr(table, name) for name in ("select", "group_by", "agg", "to_pyarrow"))
+
+
+def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[list[Sequence[object]], Sequence[int]]:
+    """Groups and their sizes: one aggregation, of which only counts travel.
+    Texts are told apart by their bytes, whatever the collation."""
+    rows = row.rows(table, columns)
+    _require(columns, list(rows.columns))
+    if fixed:
+        row.require_fixed_rows(table, columns)
+    named = {f"k{place}": rows[name] for place, name in enumerate(columns)}
+    keys = rows.select(**{key: octets(column) if column.type().is_string() else column for key, column in named.items()})
+    found = keys.group_by(list(named)).agg(amount=keys.count()).to_pyarrow().to_pydict()
+    return [list(map(text_of, found[key])) for key in named], found["amount"]
+
+
+def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], Sequence[int]]:
+    try:
+        groups = Counter(zip(*columns, strict=True))
+    except TypeError:  # of values that have no hash, and name nothing
+        groups = Counter(zip(*(map(_hashed, column) for column in columns), strict=True))
+    return [[group[k] for group in groups] for k in range(len(columns))], list(groups.values())
+
+
+def _hashed(value: object) -> object:
+    """A value that names an element if any does; None for one that cannot."""
+    try:
+        hash(value)
+    except TypeError:
+        return None
+    return value
+
+
+def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
+    """Some columns of a table that is at hand."""
+    refuse_spark_frame(table)
+    found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
+    if found is None:
+        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
+    _require(columns, [name for name, _ in found])
+    return [next(values for name, values in found if name == column) for column in columns]
+
+
+def _columns_of_mapping(table: Mapping[Any, Any]) -> Columns:
+    given = list(table.values())
+    if not all(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in given):
+        raise InvalidProblem(UNEQUAL)
+    if len({len(column) for column in given}) > 1:
+        raise InvalidProblem(UNEQUAL)
+    require_one_index(given)
+    return [(name, column.tolist() if hasattr(column, "tolist") else list(column)) for name, column in table.items()]
+
+
+def require_one_index(columns: Iterable[Any]) -> None:
+    """Columns that carry an index of their own must agree in it: otherwise values of different
+    records would be put together."""
+    indices = [column.index for column in columns if hasattr(getattr(column, "index", None), "equals")]
+    if not all(index.equals(indices[0]) for index in indices[1:]):
+        raise InvalidProblem(UNEQUAL)
+
+
+def _require(columns: list[str], present: list[Any]) -> None:
+    """The names of columns are public."""
+    if missing := [name for name in columns if present.count(name) != 1]:
+        raise InvalidProblem(
+            f"records: the elements are named by the columns {columns}, and {missing} must be there once; rename the columns."
+        )

@@ -1,0 +1,106 @@
+"""Texts on an engine as their bytes: collations, which call different texts equal, have no say in groups,
+conditions and distinct counts.
+
+Under a collation 'a' and 'A' may be one group, which carries the label of whichever record the engine met first: a record of 1
+then moves the whole group from one label to another. Bytes are compared as they are on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from designer.base.errors import InvalidProblem
+
+# How each engine turns a text into its UTF-8, by its own documentation: a cast to binary,
+# or a function with constant arguments after the text.
+CASTS = ("pyspark", "databricks", "bigquery")
+ALIAS = "rows_by_bytes"  # of rows within one statement; what a database calls so keeps its name there
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "duckdb": ("encode",),
+    "postgres": ("convert_to", "UTF8"),
+    "snowflake": ("to_binary", "UTF-8"),
+    "trino": ("to_utf8",),
+}
+
+
+def octets(column: Any) -> Any:
+    """The UTF-8 of a text column of an Ibis table; InvalidProblem on engines of which it
+    is not known how to compare texts byte by byte."""
+    return _octets(column, engine_of(column))
+
+
+def _octets(text: Any, engine: str) -> Any:
+    if engine in CASTS:
+        return text.cast("binary")
+    if engine not in FUNCTIONS:
+        known = ", ".join(sorted((*CASTS, *FUNCTIONS)))
+        raise InvalidProblem(
+            f"records: it is not known how {engine} compares texts byte by byte; move the table to one of {known}."
+        )
+    name, *constants = FUNCTIONS[engine]
+    return _function(name, len(constants))(text, *constants)
+
+
+def by_bytes(rows: Any, names: Sequence[str]) -> Any:
+    """Rows of an Ibis table with some text columns that may be grouped by: under the collation of bytes where an engine has one
+    that costs nothing (DuckDB, 10^7 rows by a text and a number: 0.14 s, as for the texts themselves; 0.21 s by their octets),
+    as octets elsewhere."""
+    if not names:
+        return rows
+    if engine_of(rows) != "duckdb" or not _is_stored(rows):
+        return rows.mutate(**{name: octets(rows[name]) for name in names})
+    collated = ", ".join(f'CAST("{name}" AS VARCHAR) COLLATE "C" AS "{name}"' for name in names)
+    return rows.alias(ALIAS).sql(f"SELECT * REPLACE ({collated}) FROM {ALIAS}", dialect="duckdb")
+
+
+def _is_stored(rows: Any) -> bool:
+    """Are all rows those of tables and files of an engine, which reads SQL about them?"""
+    import ibis.expr.operations as ops
+
+    return not rows.op().find(ops.InMemoryTable) and bool(rows.op().find(ops.DatabaseTable))
+
+
+def engine_of(column: Any) -> str:
+    """The name of the engine that an Ibis column lives on."""
+    from ibis.common.exceptions import IbisError
+
+    try:
+        return str(column.get_backend().name)
+    except IbisError:
+        pass
+    raise InvalidProblem("records: the table lives on no engine, or on several; connect to one and pass a table of it.")
+
+
+def octets_of(text: str, column: Any) -> Any:
+    """The UTF-8 of a constant on the engine of a column, to compare octets with; by the same function, because engines write
+    constant bytes in different ways."""
+    import ibis
+
+    return _octets(ibis.literal(text, "string"), engine_of(column))
+
+
+def is_among(column: Any, texts: Iterable[str]) -> Any:
+    """Which texts of a column are, byte for byte, among some constants; missing where the text is."""
+    return octets(column).isin([octets_of(text, column) for text in texts])
+
+
+def text_of(octets: Any) -> str | None:
+    """A text back from an engine, where it came as bytes; bytes that are no UTF-8 are escaped."""
+    return octets.decode(errors="backslashreplace") if isinstance(octets, (bytes, bytearray)) else octets
+
+
+@cache
+def _function(name: str, constants: int) -> Any:
+    """A function of the engine, from a text and constant texts to bytes."""
+    import ibis
+
+    def of_one(text: Any) -> Any:
+        """Only the names of the arguments are read."""
+
+    def of_two(text: Any, encoding: Any) -> Any:
+        """Only the names of the arguments are read."""
+
+    signature = (("string",) * (1 + constants), "binary")
+    return ibis.udf.scalar.builtin(of_two if constants else of_one, name=name, signature=signature)

@@ -1,0 +1,19 @@
+"""The pictures of what a problem file asks for: what it protects, before anything is designed, and the design."""
+
+from __future__ import annotations
+
+from designer.reports.pictures.of_additive import neighbourhoods
+from designer.relations.problem import Problem
+from designer.reports.pictures.relation_picture import MOST_DRAWN, relation_drawing
+from designer.designing.structured_problem import StructuredProblem
+from designer.reports.pictures.drawing import Drawing
+
+
+def problem_drawings(problem: Problem | StructuredProblem) -> tuple[Drawing, ...]:
+    """What a problem protects: the graph of few elements, and the neighbourhoods of places on the globe."""
+    if isinstance(problem, StructuredProblem):
+        return ()
+    relation, elements = problem.relation, problem.workload.elements
+    graph = relation.single_records and relation.size <= MOST_DRAWN
+    around = neighbourhoods(relation, elements)
+    return (*([relation_drawing(relation, elements)] if graph else []), *([] if around is None else [around]))

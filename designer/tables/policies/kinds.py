@@ -1,0 +1,48 @@
+"""The closed list of policies, and how one is read from plain data.
+
+>>> from designer.tables.policies.policies import ConstantPolicy, Splitting, SumOfPolicies
+>>> total = SumOfPolicies([ConstantPolicy("1/4"), Splitting(1, {"pay": 10})])
+>>> policy_from_spec(total.to_spec()) == total
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from designer.base.errors import InvalidSpec
+from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
+from designer.tables.policies.policies import AsZcdp, DEEPEST, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
+from designer.tables.policies.policy import Policy
+from designer.tables.policies.slow_policies import StudentSum, TransformedSum
+from designer.base.checks import shown
+from designer.base.json_text import require_keys
+
+POLICIES: dict[str, type[Policy]] = {
+    cls.kind: cls
+    for cls in (
+        ConstantPolicy,
+        Splitting,
+        GaussianSums,
+        LaplaceSums,
+        SumOfPolicies,
+        MaximumOfPolicies,
+        ScaledPolicy,
+        Piecewise,
+        AsZcdp,
+        TransformedSum,
+        StudentSum,
+    )
+}
+
+
+def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
+    """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
+    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str) or spec["kind"] not in POLICIES:
+        raise InvalidSpec(f"policy.kind: {shown(spec)} names no kind of policy; one of {sorted(POLICIES)}.")
+    if not levels:
+        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep.")
+    cls = POLICIES[spec["kind"]]
+    require_keys(spec, {"kind", *(f.name for f in fields(cls))}, f"policy of kind {cls.kind!r}")  # type: ignore[arg-type]
+    return cls.from_spec(spec, lambda part: policy_from_spec(part, levels - 1))

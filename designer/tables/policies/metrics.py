@@ -1,0 +1,179 @@
+"""What per-record policies and releases are judged by (Seeman et al., section 6.1): losses, realized losses, relative errors.
+
+Everything here is for planning on PUBLIC or synthetic data: a policy's value at a confidential
+record is as confidential as the record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.group_privacy import group_losses
+from designer.tables.policies.policy import Columns, Policy, Unit, column, length, magnitudes, parameter
+from designer.base.arrays import Floats, Immutable, real_array
+from designer.base.checks import positive, rational
+from solvers.exact.rational import float_above
+
+WARNING = (
+    "These are losses of the records handed in, declared public or synthetic. Losses, and their distribution, of "
+    "confidential records are as confidential as the records: only the policy function may be published."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Losses(Immutable):
+    """The losses of some public records (or groups of them), with the warning that goes with them.
+
+    values: (n,), in the unit of the policy (rho of zCDP, or epsilon).
+    """
+
+    values: Floats
+    unit: Unit
+    warning: str = field(default=WARNING, init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", real_array(self.values, "values", 1, allow_inf=True))
+
+    def cdf(self, levels: object) -> Floats:
+        """The share of records with a loss of at most each level, shape of `levels`."""
+        return np.searchsorted(np.sort(self.values), np.asarray(levels, dtype=np.float64), side="right") / len(self.values)
+
+    def steps(self) -> tuple[Floats, Floats]:
+        """The empirical distribution function to draw: the different losses in order, and the share of records up to each."""
+        levels = np.unique(self.values)
+        return levels, self.cdf(levels)
+
+    def quantile(self, share: float) -> float:
+        """The smallest loss that at least this share of the records does not exceed."""
+        place = math.ceil(Fraction(positive(share, "share")) * len(self.values))
+        return float(np.sort(self.values)[min(place, len(self.values)) - 1])
+
+    def share_above(self, level: object) -> float:
+        """The share of records that lose more than `level`, a float or a Fraction: of the split ones,
+        at `level = policy_min(policy)`."""
+        return 1.0 - float(self.cdf(float_above(rational(level, "level"))))
+
+    def by_group(self, groups: NDArray[Any]) -> Losses:
+        """The losses of groups of these records (firms of establishments), by the sharp bound of `group_privacy.group_loss`.
+
+        groups: (n,), the group of each record.
+        """
+        return Losses(group_losses(self.values, groups, self.unit), self.unit)
+
+
+def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
+    """`P(r)` of every record of a table that is public or synthetic; `public=True` says that it is.
+
+    >>> from designer.tables.policies.policies import Splitting
+    >>> losses = policy_losses(Splitting(1, {"emp": 50}), {"emp": np.array([5, 50, 60, 1000])}, public=True)
+    >>> losses.cdf([1, 4]).tolist(), round(losses.share_above(1), 2)
+    ([0.5, 0.75], 0.5)
+    """
+    _require_public(public)
+    return Losses(policy(columns), policy.unit)
+
+
+def policy_min(policy: Policy) -> Fraction:
+    """`min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure,
+    at one of the known or other keys."""
+    known = policy.keys()
+    measures = dict.fromkeys(policy.attributes, 0)
+    choices = product(*((*values, None) for values in known.values()))
+    return min(policy.exact({**measures, **dict(zip(known, keys, strict=True))}) for keys in choices)
+
+
+@dataclass(frozen=True)
+class NoisySum(Immutable):
+    """A released query: the sum of `measure` (None: the number of records)
+    for every combination of the key columns `by`, Gaussian noise.
+
+    `variance` is that of each cell. Records whose entry in `among` (a column of truth values) is false are left out,
+    where it is given.
+    """
+
+    variance: Fraction
+    measure: str | None = None
+    by: tuple[str, ...] = ()
+    among: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variance", parameter(self.variance, "variance"))
+        object.__setattr__(self, "by", tuple(self.by))
+
+
+def realized_losses(
+    queries: Sequence[NoisySum], columns: Columns, groups: NDArray[Any] | None = None, *, public: bool
+) -> Losses:
+    """`sup_a D_a(M(D) || M(D minus r)) / a` for Gaussian noise, exactly:
+    `sum over queries and cells of (change of the cell)^2 / (2 v)`.
+
+    For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`.
+    Contributions of a group to different cells add in squares, to one cell before squaring; floats.
+    groups: (n,), None for single records.
+    """
+    _require_public(public)
+    units = np.arange(length(columns)) if groups is None else np.asarray(groups)
+    where = np.unique(units, return_inverse=True)[1].ravel()
+    total = np.zeros(int(where.max()) + 1)
+    for query in queries:
+        size = np.ones(len(where)) if query.measure is None else _signed(column(columns, query.measure))
+        if query.among is not None:
+            size = np.where(column(columns, query.among).astype(bool), size, 0.0)
+        cells = np.stack(
+            [where, *(np.unique(column(columns, key), return_inverse=True)[1].ravel() for key in query.by)], axis=1
+        )
+        pairs, place = np.unique(cells, axis=0, return_inverse=True)
+        changes = np.bincount(place.ravel(), size)
+        total += np.bincount(pairs[:, 0], changes**2, len(total)) / float(2 * query.variance)
+    return Losses(total, "zcdp")
+
+
+def gaussian_relative_error(deviation: object, totals: object, share: float = 0.95) -> Floats:
+    """`min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`,
+    z the normal quantile at `(1 + share) / 2`.
+
+    >>> gaussian_relative_error(10, [1000, 0]).round(4).tolist()
+    [0.0196, inf]
+    """
+    from scipy.special import ndtri
+
+    if not 0 < share < 1:
+        raise InvalidProblem(f"share: {share} is no probability strictly between 0 and 1.")
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.asarray(deviation) * ndtri((1 + share) / 2) / np.abs(np.asarray(totals, dtype=np.float64)))
+
+
+def absolute_relative_error(answers: object, truths: object) -> Floats:
+    """`|M - S| / |S|` of answers, elementwise; 0 where both are 0, infinite where only the truth is.
+
+    >>> absolute_relative_error([90, 0, 1], [100, 0, 0]).tolist()
+    [0.1, 0.0, inf]
+    """
+    given, true = np.asarray(answers, dtype=np.float64), np.asarray(truths, dtype=np.float64)
+    error = np.abs(given - true)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(error == 0, 0.0, error / np.abs(true))
+
+
+def _signed(values: NDArray[Any]) -> Floats:
+    """A measure as floats, 0 where missing."""
+    sizes = magnitudes(values)
+    negative = np.array([value is not None and value < 0 for value in values.tolist()], dtype=bool)
+    return np.where(negative, -sizes, sizes)
+
+
+def _require_public(public: object) -> None:
+    if public is not True:
+        raise InvalidProblem(
+            "public: losses of confidential records are confidential themselves; pass public=True for public or synthetic "
+            "records only."
+        )

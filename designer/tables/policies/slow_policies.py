@@ -1,0 +1,313 @@
+"""Sums whose policy grows like a logarithm or a root of the record: noise on a transformed sum, or noise with heavy tails.
+
+The idea of slowly scaling policies is that of Finley et al. (2024); mechanisms, grids and proofs here are those of
+docs/theory/records.md, sections 5 and 6. Each mechanism is a frozen object with the policy it keeps, an exact sampler on a grid
+fixed beforehand, and an estimate that is computed from the noisy integer alone.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.policy import Columns, Policy, Read, Unit, bracketed, column, magnitude, magnitudes, measure, parameter, raised
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_student import DiscreteStudent, LARGEST_POWER
+from designer.base.arrays import Floats, Immutable
+from designer.base.checks import count, shown
+from solvers.exact.balls import fraction_above, fraction_below, rational_ball
+from solvers.exact.rational import float_above, root_above
+
+if TYPE_CHECKING:
+    from flint import arb
+
+    from designer.sampling.entropy import Entropy
+
+SlowShape = Literal["log", "root"]
+FINENESS = 20  # the grid has at least 2^20 steps to the noise's scale
+SLACK = Fraction(1, 2**150)  # two transformed numbers are each known to 2^-159
+
+
+@dataclass(frozen=True)
+class TransformedNoise(Immutable):
+    """Gaussian noise of standard deviation `deviation` on f(S) for a sum S >= 0, f concave, increasing and f(0) = 0.
+
+    "log": `f(x) = log(1 + x / offset)`; the error of the estimate is in proportion to `S + offset`. "root": `f(x) = sqrt(x +
+    offset) - sqrt(offset)`; it is in proportion to `sqrt(S + offset)`. A negative sum counts as 0.
+
+    f(S) is rounded to a grid of steps of at most `2^-20 deviation`, in ball arithmetic,
+    and the noise is an exact discrete Gaussian on it.
+
+    >>> noise = TransformedNoise("log", 1000, "0.05")
+    >>> [round(float(noise.policy("pay").exact({"pay": pay})), 1) for pay in (100, 10**4, 10**6)]
+    [1.8, 1150.0, 9546.2]
+    """
+
+    shape: SlowShape
+    offset: Fraction
+    deviation: Fraction
+
+    def __post_init__(self) -> None:
+        if self.shape not in ("log", "root"):
+            raise InvalidProblem(f"shape: {shown(self.shape)} is unknown; 'log' or 'root'.")
+        object.__setattr__(self, "offset", parameter(self.offset, "offset"))
+        object.__setattr__(self, "deviation", parameter(self.deviation, "deviation"))
+
+    @property
+    def step(self) -> Fraction:
+        """The step of the grid, a power of two from `2^-22` to `2^-20` deviations."""
+        return power_of_two_below(self.deviation) * Fraction(1, 1 << FINENESS)
+
+    def policy(self, attribute: str) -> TransformedSum:
+        """The zCDP policy of a sum of an attribute."""
+        return TransformedSum(attribute, self)
+
+    def moves(self, size: Fraction) -> int:
+        """How many steps adding a record of that size moves any sum at most: `ceil(f(size) / step)`,
+        one more where that is a tie."""
+        return math.ceil(fraction_above(lambda: self._ball(size) / rational_ball(self.step)) + SLACK) if size else 0
+
+    def place(self, total: Fraction) -> int:
+        """The step next to f(total)."""
+        if total <= 0:
+            return 0
+        return math.floor(fraction_below(lambda: self._ball(total) / rational_ball(self.step)) + Fraction(1, 2))
+
+    def noisy(self, total: Fraction, entropy: Entropy) -> int:
+        """The confidential sum enters, a noisy step comes out."""
+        return self.noisy_each([total], entropy)[0]
+
+    def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
+        """The same of several sums, each with noise of its own."""
+        noise = DiscreteGaussian([(self.deviation / self.step) ** 2]).draw(len(totals), entropy).ravel().tolist()
+        return tuple(self.place(Fraction(total)) + z for total, z in zip(totals, noise, strict=True))
+
+    def estimate(self, step: int) -> float:
+        """The sum, from a noisy step alone; unbiased up to the rounding of f(S): `E e^(sN) = e^(s^2 / 2)`,
+        `E (m + sN)^2 = m^2 + s^2`."""
+        z, variance, offset = float(step * self.step), float(self.deviation) ** 2, float(self.offset)
+        if self.shape == "root":
+            return (z + math.sqrt(offset)) ** 2 - variance - offset
+        return offset * math.expm1(z - variance / 2)
+
+    def standard_deviation(self, total: float) -> float:
+        """Of the estimate of a sum: `(S + offset) sqrt(e^(s^2) - 1)`, or `sqrt(4 s^2 (S + offset) + 2 s^4)`."""
+        variance, shifted = float(self.deviation) ** 2, total + float(self.offset)
+        if self.shape == "root":
+            return math.sqrt(4 * variance * shifted + 2 * variance**2)
+        return shifted * math.sqrt(math.expm1(variance))
+
+    def transformed(self, sizes: Floats) -> Floats:
+        """f of an array, as floats.
+
+        sizes: (n,). Returns (n,).
+        """
+        offset = float(self.offset)
+        if self.shape == "log":
+            return np.log1p(sizes / offset)
+        # Not a difference of roots: that of neighbours loses its digits.
+        with np.errstate(invalid="ignore"):
+            roots = sizes / (np.sqrt(sizes + offset) + math.sqrt(offset))
+        return np.where(np.isinf(sizes), np.inf, roots)
+
+    def _ball(self, size: Fraction) -> arb:
+        x, offset = rational_ball(size), rational_ball(self.offset)
+        ball: arb = (x / offset).log1p() if self.shape == "log" else x / ((x + offset).sqrt() + offset.sqrt())
+        return ball
+
+
+@dataclass(frozen=True)
+class StudentNoise(Immutable):
+    """Noise on a grid with weights `(scale^2 + z^2)^-power`: a Student law of `2 power - 1` degrees of freedom,
+    variance `scale^2 / (2 power - 3)`.
+
+    The likelihood ratio between z and z + r is at most `exp(2 power asinh(|r| / (2 scale)))`, the exact supremum over real z.
+
+    >>> noise = StudentNoise.of_deviation(1000)
+    >>> [round(float(noise.policy("pay").exact({"pay": pay})), 2) for pay in (100, 10**4, 10**6)]
+    [0.2, 9.25, 27.63]
+    """
+
+    scale: Fraction
+    power: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", parameter(self.scale, "scale"))
+        if count(self.power, "power", least=2) > LARGEST_POWER:
+            raise InvalidProblem(f"power: {self.power} is above {LARGEST_POWER}; Gaussian noise is what it would come to.")
+
+    @classmethod
+    def of_deviation(cls, deviation: object, power: int = 2) -> Self:
+        """With a given standard deviation, exceeded by less than 2^-79 of it."""
+        return cls(parameter(deviation, "deviation") * root_above(Fraction(2 * count(power, "power", least=2) - 3)), power)
+
+    @property
+    def step(self) -> Fraction:
+        """The step of the grid, a power of two from `2^-21` to `2^-20` scales."""
+        return power_of_two_below(self.scale) * Fraction(1, 1 << FINENESS)
+
+    def policy(self, attribute: str) -> StudentSum:
+        """The pure policy of a sum of an attribute."""
+        return StudentSum(attribute, self)
+
+    def moves(self, size: Fraction) -> int:
+        """How many steps adding a record of that size moves any sum at most."""
+        return math.ceil(size / self.step)
+
+    def noisy(self, total: Fraction, entropy: Entropy) -> int:
+        """The confidential sum enters, a noisy step comes out."""
+        return self.noisy_each([total], entropy)[0]
+
+    def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
+        """The same of several sums, each with noise of its own."""
+        noise = DiscreteStudent(self.scale / self.step, self.power).draw(len(totals), entropy).tolist()
+        places = (math.floor(Fraction(total) / self.step + Fraction(1, 2)) for total in totals)
+        return tuple(place + z for place, z in zip(places, noise, strict=True))
+
+    def estimate(self, step: int) -> float:
+        """The sum, from a noisy step alone; unbiased where sums are multiples of the step, within half a step elsewhere."""
+        return float(step * self.step)
+
+    def standard_deviation(self, total: float = 0.0) -> float:
+        """Of the estimate, the same for every sum."""
+        return float(self.step) * math.sqrt(DiscreteStudent(self.scale / self.step, self.power).variance())
+
+
+@dataclass(frozen=True)
+class SlowSum(Policy):
+    """The policy of one sum with the noise of one of the mechanisms above."""
+
+    attribute: str
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (self.attribute,)
+
+    @property
+    @abstractmethod
+    def noise(self) -> TransformedNoise | StudentNoise:
+        """The mechanism."""
+
+    @abstractmethod
+    def of_moves(self, moves: int) -> Fraction:
+        """The loss of moving the sum by some steps."""
+
+    def exact(self, record: Mapping[str, object]) -> Fraction:
+        return self.of_moves(self.noise.moves(magnitude(record, self.attribute)))
+
+
+@dataclass(frozen=True)
+class TransformedSum(SlowSum):
+    """`P(r) = f(|r|)^2 / (2 deviation^2)` in unit "zcdp", f(|r|)
+    in whole steps: `f(S + r) - f(S) <= f(r)` because f is concave with f(0) = 0."""
+
+    mechanism: TransformedNoise
+    kind: ClassVar[str] = "transformed_sum"
+
+    @property
+    def noise(self) -> TransformedNoise:
+        return self.mechanism
+
+    def of_moves(self, moves: int) -> Fraction:
+        ratio = moves * self.noise.step / self.noise.deviation
+        return ratio * ratio / 2
+
+    def __call__(self, columns: Columns) -> Floats:
+        sizes, noise = magnitudes(column(columns, self.attribute)), self.noise
+        # Two steps more, relative to the deviation, are above any rounding up to whole steps;
+        # the smallest records pay them in full.
+        roots = raised(noise.transformed(sizes), 16) + 2 * float(noise.step)
+        return np.where(sizes > 0, raised((roots / float(noise.deviation)) ** 2 / 2, 12), 0.0)
+
+    def expression(self, table: Any) -> Any:
+        size, offset = measure(table, self.attribute), float(self.noise.offset)
+        roots = (size + offset).sqrt() + math.sqrt(offset)
+        f = (1.0 + size / offset).ln() if self.noise.shape == "log" else size / roots
+        return f * f * float(1 / (2 * self.noise.deviation**2))
+
+    def sentence(self) -> str:
+        x, a = f"|{self.attribute}|", self.noise.offset
+        f = f"log(1 + {x} / {bracketed(a)})" if self.noise.shape == "log" else f"(sqrt({x} + {a}) - sqrt({a}))"
+        return f"{f}^2 / {bracketed(2 * self.noise.deviation**2)}, {f} rounded up to a multiple of {bracketed(self.noise.step)}"
+
+    def to_spec(self) -> dict[str, Any]:
+        noise = self.noise
+        mechanism = {"shape": noise.shape, "offset": noise.offset, "deviation": noise.deviation}
+        return {"kind": self.kind, "attribute": self.attribute, "mechanism": mechanism}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        noise = closed(spec["mechanism"], {"shape", "offset", "deviation"})
+        return cls(spec["attribute"], TransformedNoise(noise["shape"], noise["offset"], noise["deviation"]))
+
+
+@dataclass(frozen=True)
+class StudentSum(SlowSum):
+    """`P(r) = 2 power asinh(|r| / (2 scale))` in unit "pure", |r| in whole steps;
+    `policies.AsZcdp` of it is the zCDP policy."""
+
+    mechanism: StudentNoise
+    kind: ClassVar[str] = "student_sum"
+
+    @property
+    def noise(self) -> StudentNoise:
+        return self.mechanism
+
+    @property
+    def unit(self) -> Unit:
+        return "pure"
+
+    def of_moves(self, moves: int) -> Fraction:
+        ratio = moves * self.noise.step / (2 * self.noise.scale)
+        return fraction_above(lambda: 2 * self.noise.power * rational_ball(ratio).asinh()) if moves else Fraction(0)
+
+    def __call__(self, columns: Columns) -> Floats:
+        sizes, step = magnitudes(column(columns, self.attribute)), float(self.noise.step)
+        # A power of two divides exactly; the size is rounded by 2^-53, and half a step lies in the scale's 2^-21.
+        moves = np.ceil(sizes / step * (1 + 2.0**-51))
+        losses = 2 * self.noise.power * np.arcsinh(moves * step * float_above(1 / (2 * self.noise.scale)))
+        return np.where(sizes > 0, raised(losses, 16), 0.0)
+
+    def expression(self, table: Any) -> Any:
+        ratio = measure(table, self.attribute) * float(1 / (2 * self.noise.scale))
+        return (ratio + (ratio * ratio + 1.0).sqrt()).ln() * float(2 * self.noise.power)
+
+    def sentence(self) -> str:
+        size = f"|{self.attribute}| / {bracketed(2 * self.noise.scale)}"
+        return (
+            f"{2 * self.noise.power} asinh({size}), |{self.attribute}| rounded up to a multiple of {bracketed(self.noise.step)}"
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        mechanism = {"scale": self.noise.scale, "power": self.noise.power}
+        return {"kind": self.kind, "attribute": self.attribute, "mechanism": mechanism}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        noise = closed(spec["mechanism"], {"scale", "power"})
+        return cls(spec["attribute"], StudentNoise(noise["scale"], noise["power"]))
+
+
+def closed(data: Any, keys: set[str]) -> Mapping[str, Any]:
+    """Plain data of a mechanism with exactly these keys."""
+    from designer.base.json_text import require_keys
+
+    require_keys(data, keys, "policy.mechanism")
+    return dict(data)
+
+
+def power_of_two_below(number: Fraction) -> Fraction:
+    """A power of two from a quarter of a positive number up to it, half of it unless the number is next to one.
+
+    >>> power_of_two_below(Fraction(1000)), power_of_two_below(Fraction(1, 3))
+    (Fraction(512, 1), Fraction(1, 4))
+    """
+    power: Fraction = Fraction(2) ** (number.numerator.bit_length() - number.denominator.bit_length())
+    return power if power <= number else power / 2

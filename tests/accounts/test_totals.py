@@ -1,0 +1,104 @@
+"""Totals: exact numbers, what they cover, and what is left, against closed forms and against the accountant itself."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from designer import InvalidProblem
+from designer.accounts.together.costs import Cost, TotalCost
+from designer.base.errors import InvalidLedger
+from designer.accounts import Total
+from designer.accounts.totals import decimal_text
+
+QUARTERS = TotalCost((Cost.pure(Fraction(1, 4)), Cost.pure(Fraction(1, 4))))
+
+
+@pytest.mark.parametrize(
+    ("given_as", "exact"),
+    [
+        ("0.3", Fraction(3, 10)),
+        ("1e-6", Fraction(1, 10**6)),
+        ("2.5E+1", Fraction(25)),
+        ("1/3", Fraction(1, 3)),
+        (0.5, Fraction(1, 2)),
+        (0.1, Fraction(0.1)),
+        (2, Fraction(2)),
+        (Fraction(2, 3), Fraction(2, 3)),
+        ("0", Fraction(0)),
+    ],
+)
+def test_numbers_are_taken_exactly(given_as: Any, exact: Fraction) -> None:
+    total = Total(epsilon=given_as)
+    assert total.epsilon == exact and Total.from_dict(total.to_dict()) == total
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "1e", "-1", -1, "1e9999", math.inf, math.nan, True, "0x1", "1_0", "1e-9999", [1]])
+@pytest.mark.parametrize("field", ["epsilon", "rho"])
+def test_what_is_no_number_is_refused(wrong: Any, field: str) -> None:
+    with pytest.raises(InvalidProblem, match=rf"total.{field}"):
+        Total(**{field: wrong})
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "delta": 0.1}, {"delta": 0.1}, {"epsilon": 1, "delta": 1}]
+)
+def test_totals_that_are_none_or_two_are_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidProblem, match="total"):
+        Total(**wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, {}, {"epsilon": "1"}, {"epsilon": "1", "delta": None, "rho": None, "more": 1}])
+def test_an_entry_with_another_total_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidLedger, match="total"):
+        Total.from_dict(wrong)
+
+
+def test_a_delta_of_zero_is_a_pure_total() -> None:
+    assert Total(epsilon=1, delta=0) == Total(epsilon=1) and Total(epsilon=1).notion == "pure"
+
+
+def test_what_is_left_is_what_is_missing() -> None:
+    normal = TotalCost((Cost.concentrated(Fraction(1, 8)),))
+    assert Total(epsilon=1).left(QUARTERS) == {"pure": Fraction(1, 2), "gaussian": None}
+    assert Total(epsilon=1).left(normal) == {"pure": None, "gaussian": None}
+    assert Total(rho=1).left(normal)["gaussian"] == Fraction(7, 8)
+    pure = Total(rho=1).left(normal)["pure"]  # by its closed form, epsilon tanh(epsilon / 2)
+    assert pure is not None and 0.875 * (1 - 3e-6) < float(pure) * math.tanh(pure / 2) <= 0.875
+    assert Total(epsilon="0.4").left(QUARTERS) == {"pure": None, "gaussian": None}
+    assert Total(epsilon="0.5").left(QUARTERS)["pure"] == 0
+
+
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
+@given(
+    epsilon=st.fractions(min_value=Fraction(1, 2), max_value=3, max_denominator=50),
+    exponent=st.integers(2, 9),
+    spent=st.lists(st.fractions(min_value=Fraction(1, 100), max_value=Fraction(1, 10), max_denominator=100), max_size=4),
+)
+def test_a_release_of_the_size_that_is_left_is_covered_and_a_larger_one_hardly(
+    epsilon: Fraction, exponent: int, spent: list[Fraction]
+) -> None:
+    total = Total(epsilon=epsilon, delta=f"1e-{exponent}")
+    before = [Cost.concentrated(value**2 / 2) for value in spent]
+    for notion, maker in (("pure", Cost.pure), ("gaussian", Cost.concentrated)):
+        most = total.left(TotalCost(tuple(before)))[notion]
+        if most is None:
+            assert not total.covers(TotalCost(tuple(before)))
+            continue
+        assert total.covers(TotalCost((*before, maker(most))))
+        if most > Fraction(1, 100):
+            larger = TotalCost((*before, maker(most * Fraction(101, 100))))
+            assert larger.delta_at(epsilon, precise=False) > total.limit
+
+
+@given(st.fractions(min_value=0, max_value=10**6), st.booleans())
+def test_printed_numbers_are_on_the_safe_side(value: Fraction, up: bool) -> None:
+    shown = Fraction(Decimal(decimal_text(value, up=up)))
+    assert (shown >= value if up else shown <= value) and abs(shown - value) <= value * Fraction(1, 10**5)

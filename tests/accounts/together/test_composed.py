@@ -1,0 +1,344 @@
+"""Several mechanisms as one statement: budgets pair by pair against brute force, universes, groups, what is refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import combinations, permutations, product
+
+import numpy as np
+import pytest
+
+from designer import AdditiveMechanism, Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
+from designer.mechanisms.additive.grid import Grid
+from designer.certified.guarantee import Guarantee, NOTIONS
+from designer.certified.norms import Norm
+from designer.certified.frozen import Specified
+from designer.accounts import composed, expense_of, spent
+from designer.accounts.together.common import CommonChanges, CommonPairs
+from designer.accounts.together.costs import Cost
+from designer.accounts.together.worst import _join
+from designer import MarginalWorkload, Presence, design_marginals
+from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.problem.relation import Relation
+from designer.relations.joint_promises import for_groups
+from designer import Selection
+from designer.mechanisms.choice.scores import Linear
+from designer import StructuredWorkload, design_structured
+from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
+from tests.oracles.spec_specimens import specimens
+
+LINE = metrics.line([0, 1, 4], 1, 0.5)
+OWN = metrics.per_element([1.0, 2.0, 0.25])
+TABLE = invariants.margins((2, 2))
+SHOP = Groups(["shop"], keys=[["a"], ["b"]])
+
+
+def made(relation: Relation, notion: str = "pure", names: list[str] | None = None, **options: object) -> Specified:
+    family = {"pure": "laplace", "gaussian": "gaussian", "approximate": "gaussian"}[notion]
+    workload = Workload(np.arange(relation.size)[None, :] ** 2 + 1.0, None, names)
+    return design(Problem(workload, relation, notion=notion, **options), family).mechanism
+
+
+def chosen(epsilon: float) -> Specified:
+    """A pure mechanism of whose law nothing but its budget is known."""
+    return Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, epsilon))
+
+
+def test_the_statement_of_two_metric_mechanisms() -> None:
+    first, second = made(LINE), made(OWN)
+    both = composed(first, second)
+    told = both.guarantee
+    assert told.relation == (LINE + OWN).sentence()
+    assert (told.parameters["smallest_budget"], told.parameters["largest_finite_budget"]) == (3.25, 3.75)
+    assert first.guarantee.mechanism in told.mechanism and second.guarantee.mechanism in told.mechanism
+    assert told.notion == NOTIONS["exponential"]
+    assert len({told.fingerprint, first.fingerprint, second.fingerprint, composed(second, first).fingerprint}) == 4
+    assert Guarantee.from_dict(told.to_dict()) == told
+    normal = composed(made(LINE, "gaussian"), made(OWN, "gaussian"))
+    assert normal.guarantee.relation == metrics.root_sum_squares(LINE, OWN).sentence()
+    assert for_groups(both, 3).parameters["largest_finite_budget"] == 3 * 3.75
+
+
+@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_whole(notion: str) -> None:
+    """Every metric of the specimens with another one of its size, each pair by itself, in exact arithmetic."""
+    relations = [m.relation for name, m in specimens().items() if name.startswith("laplace")]
+    listed = [relation for relation in relations if isinstance(relation, metrics.Metric) and relation.size == 4]
+    assert len(listed) > 8
+    mechanisms = [made(relation, notion) for relation in listed]
+    for first, second in zip(mechanisms, mechanisms[1:] + mechanisms[:1], strict=True):
+        one, other = first.relation, second.relation
+        both = composed(first, second)
+        for i, j in combinations(range(4), 2):
+            budgets = one.exact_budget(i, j), other.exact_budget(i, j)
+            spent_here = both.exact_budget(i, j)
+            if None in budgets:
+                assert spent_here is None and math.isinf(both.budget(i, j))
+                continue
+            true = sum(budgets) if notion == "pure" else Fraction(math.hypot(*map(float, budgets)))
+            assert float(spent_here) == pytest.approx(float(true), rel=1e-14)
+            assert spent_here >= (sum(budgets) if notion == "pure" else 0)
+
+
+def test_notions_are_mixed_by_the_best_conversion() -> None:
+    pure, normal = made(LINE), made(OWN, "gaussian")
+    both = composed(pure, normal)
+    assert both.notion == "gaussian" and isinstance(both.relation, CommonPairs)
+    for i, j in combinations(range(3), 2):
+        rho = pure_rho(LINE.exact_budget(i, j)) + float(OWN.exact_budget(i, j)) ** 2 / 2
+        assert both.budget(i, j) == pytest.approx(math.sqrt(2 * rho), rel=1e-14)
+        assert both.relation.exact_budget(i, j) == both.exact_budget(i, j)
+    assert both.epsilon(1e-6, change=(0, 2)) <= zcdp_epsilon(both.cost((0, 2)).rho, 1e-6)
+    told = made(LINE, "approximate", delta=1e-6)
+    assert composed(pure, told).notion == "approximate" and composed(normal, told).notion == "gaussian"
+    assert composed(pure, told).guarantee.parameters["delta"] == 1e-6
+    assert composed(told, told).delta(4.0, change=(0, 2)) <= 2e-6
+
+
+def test_normal_noise_composes_as_normal_noise() -> None:
+    """(b, delta) by rounded normal noise is mu-GDP: two of them are root 2 mu, far below the sum of (b, delta)."""
+    norm = Norm(np.array([0.25]), "l2")
+    one = AdditiveMechanism(
+        "custom", Workload([[0, 1]]), metrics.uniform(2, 1.0), norm, Grid((0,)), "rounded_gaussian", delta=0.01
+    )
+    both = composed(one, one)
+    mu = math.sqrt(2) * float(one._told.exact_budget(0, 1))
+    assert both.delta(1) == pytest.approx(gdp_delta(mu, 1), rel=1e-9) and both.delta(2) < 0.02
+    assert isinstance(both.tradeoff(), Gaussian)
+
+
+def test_thirty_pure_releases_have_no_delta_at_thirty() -> None:
+    thirty = composed(*[chosen(1.0)] * 30)
+    assert thirty.delta(30) == 0 and thirty.epsilon() == 30
+    assert thirty.epsilon(1e-3) < 27 and thirty.exact_budget(0, 1) == 30
+
+
+def test_never_looser_than_plain_addition() -> None:
+    pure, normal, told = made(LINE), made(OWN, "gaussian"), made(OWN, "approximate", delta=1e-6)
+    for first, second in ((pure, pure), (pure, normal), (pure, told), (told, told)):
+        both, parts = composed(first, second), (composed(first), composed(second))
+        most = sum(part.epsilon(1e-4, change=(0, 2)) for part in parts)
+        assert both.epsilon(2e-4, change=(0, 2)) <= most * (1 + 1e-12)
+
+
+def test_groups_of_each_mechanism_come_first() -> None:
+    """SEMI Proposition 21: of a pure pair, between the exact product of the groups and the sum of all budgets."""
+    both = composed(chosen(0.5), chosen(0.25))
+    assert both.epsilon(0, records=3) == 2.25 and both.delta(2.25, records=3) == 0
+    groups_last = both.tradeoff().group(3)
+    alphas = np.linspace(0, 1, 21)
+    first = both.tradeoff(records=3).type_two(alphas)
+    assert (first >= groups_last.type_two(alphas) - 1e-3).all() and (first > groups_last.type_two(alphas) + 0.02).any()
+    assert (first > EpsilonDelta("9/4").type_two(alphas) + 0.05).any()
+    told = composed(made(LINE, "approximate", delta=1e-6))
+    assert told.delta(9, records=3) < 1e-5
+
+
+@pytest.mark.slow
+def test_established_accountants_agree() -> None:
+    """Pure promises and normal noise of unequal sizes, against privacy loss distributions of dp-accounting."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    common = pytest.importorskip("dp_accounting.pld.common")
+    pure = [chosen(epsilon) for epsilon in (0.5, 0.5, 0.25)]
+    told = made(metrics.uniform(3, 1.0), "approximate", delta=1e-4)
+    both = composed(*pure, told)
+    deviation = 1 / math.sqrt(float(expense_of(told).mu_squared))
+    step = 1e-4
+    theirs = pld.from_gaussian_mechanism(deviation, value_discretization_interval=step)
+    for epsilon in (0.5, 0.5, 0.25):
+        parameters = common.DifferentialPrivacyParameters(epsilon, 0)
+        theirs = theirs.compose(pld.from_privacy_parameters(parameters, value_discretization_interval=step))
+    for epsilon in (0.5, 1.0, 1.5):
+        assert both.delta(epsilon) == pytest.approx(theirs.get_delta_for_epsilon(epsilon), rel=2e-3)
+
+
+def test_laplace_noise_keeps_more_than_its_budget_says() -> None:
+    """Ten Laplace mechanisms on a fine grid, against the privacy loss distribution of continuous noise: of the very change, and
+    of the worst one; one more step of a coarse grid is a pure promise, and keeps no more."""
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    fine = design(Problem(Workload([[0.0, 1.37, 2.0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    both = composed(*[fine] * 10)
+    theirs = pld.from_laplace_mechanism(1.0, value_discretization_interval=1e-4).self_compose(10)
+    known = theirs.get_delta_for_epsilon(5.0)
+    assert both.delta(5, change=(0, 2)) == pytest.approx(known, rel=2e-3) == both.delta(5)
+    assert both.delta(5, change=(0, 1)) < known / 4
+    assert composed(*[chosen(1.0)] * 10).delta(5) > 1.5 * known
+    coarse = design(Problem(Workload([[0.0, 1.0, 0.0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    assert composed(*[coarse] * 10).delta(5) == pytest.approx(composed(*[chosen(1.0)] * 10).delta(5), rel=1e-6)
+
+
+def test_elements_are_joined_by_name() -> None:
+    names = ["a", "b", "c"]
+    first, second = made(LINE, names=names), made(OWN, names=["c", "a", "b"])
+    both = composed(first, second)
+    assert both.elements == ("a", "b", "c")
+    for i, j in combinations(range(3), 2):
+        assert both.exact_budget(i, j) == LINE.exact_budget(i, j) + OWN.exact_budget((i + 1) % 3, (j + 1) % 3)
+    assert both.relation.exact_budget(0, 2) == both.exact_budget(0, 2)
+    with pytest.raises(InvalidProblem, match="'d' that another does not know"):
+        composed(first, made(OWN, names=["a", "b", "d"]))
+    assert composed(first, made(OWN)).exact_budget(0, 2) == LINE.exact_budget(0, 2) + OWN.exact_budget(0, 2)
+
+
+def test_orders_of_invariants_and_appearing_records_are_joined_by_name_too() -> None:
+    names, turned = list("abcd"), list("dcba")
+    kept = Workload(np.eye(4), None, turned)
+    lattice = design(Problem(kept, invariants.linear([[1, 1, 0, 0]]).protect(0.5, 1)), "lattice_laplace").mechanism
+    both = composed(made(metrics.uniform(4, 1.0), names=names), lattice)
+    assert both.invariant.constraints.tolist() == [[0, 0, 1, 1], [1, 1, 1, 1]]
+    assert both.exact_budget(0, 1) == Fraction(3, 2) == both.exact_budget(2, 3) and both.exact_budget(1, 2) is None
+    appears = composed(*(made(metrics.add_remove(4, [1.0, 2.0, 3.0, 4.0]), names=order) for order in (names, turned)))
+    assert [appears.exact_budget(i, 4) for i in range(4)] == [5] * 4
+
+
+def test_different_invariants_leave_the_changes_that_keep_both() -> None:
+    """Against every vector of three records or fewer, and statistics that no change of two records keeps together."""
+    first = invariants.linear([[1, 1, 0, 0, 0, 0]], ["first"])
+    second = invariants.linear([[1, 0, 1, 0, 1, 0]], ["second"])
+    workload = Workload.identity(6)
+    made_of = [
+        design(Problem(workload, invariant.protect(epsilon, a)), "lattice_laplace").mechanism
+        for invariant, epsilon, a in ((first, 0.5, 2), (second, 0.25, 3))
+    ]
+    both = composed(*made_of)
+    assert (both.adjacency, both.epsilon()) == (2, 0.75)
+    for v in product((-1, 0, 1), repeat=6):
+        kept = not (v[0] + v[1] or v[0] + v[2] + v[4] or sum(v)) and sum(map(abs, v)) <= 4
+        total = both.cost(np.array(v))
+        assert (total is not None) == kept
+        assert total is None or total.epsilon == Fraction(3, 4) * any(v)
+    assert any("more than 2 records change" in line for line in both.guarantee.unprotected)
+    assert sum("statistics are published exactly" in line for line in both.guarantee.unprotected) == 3
+
+
+def test_a_metric_beside_an_invariant_costs_its_transport() -> None:
+    between = metrics.from_matrix([[0, 1, 2, 4], [1, 0, 3, 3], [2, 3, 0, 3], [4, 3, 3, 0]])
+    lattice = design(Problem(Workload.identity(4), TABLE.protect(0.5, 3)), "lattice_laplace").mechanism
+    both = composed(made(between), lattice)
+    assert isinstance(both.relation, CommonChanges) and both.notion == "pure"
+    moves = [sum(between.exact_budget(i, j) for i, j in zip((0, 3), order, strict=True)) for order in permutations((1, 2))]
+    assert both.cost({0: -1, 3: -1, 1: 1, 2: 1}).epsilon == min(moves) + Fraction(1, 2)
+    assert both.epsilon() == float(min(moves)) + 0.5 == both.guarantee.parameters["largest_finite_budget"]
+    assert both.cost(np.array([-1, 1, 0, 0])) is None
+
+
+def test_distances_compose_with_each_other_and_with_records() -> None:
+    kept = [TABLE.protect(epsilon, per_distance="l1") for epsilon in (1, 2)]
+    far = [design(Problem(Workload.identity(4), relation), "lattice_laplace").mechanism for relation in kept]
+    both = composed(*far)
+    swap = np.array([1, -1, -1, 1])
+    assert both.relation.epsilon == 3 and both.cost(2 * swap).epsilon == 24
+    assert both.epsilon(0, change=swap) == 12
+    with pytest.raises(InvalidProblem, match="without end"):
+        both.epsilon(0)
+    few = composed(far[0], design(Problem(Workload.identity(4), TABLE.protect(0.5, 2)), "lattice_laplace").mechanism)
+    assert few.adjacency == 2 and few.epsilon() == 4.5 and few.cost(2 * swap) is None
+
+
+def test_many_elements_are_bounded_by_the_largest_budgets() -> None:
+    points = np.random.default_rng(2).uniform(0, 1, (300, 2)).tolist()
+    relations = [metrics.euclidean(points, 0.5), metrics.uniform(300, 0.25)]
+    both = composed(*(made(relation) for relation in relations))
+    largest = max(math.dist(p, q) for p, q in combinations(points, 2))
+    assert both.epsilon() == pytest.approx(0.5 * largest + 0.25, rel=1e-9)
+    assert both.exact_budget(0, 1) == relations[0].exact_budget(0, 1) + Fraction(1, 4)
+    assert both.delta(0.5) <= spent([expense_of(m) for m in both.mechanisms]).delta_at(0.5)
+
+
+def plan(*queries: object) -> TablePlan:
+    return TablePlan(queries)
+
+
+def test_plans_of_a_table_add_policies_record_by_record() -> None:
+    emp = Measure("emp", upper=1000)
+    first = plan(Sum("jobs", SHOP, variance=2000, measure=emp))
+    second = plan(Count("firms", Groups(["shop"], selection=PartitionSelection.design("1/8", 1e-6)), variance=5))
+    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    both = composed(first, second, noisy)
+    for shop, size in (("a", 10), ("b", 700), ("c", 5)):
+        record = {"shop": shop, "emp": size}
+        assert both.loss(record) == first.loss(record) + second.loss(record) + Fraction(1, 8)
+        assert both.delta_of(record) == Fraction(second.delta(record))
+        assert both.policy.exact(both.amounts(record)) >= both.loss(record)
+        expected = zcdp_epsilon(both.loss(record), Fraction(1e-5) - both.delta_of(record))
+        assert both.epsilon(1e-5, change=record) <= expected
+    assert both.worst[0].approximate_rho[0] == Fraction(10**6, 4000) + Fraction(1, 10) + Fraction(1, 8) + Fraction(1, 8)
+    assert "sum of the policies of 2 plans" in both.guarantee.notion
+    other = plan(Sum("more", SHOP, variance=2000, measure=Measure("emp", upper=10)))
+    with pytest.raises(InvalidProblem, match="measure 'emp' in two ways"):
+        _ = composed(first, other).policy
+    assert composed(first, other).loss({"shop": "a", "emp": 700}) == Fraction(700**2 + 100, 4000)
+
+
+def test_presence_over_different_attributes_composes_as_rows() -> None:
+    one = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    other = design_structured(StructuredWorkload.tables(Domain.of({"pay": 4}), [["pay"]]), Presence(0.25), "laplace")
+    both = composed(one, other)
+    assert both.rho == Fraction(1, 8) + Fraction(pure_rho(Fraction(1, 4)))
+    assert both.loss({"age": 1, "pay": 2}) == both.rho
+
+
+def test_a_domain_and_elements_of_its_cells_are_one_universe() -> None:
+    domain = Domain.of({"age": 2, "sex": ["F", "M"]})
+    noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), metrics.hamming(domain, [0.5, 0.25]))
+    cells = Workload(np.array([[1.0, 0.0, 2.0, 5.0]]), None, domain.elements)
+    counted = design(Problem(cells, metrics.hamming(domain, [1.0, 1.0]), notion="gaussian"), "gaussian").mechanism
+    both = composed(noisy, counted)
+    assert float(both.exact_budget(0, 3)) == pytest.approx(math.hypot(0.75, 2.0), rel=1e-14)
+    assert float(both.exact_budget(0, 1)) == pytest.approx(math.hypot(0.25, 1.0), rel=1e-14)
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "nothing": (composed, "none is given"),
+    "a text": (lambda: composed("spec.json"), "mechanisms\\[0\\]: 'spec.json' is no frozen object"),
+    "sizes": (lambda: composed(made(LINE), made(metrics.uniform(4, 1.0))), "count 3 and 4 elements"),
+    "a chain": (lambda: composed(specimens()["lattice chain"]), "an estimate and not a proof"),
+    "groups": (
+        lambda: composed(specimens()["laplace row_groups"], made(metrics.uniform(5, 1.0))),
+        "a record in each of several groups",
+    ),
+    "components": (
+        lambda: composed(made(metrics.partition(["x", "x", "y"], 1.0)), made(metrics.partition(["x", "y", "y"], 1.0))),
+        "no change is protected by all",
+    ),
+    "invariants": (
+        lambda: composed(
+            made(invariants.linear([[1, 1, 0, 0]]).protect(1.0, 1)), made(invariants.linear([[1, 0, 1, 0]]).protect(1.0, 1))
+        ),
+        "no change is protected by all",
+    ),
+    "a row": (
+        lambda: composed(plan(Count("n", SHOP, variance=1)), Selection.design(Linear(Workload([[0, 1], [1, 0]])),
+        metrics.uniform(2, 1.0))), "makes the number of records public",
+    ),
+    "an element beyond": (lambda: composed(made(LINE)).cost((0, 9)), "beyond the last of 3"),
+    "half a record": (lambda: composed(made(LINE)).cost([0.5, -0.5, 0]), "of type|and type float64"),
+    "a text as change": (lambda: composed(made(LINE)).cost({"a": 1}), "'a' is not a whole number"),
+    "an unprotected change": (
+        lambda: composed(made(metrics.partition(["x", "x", "y"], 1.0))).epsilon(0, change=(0, 2)),
+        "not protected by all",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_composed_is_refused_with_the_reason(name: str) -> None:
+    call, text = REFUSED[name]
+    with pytest.raises(InvalidProblem, match=text):
+        call()
+
+
+def test_a_cost_bounds_another_only_where_every_number_that_it_promises_does() -> None:
+    """All pairs of a small grid of costs, with and without each number: their join promises nothing that either breaks."""
+    numbers = (None, Fraction(1, 2), Fraction(1))
+    costs = [Cost(e, r, d, None) for e in numbers for r in numbers for d in (Fraction(0), Fraction(1, 10**6)) if e or r]
+    for one in costs:
+        for other in costs:
+            joined = _join(one, other)
+            for part in (one, other):
+                assert joined.delta >= part.delta
+                for most, own in ((joined.epsilon, part.epsilon), (joined.rho, part.rho)):
+                    assert most is None or (own is not None and most >= own)

@@ -1,0 +1,80 @@
+"""What mechanisms of several rounds cost: all of their shares, whatever each of them is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from designer import Problem, Workload, design, metrics
+from designer.accounts import expense_of
+from designer.accounts.together.costs import Cost, TotalCost
+from designer.promises.accounting import gdp_epsilon
+from designer.relations.row_groups import RowGroups
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
+from solvers.exact.rational import float_above
+from tests.oracles.spec_specimens import specimens
+
+
+@pytest.mark.parametrize("shares", [((1, 10), (2, 10)), ((1, 20), (1, 10), (1, 20)), ((1, 2),)])
+def test_rounds_of_synthetic_data_cost_the_sum_of_their_shares(shares: tuple[tuple[int, int], ...]) -> None:
+    made = specimens()["mwem"]
+    assert isinstance(made, MWEM)
+    parts = tuple((Fraction(*share) / 2, Fraction(*share) / 2) for share in shares)
+    whole = expense_of(replace(made, shares=((Fraction(1, 2), Fraction(1, 2)),))).epsilon
+    assert whole is not None
+    assert expense_of(replace(made, shares=parts)).epsilon == whole * sum(Fraction(*share) for share in shares)
+
+
+def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budgets() -> None:
+    groups = RowGroups((metrics.uniform(2, 0.5), metrics.euclidean([0.0, 1.0, 2.5], 0.25)), ("sex", "age"))
+    sums = Problem(Workload([[1, 0, 1, 0, 0], [0, 2, 0, 1, 3]]), groups)
+    assert expense_of(design(sums, "laplace").mechanism).epsilon == Fraction(1, 2) + Fraction(5, 2) / 4
+
+
+def test_no_epsilon_is_stated_at_a_delta_below_that_of_a_release() -> None:
+    """Two deltas of 1/1000 leave none below 1 - 0.999^2, and that at the sum of the budgets; the product says what there is
+    between, and plain addition nothing."""
+    total = TotalCost((Cost(epsilon=Fraction(1), delta=Fraction(1, 1000)),) * 2)
+    certain, both = 1 - 0.999**2, (1 + math.exp(-1)) ** -2  # the second: two answers that both speak for the alternative
+    assert total.epsilon_at("1/501") is None and total.epsilon_at("1/500", precise=False) == 2.0
+    rest = 1 - (1 - 0.002) / (1 - certain)
+    assert total.epsilon_at("1/500") == pytest.approx(2 + math.log1p(-rest / both), rel=1e-12)
+    assert total.delta_at(2) == pytest.approx(certain, rel=1e-12)
+    assert total.delta_at(2, precise=False) == float_above(Fraction(1, 500)) and total.delta_at("1.999", precise=False) == 1.0
+    assert total.delta_at("1.999") == pytest.approx(1 - (1 - certain) * (1 + both * math.expm1(-0.001)), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["marginals presence", "structured presence"])
+def test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget(name: str) -> None:
+    told = expense_of(specimens()[name])
+    assert told.rho == Fraction(1, 8) and told.epsilon is None and not told.delta
+
+
+def test_a_release_with_a_delta_leaves_no_pure_promise() -> None:
+    pure, other = Cost.pure(Fraction(1)), Cost(epsilon=Fraction(1), delta=Fraction(1, 1000))
+    assert TotalCost((pure, pure)).epsilon == 2
+    assert TotalCost((pure, other)).epsilon is None and TotalCost((pure, other)).plain == (2, Fraction(1, 1000))
+    assert TotalCost((other, other, pure)).plain == (3, Fraction(1, 500))
+
+
+@pytest.mark.parametrize("at_most", [1, 3])
+def test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record(at_most: int) -> None:
+    """A record of `at_most` split rows makes its group appear more often than one of a single row."""
+    emp = Measure("emp", upper=1000)
+    selection = PartitionSelection.design("1/8", 1e-6, UnitSplitting([emp], [50]), at_most)
+    found = expense_of(TablePlan((Count("n", Groups(["state"], selection=selection), variance=4),)))
+    assert found.delta == Fraction(selection.delta_of(at_most)) and (at_most == 1 or selection.delta_of(1) < found.delta)
+
+
+@pytest.mark.slow
+def test_a_delta_that_one_release_spends_is_not_there_for_another() -> None:
+    """Noise of 1/8-zCDP beside a release that fails with probability 0.999e-6: at 1e-6 in all, a billionth is left for it."""
+    fails, most = Cost(epsilon=Fraction(1, 1000), delta=Fraction(999, 10**9)), Fraction(1, 10**6)
+    told = TotalCost((fails, Cost.concentrated(Fraction(1, 8)))).epsilon_at(most)
+    # Normal noise is 1/8-zCDP, and has to be (epsilon, (1e-6 - 0.999e-6) / (1 - 0.999e-6)) by itself, at least.
+    assert told is not None and told >= gdp_epsilon("1/2", (most - fails.delta) / (1 - fails.delta)) * (1 - 1e-12)
+    assert told > 1.2 * gdp_epsilon("1/2", most)

@@ -1,0 +1,119 @@
+"""What values show: one short line, and HTML in which nothing of a name is taken for markup."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import Domain, Problem, Targets, Workload, compare, design, invariants, least_budget, marginals, metrics
+from designer import StructuredWorkload
+from designer.tables import Count, Groups, TablePlan
+from designer.base.display import Displayed, Preview, as_html
+
+EVIL = '</td><script>alert("1")</script>\n\u202e&'
+
+
+def problem(queries: int = 3, name: str = EVIL) -> Problem:
+    names = [name, *(f"q{i}" for i in range(1, queries))]
+    return Problem(Workload(np.eye(queries), names), metrics.add_remove(queries, 1.0))
+
+
+def objects() -> dict[str, Any]:
+    asked = problem()
+    made = design(asked, "laplace")
+    domain = Domain.of({EVIL: ["<b>", "b"], "sex": ["F", "M"]})
+    tables = marginals.design_marginals(marginals.MarginalWorkload.of(domain, [[EVIL], ["sex"]]), marginals.Presence(1.0))
+    plan = TablePlan([Count(EVIL, Groups(["sex"], keys=[["<i>"], ["M"]]), variance=5)])
+    import ibis
+
+    return {
+        "problem": asked,
+        "workload": asked.workload,
+        "design": made,
+        "mechanism": made.mechanism,
+        "release": made.mechanism.release([1, 2, 3]),
+        "lattice": design(Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0)), "lattice_laplace").mechanism,
+        "comparison": compare(asked, ["laplace", "uniform_budget"]),
+        "least budget": least_budget(asked, Targets(standard_error=2.0), "laplace", curve=2),
+        "marginals": tables,
+        "marginal workload": tables.workload,
+        "marginal release": tables.release({EVIL: ["<b>"], "sex": ["F"]}),
+        "plan": plan,
+        "table release": plan.release(ibis.memtable({"sex": ["M"]})),
+        "structured workload": StructuredWorkload.of(domain, [{"sex": "identity"}]),
+    }
+
+
+OBJECTS = objects()
+
+
+class Tags(HTMLParser):
+    """The tags of a text, and whether they close."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.opened: list[str] = []
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.opened.append(tag)
+        self.seen.add(tag)
+        self.attributes |= {f"{name}={value}" for name, value in attrs}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.opened.pop() == tag
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_line_tells_the_kind_and_is_short(name: str) -> None:
+    line = repr(OBJECTS[name])
+    assert line.startswith(f"<{type(OBJECTS[name]).__name__}: ") and line.endswith(">")
+    assert len(line) < 250 and line.isprintable()
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_html_is_whole_and_holds_no_markup_of_names_no_address_and_no_colour(name: str) -> None:
+    text = OBJECTS[name]._repr_html_()
+    tags = Tags(text)
+    assert tags.opened == [] and tags.seen <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
+    assert tags.attributes <= {"style=text-align: right", "style=text-align: left"}
+    assert not re.search(r"https?:|color|\n|\u202e", text) and len(text) < 6000
+
+
+@pytest.mark.parametrize("name", ["design", "mechanism", "release", "marginals", "marginal release", "plan", "table release"])
+def test_a_line_holds_the_head_of_the_fingerprint(name: str) -> None:
+    made = OBJECTS[name]
+    assert f"fingerprint {getattr(made, 'mechanism', made).fingerprint[:12]}" in repr(made)
+
+
+@pytest.mark.slow
+def test_lines_do_not_grow_with_what_is_held() -> None:
+    large = design(problem(2000), "uniform_budget")
+    held = large.mechanism.release(np.arange(2000))
+    assert max(len(repr(value)) for value in (large, large.problem, large.mechanism, held)) < 250
+    assert len(held._repr_html_()) < 4000 and "and 1,990 more" in held._repr_html_()
+
+
+def test_what_is_half_made_has_a_line_too() -> None:
+    assert repr(object.__new__(TablePlan)).startswith("<designer.tables.plan.TablePlan object")
+
+
+def test_a_long_value_is_cut_and_an_empty_table_is_one() -> None:
+    class Long(Displayed):
+        def display_facts(self) -> dict[str, object]:
+            return {"name": "x" * 100, "none": None, "half": 0.5, "many": 12345}
+
+    assert repr(Long()) == f"<Long: name {'x' * 57}..., half 0.5, many 12,345>"
+    assert "<tbody></tbody>" in as_html("Empty", {}, Preview(("a",), [], 0))
+
+
+def test_the_numbers_of_a_release_are_in_its_table() -> None:
+    released = OBJECTS["table release"]
+    assert f"{released.answers[EVIL].values[0]:.6g}" in released._repr_html_()

@@ -1,0 +1,219 @@
+"""Promises under invariants: SEMI Examples 2 and 6, Propositions 11, 15 and 21, the partial order, and the census."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from designer import InvalidProblem, invariants
+from designer.relations.invariants.adjacency import Conforming
+from designer.relations.invariants.analysis import Scope, ScopedPromise, ZCDP, allocation, by_distance, compare_promises, composition_first, semi_first, under_invariant
+from designer.promises.order import Strength, compare_tradeoffs
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+
+STATES = invariants.partition(["Ohio", "Ohio", "Utah"])
+
+
+def test_the_2020_census_under_state_totals():
+    """SEMI section 6: 2.56 becomes 10.24, epsilon 17.91528 becomes 40.95057 at delta 1e-10."""
+    assert STATES.semi_adjacency_bound == 2
+    under = under_invariant(ZCDP.of("2.56"), Scope(2, STATES))
+    assert under.promise == ZCDP(Fraction("10.24")) and "agree in 2 published statistics" in under.sentence()
+    (whole,) = allocation("2.56", {"nation": 1}, {"all": 1}, 2, 1e-10)[-1:]
+    assert (whole["rho"], whole["rho_under_invariant"]) == (2.56, 10.24)
+    assert whole["epsilon_bun_steinke"] == pytest.approx(17.91528, abs=5e-6)
+    assert whole["epsilon_bun_steinke_under_invariant"] == pytest.approx(40.95057, abs=5e-6)
+    assert whole["epsilon"] < whole["epsilon_bun_steinke"]
+
+
+def test_any_allocation_adds_up():
+    rows = allocation("2.56", {"state": "1/4", "county": "3/4"}, {"total": "2/5", "detailed": "3/5"}, 2, 1e-10)
+    assert len(rows) == 5
+    assert sum(row["rho"] for row in rows[:-1]) == pytest.approx(rows[-1]["rho"], rel=1e-15)
+    assert all(row["rho_under_invariant"] == pytest.approx(4 * row["rho"], rel=1e-15) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("levels", "message"),
+    [({"a": "1/2"}, "add up to 0.5"), ({"a": 2, "b": -1}, "nonnegative"), ({}, "levels"), ({"a": "x"}, "levels")],
+)
+def test_allocations_that_do_not_add_up_are_refused(levels, message):
+    with pytest.raises(InvalidProblem, match=message):
+        allocation(1, levels, {"all": 1}, 2, 1e-6)
+
+
+def test_every_distance_has_its_own_promise():
+    """SEMI Proposition 11 on Example 2: all conforming databases are two records apart."""
+    conforming = Conforming.of(product((0, 1), repeat=3), sum, 2)
+    assert by_distance(Gaussian.of(1), conforming) == {2: Gaussian.of(2)}
+    four = Conforming.of(product((0, 1), repeat=4), sum, 2)
+    assert by_distance(ZCDP.of(1), four) == {2: ZCDP(Fraction(4)), 4: ZCDP(Fraction(16))}
+
+
+def randomised_response(truth: tuple[int, ...], lie: Fraction) -> list[Fraction]:
+    """The law of flipping every bit of a database independently."""
+    law = []
+    for told in product((0, 1), repeat=len(truth)):
+        mass = Fraction(1)
+        for x, y in zip(truth, told, strict=True):
+            mass *= lie if x != y else 1 - lie
+        law.append(mass)
+    return law
+
+
+def test_the_promise_under_an_invariant_holds_for_a_real_mechanism():
+    """Exact tradeoff functions between the conforming databases of Example 2 are at least what Proposition 15 promises."""
+    lie = Fraction(1, 4)
+    single = from_distributions([1 - lie, lie], [lie, 1 - lie])
+    conforming = Conforming.of(product((0, 1), repeat=3), sum, 2)
+    promised = under_invariant(single, Scope(2, conforming=conforming)).promise
+    for one, other in conforming.indistinguishable(2):
+        actual = from_distributions(randomised_response(one, lie), randomised_response(other, lie))
+        assert compare_tradeoffs(actual, promised).order in (Strength.STRONGER, Strength.EQUAL)
+
+
+def test_vacuous_scopes_are_refused():
+    none = Conforming.of(product((0, 1), repeat=3), sum, 0)
+    with pytest.raises(InvalidProblem, match="about nothing"):
+        under_invariant(Gaussian.of(1), Scope(3, conforming=none))
+
+
+def test_example_6_group_privacy_is_stronger_than_the_same_number_under_an_invariant():
+    group = ScopedPromise(Scope(2), EpsilonDelta(1).group(2))
+    semi = under_invariant(EpsilonDelta(1), Scope(2, STATES))
+    verdict = compare_promises(group, semi)
+    assert verdict.order is Strength.STRONGER and "more pairs" in verdict.reason
+    assert compare_promises(semi, group).order is Strength.WEAKER
+    assert compare_promises(semi, semi).order is Strength.EQUAL
+
+
+def test_promises_that_win_on_one_side_only_are_incomparable():
+    better_function = ScopedPromise(Scope(1), Gaussian.of(1))
+    wider_scope = ScopedPromise(Scope(2), Gaussian.of(2))
+    assert compare_promises(better_function, wider_scope).order is Strength.INCOMPARABLE
+
+
+@pytest.mark.parametrize(("mine", "theirs"), [((1, 1), (1, 2)), ((2, 1), (1, 2)), ((2, 1), (1, 1)), ((3, "0.5"), (2, 4))])
+def test_a_promise_that_is_at_least_as_good_in_both_is_the_stronger_one(mine, theirs):
+    """Scopes of more records hold those of fewer, and normal noise protects the better the smaller its mu."""
+    first, second = (ScopedPromise(Scope(records), Gaussian.of(mu)) for records, mu in (mine, theirs))
+    assert compare_promises(first, second).order is Strength.STRONGER
+    assert compare_promises(second, first).order is Strength.WEAKER
+    words = compare_promises(first, second).reason
+    assert ("the first protects a pair better" in words) == (mine[1] != theirs[1]), words
+
+
+def test_scopes_by_inference_agree_with_scopes_written_out():
+    """A finer invariant leaves fewer pairs: margins against their total,
+    on all databases of three records over a 2 x 2 table."""
+    margins, total = invariants.margins((2, 2)), invariants.total(4)
+    space = list(product(range(4), repeat=3))
+
+    def written_out(invariant: invariants.Invariant, adjacency: int) -> list[Scope]:
+        values = {tuple(invariant.matrix @ [X.count(e) for e in range(4)]) for X in space}
+        return [
+            Scope(
+                adjacency,
+                conforming=Conforming.of(
+                    space, lambda X, v=v: tuple(invariant.matrix @ [X.count(e) for e in range(4)]) == v, True
+                ),
+            )
+            for v in values
+        ]
+
+    (everything,) = written_out(total, 3)
+    for scope in written_out(margins, 2):
+        assert scope.within(everything) and not everything.within(scope)
+    assert Scope(2, margins).within(Scope(3, total)) and not Scope(3, total).within(Scope(2, margins))
+    assert Scope(2, margins).within(Scope(2)) and not Scope(2).within(Scope(2, margins))
+
+
+def test_groups_first_is_never_the_weaker_statement():
+    """SEMI Proposition 21, exactly, on randomised responses; Gaussians and zCDP make no difference."""
+    single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in (Fraction(1, 4), Fraction(1, 3))]
+    verdict = compare_tradeoffs(semi_first(single, 2), composition_first(single, 2))
+    assert verdict.order in (Strength.STRONGER, Strength.EQUAL)
+    gaussians = [Gaussian.of(3), Gaussian.of(4)]
+    assert semi_first(gaussians, 2) == composition_first(gaussians, 2) == Gaussian.of(10)
+    budgets = [ZCDP.of(1), ZCDP.of("0.5")]
+    assert semi_first(budgets, 3) == composition_first(budgets, 3) == ZCDP(Fraction(27, 2))
+
+
+def test_groups_first_is_never_the_weaker_statement_of_pure_promises():
+    """Bounds from below of both sides, against the exact product of randomised responses, whose laws pure promises have."""
+    promises, alphas = [EpsilonDelta(1), EpsilonDelta("1/2")], np.linspace(0, 1, 41)
+    first, last = (order(promises, 2).type_two(alphas) for order in (semi_first, composition_first))
+    assert (first >= last - 1e-3).all() and (first > last + 0.05).any()
+    lies = [Fraction(1 / (1 + math.exp(float(promise.epsilon)))) for promise in promises]
+    single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in lies]
+    exact = semi_first(single, 2).type_two(alphas)
+    assert (first <= exact + 1e-12).all() and (first >= exact - 5e-3).all()
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("lies", [("1/4", "1/3"), ("1/10", "2/5"), ("1/4", "1/4", "2/5")])
+def test_groups_of_a_product_are_below_the_product_of_groups(lies, size):
+    """SEMI Lemma 41, exactly and strictly; the weaker side against best tests of the joint law, applied step by step."""
+    single = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in map(Fraction, lies)]
+    sharp, blunt = semi_first(single, size), composition_first(single, size)
+    assert compare_tradeoffs(sharp, blunt).order is Strength.STRONGER
+    # Independent: the definition f(f(...)) in the paper's convention, on products of the two-point laws written out.
+    joint = [np.array([1.0]), np.array([1.0])]
+    for lie in map(float, map(Fraction, lies)):
+        joint = [np.outer(law, coin).ravel() for law, coin in zip(joint, ([1 - lie, lie], [lie, 1 - lie]), strict=True)]
+    for x in np.linspace(0.05, 0.95, 10):
+        value = x
+        for _ in range(size):
+            value = _least_error(joint[0], joint[1], 1 - value)
+        assert value == pytest.approx(float(blunt.paper_convention(x)), abs=1e-12)
+
+
+def _least_error(null: np.ndarray, alternative: np.ndarray, level: float) -> float:
+    """The least type II error at a level: outcomes are rejected from the largest ratio on, the last one in part."""
+    power = 0.0
+    for k in np.argsort(-alternative / null):
+        part = min(1.0, level / null[k])
+        power, level = power + part * alternative[k], level - part * null[k]
+    return 1 - power
+
+
+def test_definition_20_is_an_order_and_no_implication():
+    """Reflexive, transitive and, up to equal scopes and functions, antisymmetric, on all promises of a small family; f for one
+    record implies f composed with itself for two, which the definition calls incomparable."""
+    functions = [EpsilonDelta(1), EpsilonDelta(2), EpsilonDelta(1).group(2), Gaussian.of(1), Gaussian.of(2)]
+    scopes = [Scope(1), Scope(2), Scope(2, STATES), Scope(2, invariants.total(3))]
+    family = [ScopedPromise(scope, f) for scope in scopes for f in functions]
+    implies = {
+        (i, j): compare_promises(one, other).order in (Strength.STRONGER, Strength.EQUAL)
+        for i, one in enumerate(family)
+        for j, other in enumerate(family)
+    }
+    for i in range(len(family)):
+        assert implies[i, i]
+        for j in range(len(family)):
+            assert not (implies[i, j] and implies[j, i]) or i == j
+            assert all(implies[i, k] for k in range(len(family)) if implies[i, j] and implies[j, k])
+    single, pair = ScopedPromise(Scope(1), EpsilonDelta(1)), ScopedPromise(Scope(2), EpsilonDelta(1).group(2))
+    assert compare_promises(single, pair).order is Strength.INCOMPARABLE
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ZCDP.of(-1), "negative"),
+        (lambda: Scope(0), "adjacency"),
+        (lambda: semi_first([], 2), "none is given"),
+        (lambda: semi_first([ZCDP.of(1), Gaussian.of(1)], 2), "convert"),
+        (lambda: compare_promises(ScopedPromise(Scope(1), ZCDP.of(1)), ScopedPromise(Scope(1), Gaussian.of(1))), "convert"),
+        (lambda: Scope(1, STATES).within(Scope(1, invariants.total(5))), "3 and 5|5 and 3"),
+        (lambda: Scope(1, conforming=Conforming(((0,), (1,)))).within(Scope(1, STATES)), "list both"),
+    ],
+)
+def test_bad_questions_are_refused(call, message):
+    with pytest.raises(InvalidProblem, match=message):
+        call()
