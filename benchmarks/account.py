@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from designer.promises.account import Account
+from designer.promises.kinds import poisson_subsampled
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.order import Resolution, power_below
-from designer.promises.subsampled import poisson_subsampled
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 

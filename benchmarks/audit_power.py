@@ -27,20 +27,18 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from designer import Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import noise_for
-from designer.audit.group_sources import structured_source
+from designer import Presence, Problem, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.audit.noise_sources import additive_source, lattice_source
+from designer.audit.row_sources import structured_source
 from designer.audit.stated_law import BalanceStatistics, Integers
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import TestPower
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import noise_for
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer import Presence
+from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
-from designer import StructuredWorkload, design_structured
-from designer.mechanisms.products.mechanism import StructuredMechanism
 
 SHARE = 0.02  # of the draws that a rare fault meets
 FEW = 2**16  # draws for faults that need no more

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.designing.choosing import SECONDS, automatic_families, ways_of
 from designer.base.errors import Refusal
+from designer.designing.choosing import SECONDS, automatic_families, ways_of
 from tests.oracles.many_problems import problems
 
 ALLOWED = 1e-3  # of the loss

@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from designer import DesignFailed, Domain, Problem, Workload, metrics, programs
-from designer.tables.policies.design import design_records
-from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
-from designer import StatisticalQueries
+from designer import DesignFailed, Domain, Problem, StatisticalQueries, Workload, metrics, programs
 from designer.families.averages.averages import separable
 from designer.mechanisms.synthetic.multiplicative import mwem
+from designer.tables.policies.design import design_records
+from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 # The loss of a design and the raw violation, by the specialised solver where the solver is None.

@@ -24,26 +24,36 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, norm
 
-from designer import Domain, Problem, Workload, design, invariants, metrics
+from designer import (
+    Domain,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StatisticalQueries,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    invariants,
+    metrics,
+)
+from designer.base.arrays import Floats
 from designer.certified.norms import Norm, NormOrder
+from designer.families.averages.averages import separable
 from designer.families.subspace import subspace_mechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer import MarginalWorkload, Presence, design_marginals
-from designer.mechanisms.marginals.cell_margins import reach_of_cells
-from designer.sampling.entropy import Entropy, SeededEntropy
-from designer.sampling.lattices.lattice_chain import ChainPlan
-from designer import StatisticalQueries
-from designer.families.averages.averages import separable
-from designer import StructuredWorkload, design_structured
-from designer.mechanisms.products.answer_margins import reach_of_terms
+from designer.mechanisms.marginals.accuracy import reach_of_cells
+from designer.mechanisms.products.accuracy import reach_of_terms
 from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
 from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.lattices.lattice_chain import ChainPlan
 from designer.tables import Average, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan
 from designer.tables import TransformedNoise as Transformed
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 from designer.tables.run import answer_of, noisy_integers, ratio_of
-from designer.base.arrays import Floats
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 SEED = 20_261_122

@@ -20,8 +20,8 @@ from fractions import Fraction
 import numpy as np
 
 from benchmarks.hull_facets import metric_differences, table_moves
-from designer.mechanisms.additive.noise import gauge_grid
 from designer.certified.norms import Gauge
+from designer.mechanisms.additive.noise import gauge_grid
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SystemEntropy
 

@@ -15,8 +15,7 @@ import time
 
 import numpy as np
 
-from designer import metrics
-from designer import MarginalWorkload, Presence, design_marginals
+from designer import MarginalWorkload, Presence, design_marginals, metrics
 from designer.problem.domain import Domain
 
 

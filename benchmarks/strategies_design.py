@@ -50,8 +50,7 @@ def gram(name: str, n: int) -> np.ndarray[Any, Any]:
 
 def ours(what: str, name: str, n: int) -> tuple[float, float]:
     """Seconds and error of this package."""
-    from designer import Problem, Workload, design, metrics
-    from designer import MarginalWorkload, Presence, design_marginals
+    from designer import MarginalWorkload, Presence, Problem, Workload, design, design_marginals, metrics
     from designer.problem.domain import Domain
     from solvers.ellipsoids.program import minimise_trace
 

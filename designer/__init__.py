@@ -10,10 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from designer.relations import invariants, metrics
-    from designer.mechanisms.additive.interface import Mechanism
-    from designer.mechanisms.additive.mechanism import AdditiveMechanism
-    from designer.mechanisms.additive.release import Release
+    from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+    from designer.base.version import VERSION as __version__
     from designer.certified.about import About
     from designer.certified.certificate import PrivacyCertificate
     from designer.certified.guarantee import Guarantee
@@ -21,24 +19,46 @@ if TYPE_CHECKING:
     from designer.designing.best import design
     from designer.designing.comparison import Comparison, compare
     from designer.designing.least import LeastBudget, least_budget
-    from designer.families.made import Design
-    from designer.relations.problem import Problem
+    from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
+    from designer.designing.products_plan import design_structured
     from designer.designing.structured_problem import StructuredDesign, StructuredProblem
-    from designer.reports.pictures.collected import plot
-    from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+    from designer.families import programs
+    from designer.families.averages.queries import Statistic, StatisticalQueries, Term
+    from designer.families.made import Design
+    from designer.files import datasets
+    from designer.files.problem.linear import read_problem
     from designer.files.releases import read_release, save_release, verify_release
     from designer.files.spec import load
-    from designer.files.problem.linear import read_problem
+    from designer.mechanisms.additive.interface import Mechanism
+    from designer.mechanisms.additive.mechanism import AdditiveMechanism
+    from designer.mechanisms.additive.release import Release
+    from designer.mechanisms.choice.mechanism import Choice, Selection, largest_rate
+    from designer.mechanisms.marginals.mechanism import MarginalMechanism
+    from designer.mechanisms.marginals.plan import design_marginals
+    from designer.mechanisms.marginals.protection import Presence
+    from designer.mechanisms.marginals.release import MarginalRelease
+    from designer.mechanisms.marginals.whole import WholeTables, whole_tables
+    from designer.mechanisms.products.mechanism import StructuredMechanism
+    from designer.mechanisms.products.release import StructuredRelease
+    from designer.problem.attribute_queries import AttributeQueries
     from designer.problem.domain import Domain
+    from designer.problem.marginals_workload import MarginalWorkload
+    from designer.problem.products_workload import StructuredWorkload
     from designer.problem.targets import Targets
     from designer.problem.workload import Workload
-    from designer.base.version import VERSION as __version__
+    from designer.relations import invariants, metrics
+    from designer.relations.problem import Problem
+    from designer.reports.pictures.chosen_balls import norm_ball
+    from designer.reports.pictures.drawing import Drawing
+    from designer.reports.pictures.figures import figure
+    from designer.reports.pictures.kinds import drawings_of, plot
+    from designer.reports.pictures.places import placed_drawing
+    from designer.reports.pictures.registered import register_picture
 
 # Where each public name lives; it is imported when it is first asked for.
 _HOMES = {
-    "designer.mechanisms.additive.interface": "Mechanism",
-    "designer.mechanisms.additive.mechanism": "AdditiveMechanism",
-    "designer.mechanisms.additive.release": "Release",
+    "designer.base.errors": "DesignFailed InvalidProblem InvalidSpec NotPrivate",
+    "designer.base.version": "__version__=VERSION",
     "designer.certified.about": "About",
     "designer.certified.certificate": "PrivacyCertificate",
     "designer.certified.guarantee": "Guarantee",
@@ -46,60 +66,115 @@ _HOMES = {
     "designer.designing.best": "design",
     "designer.designing.comparison": "Comparison compare",
     "designer.designing.least": "LeastBudget least_budget",
-    "designer.families.made": "Design",
-    "designer.relations.problem": "Problem",
+    "designer.designing.marginals_least": "LeastMarginals least_marginal_budget marginals_meeting",
+    "designer.designing.products_plan": "design_structured",
     "designer.designing.structured_problem": "StructuredDesign StructuredProblem",
-    "designer.reports.pictures.collected": "plot",
-    "designer.base.errors": "DesignFailed InvalidProblem InvalidSpec NotPrivate",
+    "designer.families.averages.queries": "Statistic StatisticalQueries Term",
+    "designer.families.made": "Design",
+    "designer.files.problem.linear": "read_problem",
     "designer.files.releases": "read_release save_release verify_release",
     "designer.files.spec": "load",
-    "designer.files.problem.linear": "read_problem",
+    "designer.mechanisms.additive.interface": "Mechanism",
+    "designer.mechanisms.additive.mechanism": "AdditiveMechanism",
+    "designer.mechanisms.additive.release": "Release",
+    "designer.mechanisms.choice.mechanism": "Choice Selection largest_rate",
+    "designer.mechanisms.marginals.mechanism": "MarginalMechanism",
+    "designer.mechanisms.marginals.plan": "design_marginals",
+    "designer.mechanisms.marginals.protection": "Presence",
+    "designer.mechanisms.marginals.release": "MarginalRelease",
+    "designer.mechanisms.marginals.whole": "WholeTables whole_tables",
+    "designer.mechanisms.products.mechanism": "StructuredMechanism",
+    "designer.mechanisms.products.release": "StructuredRelease",
+    "designer.problem.attribute_queries": "AttributeQueries",
     "designer.problem.domain": "Domain",
+    "designer.problem.marginals_workload": "MarginalWorkload",
+    "designer.problem.products_workload": "StructuredWorkload",
     "designer.problem.targets": "Targets",
     "designer.problem.workload": "Workload",
-    "designer.base.version": "__version__=VERSION",
+    "designer.relations.problem": "Problem",
+    "designer.reports.pictures.chosen_balls": "norm_ball",
+    "designer.reports.pictures.drawing": "Drawing",
+    "designer.reports.pictures.figures": "figure",
+    "designer.reports.pictures.kinds": "drawings_of plot",
+    "designer.reports.pictures.places": "placed_drawing",
+    "designer.reports.pictures.registered": "register_picture",
 }
-_ROOMS = ("invariants", "metrics")
+_ROOMS = {
+    "datasets": "designer.files.datasets",
+    "invariants": "designer.relations.invariants",
+    "metrics": "designer.relations.metrics",
+    "programs": "designer.families.programs",
+}
 
 __all__ = [
     "About",
     "AdditiveMechanism",
+    "AttributeQueries",
+    "Choice",
     "Comparison",
     "Design",
     "DesignFailed",
     "Domain",
+    "Drawing",
     "Guarantee",
     "InvalidProblem",
     "InvalidSpec",
     "LeastBudget",
+    "LeastMarginals",
+    "MarginalMechanism",
+    "MarginalRelease",
+    "MarginalWorkload",
     "Mechanism",
     "NotPrivate",
     "Optimality",
+    "Presence",
     "PrivacyCertificate",
     "Problem",
     "Release",
+    "Selection",
+    "Statistic",
+    "StatisticalQueries",
     "StructuredDesign",
+    "StructuredMechanism",
     "StructuredProblem",
+    "StructuredRelease",
+    "StructuredWorkload",
     "Targets",
+    "Term",
+    "WholeTables",
     "Workload",
     "__version__",
     "compare",
+    "datasets",
     "design",
+    "design_marginals",
+    "design_structured",
+    "drawings_of",
+    "figure",
     "invariants",
+    "largest_rate",
     "least_budget",
+    "least_marginal_budget",
     "load",
+    "marginals_meeting",
     "metrics",
+    "norm_ball",
+    "placed_drawing",
     "plot",
+    "programs",
     "read_problem",
     "read_release",
+    "register_picture",
     "save_release",
     "verify_release",
+    "whole_tables",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _ROOMS:
-        return import_module(f"designer.{name}")
+        found = globals()[name] = import_module(_ROOMS[name])
+        return found
     for home, names in _HOMES.items():
         for given in names.split():
             public, _, own = given.partition("=")

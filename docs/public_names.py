@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from docutils import nodes
@@ -39,8 +39,7 @@ def known() -> dict[str, str]:
 
 def defined_as(name: str) -> str:
     """The path of the module that defines an object, and its name there; the name itself of what is no class or function."""
-    module, _, last = name.rpartition(".")
-    found = getattr(import_module(module), last)
+    found = resolve_name(name)
     return f"{found.__module__}.{found.__qualname__}" if hasattr(found, "__qualname__") else name
 
 

@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, datasets, design, metrics, read_problem
-from designer import MarginalWorkload, design_marginals
+from designer import Domain, MarginalWorkload, datasets, design, design_marginals, metrics, read_problem
 from designer.tables import Count, TablePlan, hierarchy
 from examples.reproduction import Result, show
 

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Mechanism, Problem, Workload, datasets, design, invariants, load
-from designer import figure
+from designer import Mechanism, Problem, Workload, datasets, design, figure, invariants, load
 from examples.reproduction import Floats, Result, show
 
 BUDGET = 0.1  # epsilon of the pure notion, mu of the Gaussian one

@@ -18,8 +18,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from designer import Problem, Workload, compare, design, metrics
-from designer import figure
+from designer import Problem, Workload, compare, design, figure, metrics
 from designer.promises.accounting import gdp_mu
 from examples.reproduction import Result, show
 

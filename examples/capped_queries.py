@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Design, Mechanism, Problem, Targets, design, read_problem
-from designer import figure
+from designer import Design, Mechanism, Problem, Targets, design, figure, read_problem
 from examples.reproduction import Floats, Result, show
 
 PROBLEM = Path(__file__).parent / "us_cities.toml"

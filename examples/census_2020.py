@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from designer import invariants
-from designer.relations.invariants.analysis import Scope, ZCDP, allocation, under_invariant
-from designer import figure
+from designer import figure, invariants
+from designer.relations.invariants.adjacency import ZCDP, Scope, allocation, under_invariant
 from examples.reproduction import Result, saved, show
 
 RHO, DELTA = "2.56", 1e-10

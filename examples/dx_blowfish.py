@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, metrics
-from designer.certified.sensitivity import SensitivitySet
-from designer import figure
+from designer import Problem, Workload, design, figure, metrics
 from designer.base.arrays import Floats
+from designer.certified.sensitivity import SensitivitySet
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

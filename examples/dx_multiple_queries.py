@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, compare, metrics
-from designer import figure
+from designer import Problem, Workload, compare, figure, metrics
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

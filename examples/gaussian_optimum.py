@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from designer import Problem, Workload, design, metrics
-from designer import figure
+from designer import Problem, Workload, design, figure, metrics
 from examples.reproduction import Floats, Result, show
 from solvers.ellipsoids.program import Differences, minimise_trace
 from solvers.programs.strategy_search import p_identity

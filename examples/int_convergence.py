@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import figure
-from designer.sampling.entropy import SeededEntropy
 from designer.base.arrays import Floats
+from designer.sampling.entropy import SeededEntropy
 from examples.int_counties import EPSILON as COUNTY_EPSILON
 from examples.int_counties import counties
 from examples.int_setting import exact_noise, published_chain

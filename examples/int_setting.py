@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattices.lattice_choice import lattice_sampler_for
-from designer.base.arrays import Floats
 from solvers.exact.hermite import smith_transforms
 from solvers.lattices.chain import Chain, JumpLaw, l1_energy, l2_energy
 from solvers.lattices.convergence import VariationBound, variation_bound

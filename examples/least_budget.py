@@ -13,9 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget
+from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget, plot
 from designer.designing.accuracy import towards
-from designer import plot
 from examples.reproduction import Floats, Result, show
 
 MOST = 50.0

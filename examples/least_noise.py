@@ -14,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, compare, design, invariants, metrics
+from designer import Problem, Workload, compare, design, figure, invariants, metrics
 from designer.families.least_noise import limit
-from designer import figure
 from examples.reproduction import Result, show
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 6.0)

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Design, Problem, Workload, design, metrics
-from designer import figure
+from designer import AdditiveMechanism, Design, Problem, Workload, design, figure, metrics
 from examples.dx_us_cities import column
 from examples.reproduction import Floats, Result, show
 

@@ -11,9 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, datasets, metrics
-from designer import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
-from designer import figure
+from designer import (
+    Domain,
+    MarginalMechanism,
+    MarginalRelease,
+    MarginalWorkload,
+    Presence,
+    datasets,
+    design_marginals,
+    figure,
+    metrics,
+)
 from examples.reproduction import Result, show
 
 ORDER = 3

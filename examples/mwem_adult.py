@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Mechanism, Problem, Workload, datasets, design, metrics
-from designer import figure
+from designer import Domain, Mechanism, Problem, Workload, datasets, design, figure, metrics
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from examples.reproduction import Floats, Result, show
 

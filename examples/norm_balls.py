@@ -9,8 +9,7 @@ from time import perf_counter
 
 import numpy as np
 
-from designer import Design, DesignFailed, Problem, Workload, design, metrics
-from designer import figure
+from designer import Design, DesignFailed, Problem, Workload, design, figure, metrics
 from examples.reproduction import Floats, Result, show
 
 BALLS = ("k_norm", "ellipsoid", "box", "l2_ball", "laplace")

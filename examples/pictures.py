@@ -14,16 +14,33 @@ from typing import Any
 
 import numpy as np
 
-from designer import AdditiveMechanism, Design, Domain, Problem, Targets, Workload, compare, datasets, design, least_budget, metrics, read_problem
-from designer.reports.pictures.drawn_tradeoffs import tradeoff_drawing
-from designer import Drawing, drawings_of, placed_drawing, plot
-from designer import MarginalWorkload, design_marginals
-from designer.reports.pictures.drawing import beside
-from designer.reports.pictures.registered import save_figure
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.problem.histogram import Keys
-from designer import Selection
+from designer import (
+    AdditiveMechanism,
+    Design,
+    Domain,
+    Drawing,
+    MarginalWorkload,
+    Problem,
+    Selection,
+    Targets,
+    Workload,
+    compare,
+    datasets,
+    design,
+    design_marginals,
+    drawings_of,
+    least_budget,
+    metrics,
+    placed_drawing,
+    plot,
+    read_problem,
+)
 from designer.mechanisms.choice.scores import Closeness
+from designer.problem.histogram import Keys
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.reports.pictures.drawing import beside
+from designer.reports.pictures.of_mechanisms import tradeoff_drawing
+from designer.reports.pictures.registered import save_figure
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from examples.reproduction import Result, show
 

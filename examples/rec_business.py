@@ -18,16 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from designer import datasets
-from designer import figure
+from designer import datasets, figure
+from designer.base.arrays import Floats
+from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSplitting, variance_for
+from designer.tables.answers import TableSimulation
 from designer.tables.policies.design import RecordDesign, design_records
 from designer.tables.policies.group_privacy import group_losses
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.metrics import absolute_relative_error, gaussian_relative_error
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
-from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSplitting, variance_for
-from designer.tables.answers import TableSimulation
-from designer.base.arrays import Floats
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
 from examples.reproduction import Result, saved, show
 

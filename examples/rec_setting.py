@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.tables.policies.policies import Splitting
 from designer.base.arrays import Floats
+from designer.tables.policies.policies import Splitting
 
 Places = NDArray[np.int64]
 

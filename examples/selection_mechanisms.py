@@ -16,9 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Workload, metrics
-from designer import figure
-from designer import Selection, largest_rate
+from designer import Selection, Workload, figure, largest_rate, metrics
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
 from examples.reproduction import Floats, Result, show

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Problem, Workload, design, invariants
-from designer.certified.norms import Gauge
-from designer import figure
+from designer import AdditiveMechanism, Problem, Workload, design, figure, invariants
 from designer.base.arrays import Floats
+from designer.certified.norms import Gauge
 from examples.reproduction import Result, saved, show
 
 SIZES = range(2, 11)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Problem, Workload, design, invariants
-from designer import figure
+from designer import AdditiveMechanism, Problem, Workload, design, figure, invariants
 from designer.base.arrays import Floats
 from examples.reproduction import Result, saved, show
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Release, Workload, design, invariants
-from designer import figure
+from designer import Problem, Release, Workload, design, figure, invariants
 from designer.base.arrays import Floats
 from examples.reproduction import Result, saved, show
 

@@ -7,9 +7,8 @@ import math
 from functools import cache
 from pathlib import Path
 
-from designer import DesignFailed, Problem, Workload, design, invariants
+from designer import DesignFailed, Problem, Workload, design, figure, invariants
 from designer.families.subspace import subspace_mechanism
-from designer import figure
 from examples.reproduction import Result, saved, show
 
 SQUARES = tuple((k, k) for k in range(2, 11))

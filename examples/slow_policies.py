@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from designer import figure
-from designer.tables.policies.policies import AsZcdp, GaussianSums, Policy, Splitting
-from designer.tables.policies.renyi import sharp_rho, student_divergence
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import StudentNoise, TransformedNoise
+from designer.tables.policies.policies import AsZcdp, GaussianSums, Policy, Splitting
+from designer.tables.policies.renyi import sharp_rho, student_divergence
 from examples.reproduction import Floats, Result, show
 from solvers.exact.balls import rational_ball
 

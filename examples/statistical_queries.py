@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Problem, Workload, datasets, design, metrics
-from designer.relations.metrics import Metric
-from designer import figure
-from designer import StatisticalQueries
+from designer import Domain, Problem, StatisticalQueries, Workload, datasets, design, figure, metrics
 from designer.families.averages.averages import average_bounds
+from designer.relations.metrics import Metric
 from examples.reproduction import Floats, Result, show
 
 DIFFERENCES: dict[str, str] = {}

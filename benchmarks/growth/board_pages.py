@@ -19,8 +19,8 @@ def listed(queries: int) -> Any:
 
 def tables(side: int) -> Any:
     """A release of all pairs of three attributes of so many values."""
-    from designer.files.releases import read_release, release_document, verify_release
     from designer import MarginalWorkload, Presence, design_marginals
+    from designer.files.releases import read_release, release_document, verify_release
     from designer.problem.domain import Domain
     from designer.reports.evidence import SeenRelease
 

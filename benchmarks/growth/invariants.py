@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, invariants, load, metrics
-from designer.relations.invariants import Invariant
 from designer.problem.domain import Domain
+from designer.relations.invariants import Invariant
 
 STATES = 51
 

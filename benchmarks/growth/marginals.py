@@ -11,8 +11,7 @@ from benchmarks.growth.case import Case
 
 def three_way(attributes: int) -> str:
     """The design with its certificate."""
-    from designer import metrics
-    from designer import MarginalWorkload, design_marginals
+    from designer import MarginalWorkload, design_marginals, metrics
     from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})

@@ -11,10 +11,10 @@ import designer.certified.steep as steep
 import designer.problem.nearness as nearness
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, load, metrics
+from designer.base.arrays import Floats
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.arrays import Floats
 
 ROOM = 1.1  # so much wider than needed is the noise whose certificate is measured
 

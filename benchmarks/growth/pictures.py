@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer import Problem, Workload, design, metrics
+from designer import Problem, Workload, design, drawings_of, metrics
+from designer.base.answer_table import AnswerTable
+from designer.base.arrays import Floats
 from designer.mechanisms.additive.interface import Mechanism
-from designer import drawings_of
 from designer.reports.pictures.answers import answer_drawings
 from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import shortened
 from designer.reports.pictures.maps import map_drawing
-from designer.base.answer_table import AnswerTable
-from designer.base.arrays import Floats
 
 
 def _released(count: int) -> AnswerTable:

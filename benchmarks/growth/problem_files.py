@@ -68,8 +68,7 @@ def marginals_of_file(attributes: int) -> str:
 
 def targets_met(attributes: int) -> str:
     """A tenth of these tables are to have nine tenths of the standard error that they have without targets."""
-    from designer import Targets
-    from designer import MarginalWorkload, Presence, design_marginals, marginals_meeting
+    from designer import MarginalWorkload, Presence, Targets, design_marginals, marginals_meeting
     from designer.problem.domain import Domain
 
     ask = MarginalWorkload.up_to(Domain.of({f"a{i}": 8 for i in range(attributes)}), 2)

@@ -29,9 +29,8 @@ def tables(attributes: int) -> str:
     """All tables of two attributes of 10 values, running totals along every other attribute."""
     from itertools import combinations
 
-    from designer import Presence
+    from designer import Presence, StructuredWorkload, design_structured
     from designer.problem.domain import Domain
-    from designer import StructuredWorkload, design_structured
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
     asked = dict.fromkeys(domain.attributes[::2], "prefix")
@@ -52,10 +51,8 @@ def database(attributes: int) -> tuple[int, Any]:
 
 def released(given: tuple[int, Any]) -> str:
     """Designed, saved, loaded, released from the database, and a hundred answers compared with the true ones."""
-    from designer import load
-    from designer import Presence
+    from designer import Presence, StructuredWorkload, design_structured, load
     from designer.problem.domain import Domain
-    from designer import StructuredWorkload, design_structured
 
     attributes, table = given
     domain = Domain.of({f"a{i}": 64 for i in range(attributes)})
@@ -71,9 +68,8 @@ def released(given: tuple[int, Any]) -> str:
 
 
 def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
-    from designer import Presence
+    from designer import Presence, StructuredWorkload, design_structured
     from designer.problem.domain import Domain
-    from designer import StructuredWorkload, design_structured
 
     domain = Domain.of(dict(sizes))
     workload = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, kind)])
@@ -86,9 +82,8 @@ def beside_a_search(values: int) -> str:
     """Laplace running totals of one attribute, certified, beside a bare search for a p-identity from one random start."""
     import time
 
-    from designer import Presence
+    from designer import Presence, StructuredMechanism, StructuredWorkload, design_structured
     from designer.problem.domain import Domain
-    from designer import StructuredMechanism, StructuredWorkload, design_structured
     from solvers.programs.p_identities import best_p_identity, p_identity_error
 
     def designed(size: int) -> StructuredMechanism:

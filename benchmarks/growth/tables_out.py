@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer import Domain
+from designer import Domain, MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.files.agreeing import agreeing_tables
 from designer.files.releases import release_document
 from designer.files.table_files import FileKind, TableOptions, write_tables
-from designer import MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
 from designer.tables import Count, TablePlan, hierarchy
 
 

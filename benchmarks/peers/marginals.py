@@ -7,8 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
-from designer import Domain
-from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals
+from designer import Domain, MarginalMechanism, MarginalWorkload, Presence, design_marginals
 
 SIZES = {
     "CPS": (50, 100, 7, 4, 2),

@@ -6,9 +6,7 @@ import math
 from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
-from designer import Domain
-from designer import Presence
-from designer import StructuredWorkload, design_structured
+from designer import Domain, Presence, StructuredWorkload, design_structured
 
 ATTRIBUTES = 5
 

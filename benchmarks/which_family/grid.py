@@ -8,9 +8,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer import Domain, Problem, StructuredProblem, Workload, datasets, design, invariants, metrics
-from designer import MarginalWorkload, Presence, design_marginals
-from designer import StructuredWorkload
+from designer import (
+    Domain,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredProblem,
+    StructuredWorkload,
+    Workload,
+    datasets,
+    design,
+    design_marginals,
+    invariants,
+    metrics,
+)
 
 Another = Callable[[], Any]  # makes a mechanism with `error("squared")`
 

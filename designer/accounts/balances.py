@@ -8,14 +8,14 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from designer.accounts.together.expense import Expense, Spent
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec, OverTotal
 from designer.accounts.chain import Entry
 from designer.accounts.entries import DatasetTerms
+from designer.accounts.together.expense import Expense, Spent
 from designer.accounts.totals import Total, decimal_text
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec, OverTotal
+from designer.relations.rows.row_unit import RowUnit
 
 ROUNDING = Fraction(1, 10**9)  # an excess below this share of the total comes from budgets that are floats
 OTHER_ROWS = (

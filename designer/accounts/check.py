@@ -9,16 +9,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
-from designer.files.signatures import read_signed
 from designer.accounts.balances import Balance, datasets
-from designer.accounts.chain import Entry, RESTORE, output_hash, require_canonical
+from designer.accounts.chain import RESTORE, Entry, output_hash, require_canonical
 from designer.accounts.entries import require_known
 from designer.accounts.ledger import Ledger
 from designer.accounts.names import escaped, look_alike
-from designer.base.progress import step
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
+from designer.base.progress import step
+from designer.files.signatures import read_signed
 
 Trusted = Callable[[str, bytes, str], object]  # key, message, signature: raises where the signature is not of that key
 OLDER = "it is an older copy, or another ledger; whatever was released since is missing from it."

@@ -6,8 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 
 OTHER = (
     "dataset: the ledger states another content than that of {files}; give the file that was stated, or state the new content "

@@ -13,17 +13,17 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from designer.certified.guarantee import Guarantee
-from designer.accounts.together.expense import Expense, Spent, spent
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.accounts.chain import Entry
+from designer.accounts.together.expense import Expense, Spent, spent
 from designer.accounts.totals import Total
-from designer.problem.relation import RECORDS_PUBLIC
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.printing import printed
 from designer.base.version import VERSION
+from designer.certified.guarantee import Guarantee
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.relations.rows.row_unit import RowUnit
 
 FORMAT = "dp-designer/ledger"
 LEDGER_VERSION = 1

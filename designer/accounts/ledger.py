@@ -17,23 +17,35 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from designer.certified.guarantee import Guarantee
-from designer.certified.frozen import Released, Specified
-from designer.accounts.together.expense import Expense, Spent, expense_of, spent
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
-from designer.files.releases import release_document, sealed
 from designer.accounts.balances import Balance, datasets
-from designer.accounts.chain import Entry, RESTORE, next_entry, output_hash
+from designer.accounts.chain import RESTORE, Entry, next_entry, output_hash
 from designer.accounts.content import require_content
-from designer.accounts.entries import DatasetTerms, entry_abandoned, entry_opened, entry_raised, entry_released, entry_reserved, entry_stated, login_name, noted_by, require_known, stated_text
+from designer.accounts.entries import (
+    DatasetTerms,
+    entry_abandoned,
+    entry_opened,
+    entry_raised,
+    entry_released,
+    entry_reserved,
+    entry_stated,
+    login_name,
+    noted_by,
+    require_known,
+    stated_text,
+)
 from designer.accounts.names import dataset_name, require_distinct
 from designer.accounts.place import place_of
-from designer.accounts.store import Store, WAIT
+from designer.accounts.store import WAIT, Store
+from designer.accounts.together.expense import Expense, Spent, expense_of, spent
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
+from designer.base.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
 from designer.base.json_text import plain
+from designer.certified.frozen import Released, Specified
+from designer.certified.guarantee import Guarantee
+from designer.files.releases import release_document, sealed
+from designer.relations.rows.row_unit import RowUnit
 
 SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
 AnyRelease = TypeVar("AnyRelease", bound=Released)

@@ -6,8 +6,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 
 # File systems of other machines. Their locks and their fsync may lie, and two machines may then both spend what is left.
 NETWORK = frozenset(

@@ -14,10 +14,10 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.accounts.chain import Entry, FIRST, RESTORE, followed
+from designer.accounts.chain import FIRST, RESTORE, Entry, followed
 from designer.accounts.place import place_of
 from designer.base.checks import shown
+from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.file_kinds import LOOKED_AT, mistaken
 from designer.base.output import sync_folder
 

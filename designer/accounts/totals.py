@@ -10,10 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from designer.accounts.together.costs import Cost, TotalCost
-from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.base.progress import announce
 from designer.base.arrays import Immutable
 from designer.base.checks import rational_from, shown
+from designer.base.errors import InvalidLedger, InvalidProblem
+from designer.base.progress import announce
 from designer.base.rounding import rounded
 
 NOTHING = Fraction(0)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from designer.audit.tally import Columns, Source
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
-from designer.base.arrays import Floats
 
 NODES = 96  # of Gauss and Legendre: exact for polynomials of degree 191
 MOST_NAMED = 40

@@ -12,21 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import noise_for
 from designer.audit.noise_sources import additive_law, lattice_law
 from designer.audit.stated_law import Integers
 from designer.audit.verdict import Finding, not_looked_at, proven, tested
+from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
-from designer.base.errors import InvalidProblem
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import noise_for
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.base.arrays import Floats
 
 SUBJECT = "coarse instance"
 DEEP = 40.0

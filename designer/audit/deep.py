@@ -6,36 +6,39 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.audit.choice_sources import mwem_source, selection_source, small_db_source
 from designer.audit.coarse import coarse_findings
-from designer.audit.group_sources import marginal_source, plan_sources, structured_source
-from designer.audit.line_sources import enumerated_test, odds_ratio_source
-from designer.audit.neighbours import neighbours_enumerated
 from designer.audit.noise_sources import additive_source, lattice_source
-from designer.audit.pairs import every_pair
+from designer.audit.pairs import every_pair, neighbours_enumerated
 from designer.audit.peaked_heights import staircase_source
-from designer.audit.plain_checks import constructible, injective, noisy, reachable, recomputed, timing
-from designer.audit.releases import released_source
-from designer.audit.row_sources import row_source
+from designer.audit.plain_checks import constructible, injective, noisy, reachable, recomputed, released_source, timing
+from designer.audit.row_sources import (
+    enumerated_test,
+    marginal_source,
+    odds_ratio_source,
+    plan_sources,
+    row_source,
+    structured_source,
+)
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import DeepVerdict, Finding, TestPower, not_looked_at
-from designer.certified.frozen import Specified
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
+from designer.certified.frozen import Specified
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.lattice.row_mechanism import RowMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.base.progress import announce
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.mechanisms.choice.mechanism import Selection
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.tables.plan import TablePlan
 from designer.tables.quantile import Quantile
-from designer.base.checks import count, shown
 
 SECONDS = 60.0
 RELEASE_SHARE = 0.15  # of the time, for whole releases

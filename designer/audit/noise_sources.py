@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.audit.stated_law import BalanceStatistics, Integers, StatedLaw
 from designer.audit.tally import Source, Watch
+from designer.base.arrays import Floats
 from designer.certified.norms import Norm
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.lattice.row_mechanism import RowMechanism
 from designer.sampling.entropy import Entropy
-from designer.base.arrays import Floats
 
 MOST_WATCHED = 24  # coordinates or vectors of jointly drawn noise
 FINE_STEPS = 2.0**-16  # of the norm of one step: sums over the grid are integrals, up to what no test sees

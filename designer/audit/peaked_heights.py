@@ -12,11 +12,11 @@ from designer.audit.noise_sources import balance_watch
 from designer.audit.stated_law import Integers, StatedLaw
 from designer.audit.tally import Source
 from designer.audit.verdict import Finding, not_looked_at, proven
-from designer.sampling.entropy import Entropy
+from designer.base.arrays import Floats
 from designer.mechanisms.staircase.differences import coordinates
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Peaks, Stairs
-from designer.base.arrays import Floats
+from designer.sampling.entropy import Entropy
 
 MOST_SETTLED = 60_000  # points whose heights are found
 DEEP = 40.0  # fall of the law's logarithm that the table reaches

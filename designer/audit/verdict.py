@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import plain
 from designer.base.printing import in_markdown, printed
 

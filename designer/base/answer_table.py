@@ -10,9 +10,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.arrays import Floats
 from designer.base.checks import probability, shown
+from designer.base.errors import DesignFailed, InvalidProblem
 
 Scalar = str | int | float
 ULP = 2.0**-51  # of an answer, as a float: ends of intervals move outwards by this

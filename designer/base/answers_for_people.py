@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.answer_table import AnswerTable, Intervals, LEVEL
+from designer.base.answer_table import LEVEL, AnswerTable, Intervals
 from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.on_terminal import Column, terminal_width, text_table, wrapped
 from designer.base.printing import printed
 from designer.base.rounding import at_most

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 
 Label = Hashable
 Columns = list[tuple[Label, Sequence[object]]]

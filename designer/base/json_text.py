@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidSpec
-from designer.base.progress import step
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.base.errors import InvalidSpec
 from designer.base.file_kinds import mistaken
+from designer.base.progress import step
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))

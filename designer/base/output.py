@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 
 
 def checked_target(path: Path, *, inputs: Sequence[Path] = (), replace: bool = False) -> Path:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 
 VALUE, STATISTIC, TABLE = "value", "statistic", "table"
 WHOLE = re.compile(r"[0-9]{1,15}(\.0*)?")

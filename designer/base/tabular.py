@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.base.answer_table import AnswerTable, LEVEL
+from designer.base.answer_table import LEVEL, AnswerTable
 from designer.base.checks import meant, probability, shown
-from designer.base.display import Displayed, HEAD, Preview, SHOWN_ROWS
+from designer.base.display import HEAD, SHOWN_ROWS, Displayed, Preview
+from designer.base.errors import InvalidProblem
 from designer.base.frames import frame_of
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 
 UTC_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
 FORM = "%Y-%m-%dT%H:%M:%SZ"

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 from designer.base.printing import one_line, printed
 from designer.base.schema import Named, Schema, noted, record
 

@@ -15,11 +15,11 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats, frozen
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.printing import printed
+from designer.base.progress import announce
 from designer.base.published import PublishedSums
 from designer.base.rounding import at_most
 from solvers.status import Status

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.certified.norms import Gauge, Norm
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.certified.norms import Gauge, Norm
 
 MOST_ENTRIES = 2**27  # of the facets of all bundles, written out: 1 GiB
 

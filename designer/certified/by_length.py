@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.norms import NormOrder
 from designer.base.arrays import Floats
+from designer.certified.norms import NormOrder
 
 _UNLISTED = (
     "relation: the invariant leaves too many changes to be written out{how_many}, and this needs a list of them; use a family "

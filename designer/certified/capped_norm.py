@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.norms import Norm
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.certified.norms import Norm
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -13,16 +13,16 @@ from fractions import Fraction
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed, NotPrivate
+from designer.base.printing import printed
+from designer.base.progress import step
+from designer.base.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
 from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
-from designer.base.errors import DesignFailed, NotPrivate
-from designer.base.progress import step
 from designer.problem.relation import Block
-from designer.base.arrays import Floats
-from designer.base.printing import printed
-from designer.base.schema import Named, PLACE, exactly, list_of, noted, number, or_null, record, text, whole
 from solvers.exact.rational import float_above, max_float
 
 # Pairs whose float bound already proves <= 1 are evaluated exactly only up to this many, fewer where a norm takes many

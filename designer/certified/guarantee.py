@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from designer.base.errors import InvalidSpec
-from designer.problem.relation import Relation
 from designer.base.printing import printed
 from designer.base.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
 from designer.base.version import VERSION
+from designer.problem.relation import Relation
 
 POST_PROCESSING = (
     "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up "

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from designer.base.json_text import array, require_keys
+from designer.base.schema import (
+    COUNT,
+    MATRIX,
+    PLACE,
+    POSITIVE,
+    POSITIVE_BUDGET,
+    POSITIVE_VECTOR,
+    Named,
+    either,
+    exactly,
+    keys,
+    list_of,
+    number,
+    one_of,
+    record,
+)
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
-from designer.base.json_text import array, require_keys
-from designer.base.schema import COUNT, MATRIX, Named, PLACE, POSITIVE, POSITIVE_BUDGET, POSITIVE_VECTOR, either, exactly, keys, list_of, number, one_of, record
 
 WEIGHTS = either(
     list_of(POSITIVE_BUDGET),

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.errors import InvalidProblem
 from solvers.exact.rational import dyadic_integers, root_above
 
 if TYPE_CHECKING:

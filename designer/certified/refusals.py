@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
 
 
 def refuse_extreme(values: Floats) -> None:

@@ -14,9 +14,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidSpec
 from designer.base.checks import shown
-from designer.base.schema import Fragment, Named, SIGNED_RATIONAL, Schema, either, list_of, number, one_of, record, text, whole
+from designer.base.errors import InvalidSpec
+from designer.base.schema import SIGNED_RATIONAL, Fragment, Named, Schema, either, list_of, number, one_of, record, text, whole
 
 RELEASE_FORMAT = "dp-designer/release"
 ReleaseKeys = Mapping[str, Fragment]

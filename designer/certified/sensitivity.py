@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, frozen
+from designer.base.errors import DesignFailed
+from designer.base.progress import track
 from designer.certified.by_length import ByLength, Longest, too_many
 from designer.certified.norms import Norm
 from designer.certified.steep import Clusters, Hunt, RatioBounds
-from designer.base.errors import DesignFailed
-from designer.base.progress import track
 from designer.problem.nearness import Nearness
 from designer.problem.relation import Block, Indices, Relation
-from designer.base.arrays import Floats, frozen
 from solvers.exact.rational import dyadic_integers, integer_rank
 
 

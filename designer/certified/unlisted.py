@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, frozen
+from designer.base.errors import DesignFailed, NoFeasibleAttribute
 from designer.certified.by_length import ByLength, Longest, too_many
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import Pairs, SensitivitySet
-from designer.base.errors import DesignFailed, NoFeasibleAttribute
-from designer.base.arrays import Floats, frozen
 from solvers.exact.rational import float_above
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import Commands, TOML
+from designer.cli.options import TOML, Commands
 from designer.files.problem.checking import check_records
 
 FOUND = 9  # the exit code where something was found

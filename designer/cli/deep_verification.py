@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 from designer.audit.deep import SECONDS, audit
-from designer.certified.frozen import Specified
 from designer.base.errors import InvalidProblem, NotPrivate
 from designer.base.json_text import plain
+from designer.certified.frozen import Specified
 
 
 def add_deep_options(made: argparse.ArgumentParser) -> None:

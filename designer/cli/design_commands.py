@@ -7,23 +7,23 @@ import json
 from pathlib import Path
 from typing import Any
 
-from designer.certified.frozen import save
-from designer.cli.options import Commands, TOML, add_output, add_seconds, check_output, given_seconds
-from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.accounts.together.privacy_in_words import asked_line, privacy_line
+from designer.base.errors import InvalidProblem
+from designer.base.on_terminal import terminal_width
+from designer.base.output import checked_target
+from designer.base.printing import printed
+from designer.certified.frozen import save
+from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
+from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
-from designer.reports.pictures.collected import plot
-from designer.base.errors import InvalidProblem
-from designer.reports.pictures.figures import check_picture
 from designer.designing.printouts import budget_summary
 from designer.files.problem.kinds import read_request
 from designer.files.problem.linear_request import ProblemFile
 from designer.files.problem.request import Choices, Request
-from designer.base.on_terminal import terminal_width
-from designer.base.output import checked_target
-from designer.base.printing import printed
+from designer.reports.pictures.figures import check_picture
+from designer.reports.pictures.kinds import plot
 
 
 def add_design_commands(commands: Commands) -> None:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from designer.cli.installation import ADDS, Diagnosis, WITHOUT_EXTRA, found_here
-from designer.cli.options import Commands
-from designer.cli.probes import OK
 from designer.base.printing import printed
 from designer.base.version import VERSION
+from designer.cli.installation import ADDS, WITHOUT_EXTRA, Diagnosis, found_here
+from designer.cli.options import Commands
+from designer.cli.probes import OK
 
 SICK = 8  # the exit code where something needed is broken
 MARKS = {"ok": "ok", "missing": "--", "broken": "!!", "outside": "??"}

@@ -21,6 +21,12 @@ from pathlib import Path
 from typing import NoReturn
 
 from designer.base import progress
+from designer.base.checks import meant, shown
+from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
+from designer.base.json_text import plain
+from designer.base.on_terminal import terminal_width, wrapped
+from designer.base.printing import one_line, printed
+from designer.base.version import VERSION
 from designer.cli.check_command import add_check
 from designer.cli.design_commands import add_design_commands
 from designer.cli.doctor import add_doctor
@@ -35,12 +41,6 @@ from designer.cli.report_commands import add_report_commands
 from designer.cli.signing_commands import add_signing_commands
 from designer.cli.spec_commands import add_spec_commands
 from designer.cli.table_commands import add_table_commands
-from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
-from designer.base.checks import meant, shown
-from designer.base.json_text import plain
-from designer.base.on_terminal import terminal_width, wrapped
-from designer.base.printing import one_line, printed
-from designer.base.version import VERSION
 
 EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2), (OverTotal, 6), (InvalidLedger, 7))
 UNFORESEEN = 5

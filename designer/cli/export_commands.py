@@ -8,20 +8,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
-from designer.certified.frozen import Specified
-from designer.cli.options import Commands, SPEC, add_output, check_output, loaded, release_and_signer
+from designer.accounts.ledger import Ledger
+from designer.base.csv_text import as_csv
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import readable_text
+from designer.base.output import write_whole
+from designer.base.printing import printed
+from designer.certified.frozen import Specified
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded, release_and_signer
 from designer.exchange.noise_law import noise_document, noise_rows
 from designer.exchange.opendp import measurement_module
 from designer.exchange.portable import portable_text, release_vectors
 from designer.exchange.registry import registry_entry
 from designer.exchange.spending import Distance
 from designer.files.releases import verify_release
-from designer.accounts.ledger import Ledger
-from designer.base.csv_text import as_csv
-from designer.base.json_text import readable_text
-from designer.base.output import write_whole
-from designer.base.printing import printed
 
 Exported = tuple[str, Any]  # the text of the file, and the data for `--json`
 OWN_OPTIONS = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from designer.base.output import write_whole
+from designer.base.printing import printed
 from designer.cli.options import Commands, add_output, check_output
 from designer.files.headers import columns_of_file
 from designer.files.problem.kind import DEFAULT
 from designer.files.problem.starting import STARTS, starting_file
-from designer.base.output import write_whole
-from designer.base.printing import printed
 
 RECORDS = "records (CSV, Parquet), of which the names of the columns are read and no row"
 

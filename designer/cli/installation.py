@@ -16,10 +16,10 @@ from itertools import zip_longest
 from pathlib import Path
 from threading import Timer
 
-from designer.cli import probes
-from designer.cli.probes import BROKEN, MISSING, OK
 from designer.base.progress import track
 from designer.base.version import WHEEL
+from designer.cli import probes
+from designer.cli.probes import BROKEN, MISSING, OK
 
 OUTSIDE = "outside"  # there, but of another version than was asked for
 NAME = "dp-designer"

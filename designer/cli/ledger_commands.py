@@ -7,19 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from designer.certified.frozen import Released, Specified
-from designer.cli.options import Commands, SPEC, add_signer, loaded
-from designer.cli.signing_commands import add_key_options, given_key
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.files.releases import release_document
-from designer.files.signatures import EntryCheck, EntrySigner, SigningKey, trusted_keys
 from designer.accounts.check import checked, plain_check, require_recorded
 from designer.accounts.content import content_hash
 from designer.accounts.ledger import DataSet, Ledger
 from designer.accounts.totals import Total
 from designer.accounts.words import balance_lines, check_lines, entry_lines, forecast_data, forecast_lines
+from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.printing import printed
+from designer.certified.frozen import Released, Specified
+from designer.cli.options import SPEC, Commands, add_signer, loaded
+from designer.cli.signing_commands import add_key_options, given_key
+from designer.files.releases import release_document
+from designer.files.signatures import EntryCheck, EntrySigner, SigningKey, trusted_keys
+from designer.relations.rows.row_unit import RowUnit
 
 LEDGER = "ledger (SQLite)"
 AnyRelease = TypeVar("AnyRelease", bound=Released)

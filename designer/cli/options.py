@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from designer.certified.frozen import Specified
 from designer.base.errors import InvalidProblem
+from designer.base.output import checked_target
+from designer.certified.frozen import Specified
 from designer.files.signatures import SignedBy, read_signed
 from designer.files.spec import from_spec
-from designer.base.output import checked_target
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
 TOML = "problem file (TOML)"

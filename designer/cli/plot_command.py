@@ -6,19 +6,19 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
 from designer.certified.frozen import Released, Specified
 from designer.cli.options import Commands, add_output, check_output, loaded, refuse_signer, release_and_signer
-from designer.reports.pictures.collected import drawings_of
-from designer.reports.pictures.places import LATITUDE, LONGITUDE, placed_drawing
-from designer.reports.pictures.requested import problem_drawings
-from designer.base.errors import InvalidProblem
-from designer.files.releases import read_release
-from designer.reports.pictures.drawing import Drawing, chosen
-from designer.reports.pictures.figures import check_picture
 from designer.files.problem.kinds import read_request
 from designer.files.problem.linear_request import ProblemFile
 from designer.files.problem.request import Choices
-from designer.base.printing import printed
+from designer.files.releases import read_release
+from designer.reports.pictures.drawing import Drawing, chosen
+from designer.reports.pictures.figures import check_picture
+from designer.reports.pictures.kinds import drawings_of
+from designer.reports.pictures.places import LATITUDE, LONGITUDE, placed_drawing
+from designer.reports.pictures.requested import problem_drawings
 
 LIST = "list"
 

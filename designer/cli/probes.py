@@ -63,10 +63,10 @@ def cdd_numbers() -> str:
 
 def whole_way() -> str:
     """Two invented counts, designed for, certified, and released."""
-    from designer.relations import metrics
     from designer.designing.best import design
-    from designer.relations.problem import Problem
     from designer.problem.workload import Workload
+    from designer.relations import metrics
+    from designer.relations.problem import Problem
 
     made = design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), "laplace").mechanism
     if not made.verify().holds or len(made.release([3, 4]).answers) != 2:

@@ -1,4 +1,7 @@
-"""From a spec to what is published, or simulated: release, sample."""
+"""From a spec to what is published, or simulated: release, sample.
+
+Releases of averages from records: the problem file says what of a record each function tells apart.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,99 @@ import argparse
 import glob
 import io
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from designer.certified.frozen import Released, Specified
-from designer.cli.averages_release import add_counting_option, releasing_averages
-from designer.cli.check_command import add_marks
-from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
-from designer.cli.options import Commands, SPEC, add_output, check_output, loaded
-from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
-from designer.cli.table_commands import add_table_output, asked_tables, save_tables
 from designer.accounts.together.privacy_in_words import privacy_line
-from designer.base.errors import InvalidProblem
-from designer.files.agreeing import negative_words
-from designer.files.data_files import read_histogram, require_histogram_file, require_readable_histogram
-from designer.designing.printouts import cautions
-from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table, require_openable, require_table_file
 from designer.base.answers_for_people import ROWS
+from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import readable_text
 from designer.base.output import write_whole
 from designer.base.printing import printed
+from designer.certified.frozen import Released, Specified
+from designer.certified.guarantee import Guarantee
+from designer.cli.check_command import add_marks
+from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
+from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
+from designer.cli.table_commands import add_table_output, asked_tables, save_tables
+from designer.designing.printouts import cautions
+from designer.families.averages.queries import StatisticalQueries
+from designer.files.agreeing import negative_words
+from designer.files.data_files import (
+    read_histogram,
+    read_records,
+    require_histogram_file,
+    require_readable_histogram,
+    require_records_file,
+)
+from designer.files.problem.averages import AveragesFile
+from designer.files.problem.kinds import read_request
+from designer.relations.rows.row_unit import RowUnit
+from designer.tables.csv_rows import Marks
+from designer.tables.opening import open_table, require_openable, require_table_file
+
+FLAG = "--counted-by"
+
+
+def add_counting_option(made: argparse.ArgumentParser) -> None:
+    """The problem file of averages."""
+    made.add_argument(
+        FLAG, type=Path, help=f"the problem file (kind {AveragesFile.kind!r}) of the spec, which says how --table is counted"
+    )
+
+
+def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
+    """A look at the names of columns of records, and the release of a spec of averages from them; refused here where spec,
+    problem file and options do not fit. The records are not opened here."""
+    request = read_request(options.counted_by)
+    if not isinstance(request, AveragesFile):
+        raise InvalidProblem(
+            f"{FLAG}: {options.counted_by} is of kind {request.kind!r}, whose specs take --table or --histogram as they are."
+        )
+    if options.table is None or options.histogram is not None:
+        raise InvalidProblem(f"{FLAG}: says how records are counted; give them as --table, and no --histogram.")
+    if getattr(mechanism, "workload", None) != request.queries.workload:
+        raise InvalidProblem(
+            f"{FLAG}: {options.counted_by} asks for other averages than the spec; give the file of its design."
+        )
+    attributes = [name for group in request.queries.groups for name in group.domain.attributes]
+    require_records_file(options.table)
+    row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
+    stated, given = mechanism.guarantee_for(row), (options.table, attributes, options.delimiter)
+
+    def ready() -> None:
+        read_records(*given)
+        if row.entity is not None:
+            require_openable(options.table, delimiter=options.delimiter)
+
+    def release() -> Released:
+        records = read_records(*given) if row.entity is None else partial(_bounded, options, row, attributes)
+        return _released(mechanism, request.queries, records, row, stated)
+
+    return ready, release
+
+
+@withholding
+def _released(
+    mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
+) -> Released:
+    """Counts of what the functions tell apart, and the release from them."""
+    released: Released = replace(mechanism.release_counts(queries.histogram(records())), guarantee=stated, row=row)
+    return released
+
+
+def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -> dict[str, list[Any]]:
+    """The rows of each entity that count, as columns."""
+    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes)
+    held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
+    return held
+
 
 FLAGS = {"histogram": "histogram", "records": "table"}  # the option that gives what a mechanism takes
 COUNTED = "counts of the universe elements"

@@ -7,27 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.audit.deep import SECONDS, audit
-from designer.audit.verdict import DeepVerdict
-from designer.certified.frozen import Specified
-from designer.cli.deep_verification import add_deep_options
-from designer.cli.options import Commands, SPEC, add_output, check_output, release_and_signer, spec_and_signer
-from designer.accounts.together.privacy_in_words import privacy_line
-from designer.designing.comparison import Comparison, compare
-from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
-from designer.files.releases import read_release, verify_release
-from designer.files.signatures import trusted_keys
 from designer.accounts.check import checked, require_recorded
 from designer.accounts.ledger import Ledger
+from designer.accounts.together.privacy_in_words import privacy_line
+from designer.audit.deep import SECONDS, audit
+from designer.audit.verdict import DeepVerdict
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.base.output import write_whole
+from designer.base.printing import printed
+from designer.certified.frozen import Specified
+from designer.cli.deep_verification import add_deep_options
+from designer.cli.options import SPEC, Commands, add_output, check_output, release_and_signer, spec_and_signer
+from designer.designing.comparison import Comparison, compare
 from designer.designing.printouts import page
+from designer.files.releases import read_release, verify_release
+from designer.files.signatures import trusted_keys
+from designer.mechanisms.additive.interface import Mechanism
+from designer.relations.problem import Problem
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
 from designer.reports.html import html_of
 from designer.reports.page import board_page
-from designer.base.checks import shown
-from designer.base.output import write_whole
-from designer.base.printing import printed
 
 ENDINGS = (".html", ".md")
 

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import Commands
 from designer.base.errors import InvalidProblem
-from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file, signature_path
 from designer.base.output import checked_target
 from designer.base.printing import printed
+from designer.cli.options import Commands
+from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file, signature_path
 
 
 def add_signing_commands(commands: Commands) -> None:

@@ -7,18 +7,24 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from designer.mechanisms.additive.interface import Mechanism
+from designer.accounts.store import is_ledger
+from designer.accounts.together.costs import cost_of_tradeoff
+from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
+from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
 from designer.certified.frozen import Specified, to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
 from designer.cli.ledger_commands import add_check_options, check_ledger
-from designer.cli.options import Commands, add_output, caution_data, check_output, loaded, refuse_signer, release_and_signer, spec_and_signer
-from designer.accounts.together.costs import cost_of_tradeoff
-from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
-from designer.reports.pictures.relation_picture import save_relation_picture
-from designer.base.errors import InvalidProblem
-from designer.files.releases import verify_release
-from designer.files.signatures import SignedBy
-from designer.accounts.store import is_ledger
+from designer.cli.options import (
+    Commands,
+    add_output,
+    caution_data,
+    check_output,
+    loaded,
+    refuse_signer,
+    release_and_signer,
+    spec_and_signer,
+)
 from designer.designing.printouts import cautions, summary
 from designer.files.problem.kinds import read_request
 from designer.files.problem.linear_request import ProblemFile
@@ -27,7 +33,10 @@ from designer.files.problem.odds_ratio import OddsRatioFile
 from designer.files.problem.request import Request
 from designer.files.problem.selection import SelectionFile
 from designer.files.problem.synthetic import SyntheticFile
-from designer.base.printing import printed
+from designer.files.releases import verify_release
+from designer.files.signatures import SignedBy
+from designer.mechanisms.additive.interface import Mechanism
+from designer.reports.pictures.of_designs import save_relation_picture
 
 
 def add_spec_commands(commands: Commands) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
-from designer.relations.problem import Problem
-from designer.problem.targets import Target, Targets
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
+from designer.problem.targets import Target, Targets
+from designer.relations.problem import Problem
 
 # Of the largest loss of a query with a target: what those without one may take of it together, as a share of its root.
 UNASKED = 1e-4

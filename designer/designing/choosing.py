@@ -3,21 +3,39 @@ leave room for them.
 
 A family says by itself which options are tried (`Family.choices`) and about how long a design takes (`Family.work`), so that
 nothing here speaks of any one of them.
+
+Why families have no mechanism, each reason once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from designer.base.errors import Refusal
 from designer.families.family import Family
 from designer.families.least_noise import Limit, limit
-from designer.relations.problem import Problem
 from designer.families.sizes import Sizes
-from designer.base.errors import Refusal
+from designer.relations.problem import Problem
 from solvers.deadline import OutOfTime, time_limit
+
+NOTHING_MADE = "no mechanism: "
+
+
+def said_once(reasons: Iterable[tuple[str, str]]) -> list[str]:
+    """The reasons, each behind the families that have it; most refusals name their family themselves.
+
+    >>> said_once([("laplace", "laplace: too large"), ("box", "no mechanism: too large"), ("even", "left out")])
+    ['laplace, box: too large', 'even: left out']
+    """
+    by_reason: dict[str, list[str]] = {}
+    for family, reason in reasons:
+        bare = reason.removeprefix(NOTHING_MADE).removeprefix(f"{family.split(',')[0]}: ")
+        by_reason.setdefault(bare, []).append(family)
+    return [f"{', '.join(families)}: {reason}" for reason, families in by_reason.items()]
+
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000

@@ -8,22 +8,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
-from designer.designing.comparison_words import COLUMNS, comparison_markdown, comparison_text, sorted_rows
-from designer.designing.latex_table import comparison_latex
-from designer.families.least_noise import Limit, limit, part_of_loss
-from designer.families.made import Design
-from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
-from designer.base.progress import each_of
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive
-from designer.base.display import Displayed, Preview, SHOWN_ROWS
+from designer.base.display import SHOWN_ROWS, Displayed, Preview
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.frames import frame_of_rows
 from designer.base.on_terminal import NARROWEST, WIDTH
 from designer.base.printing import printed
+from designer.base.progress import each_of
+from designer.designing.best import design, reason
+from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
+from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
+from designer.families.least_noise import Limit, limit, part_of_loss
+from designer.families.made import Design
+from designer.mechanisms.additive.interface import Mechanism
+from designer.relations.problem import Problem
 
 COMPARING = 60.0  # seconds for all families
 

@@ -9,18 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce
+from designer.designing.accuracy import Reached, reached_by, towards, worst_of
+from designer.families.made import Design
+from designer.families.stretching import stretched, stretches
 from designer.mechanisms.additive.bounds import cell
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.designing.accuracy import Reached, reached_by, towards, worst_of
-from designer.families.made import Design
-from designer.relations.problem import Problem
-from designer.families.stretching import stretched, stretches
-from designer.base.errors import DesignFailed
-from designer.base.progress import announce
 from designer.problem.targets import Targets
 from designer.problem.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
+from designer.relations.problem import Problem
 from solvers.deadline import go_on
 from solvers.programs.factor_bracket import LARGEST, LEAST, Bracket, least_factor
 

@@ -11,19 +11,19 @@ from types import MappingProxyType
 
 import numpy as np
 
-from designer.certified.optimality import bounded
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.marginals.plan import Loss, MARGIN, design_marginals
-from designer.mechanisms.marginals.protection import Presence, Protection
-from designer.mechanisms.marginals.residuals import assemble, synthesis
-from designer.problem.subsets import Subsets
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.relations.metrics.attributes import hamming
-from designer.base.progress import announce, step, track
-from designer.problem.targets import Target, Targets, require_targets
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import positive
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce, step, track
+from designer.certified.optimality import bounded
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.plan import MARGIN, Loss, design_marginals
+from designer.mechanisms.marginals.protection import Presence, Protection
+from designer.mechanisms.marginals.residuals import assemble, synthesis
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.subsets import Subsets
+from designer.problem.targets import Target, Targets, require_targets
+from designer.relations.metrics.attributes import hamming
 from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
 
 BEYOND = 0.05  # of margins

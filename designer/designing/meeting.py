@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
-from designer.certified.optimality import bounded
-from designer.designing.accuracy import Reached, missed_words, reached_by, towards, worst_of
-from designer.designing.factor_search import Make, ONE_SHAPE, factor_of_family
-from designer.families.made import Design
-from designer.relations.problem import Problem
+from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import each_of
+from designer.certified.optimality import bounded
+from designer.designing.accuracy import Reached, missed_words, reached_by, towards, worst_of
+from designer.designing.factor_search import ONE_SHAPE, Make, factor_of_family
+from designer.families.made import Design
+from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
 from designer.problem.targets import Targets
-from designer.base.arrays import Floats
+from designer.relations.problem import Problem
 from solvers.deadline import is_over
 
 if TYPE_CHECKING:

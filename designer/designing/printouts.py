@@ -7,21 +7,21 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.certified.optimality import Optimality
-from designer.certified.frozen import Specified
-from designer.designing.accuracy import standing_words, worst_of
-from designer.designing.least import LeastBudget
-from designer.families.made import Design
-from designer.designing.reasons import said_once
-from designer.designing.structured_problem import StructuredDesign
-from designer.relations.metrics.attributes import Hamming, Product
-from designer.base.progress import time_words
-from designer.problem.relation import Relation
 from designer.base.arrays import Floats
 from designer.base.on_terminal import WIDTH
 from designer.base.printing import in_markdown, printed
+from designer.base.progress import time_words
 from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
+from designer.certified.frozen import Specified
+from designer.certified.optimality import Optimality
+from designer.designing.accuracy import standing_words, worst_of
+from designer.designing.choosing import said_once
+from designer.designing.least import LeastBudget
+from designer.designing.structured_problem import StructuredDesign
+from designer.families.made import Design
+from designer.mechanisms.additive.interface import Mechanism
+from designer.problem.relation import Relation
+from designer.relations.metrics.attributes import Hamming, Product
 
 ROWS_SHOWN = 12
 HALF_UNIT = 0.5  # of a standard deviation

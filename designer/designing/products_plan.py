@@ -9,20 +9,27 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.certified.optimality import Optimality, bounded
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.mechanisms.marginals.protection import Presence
-from designer.relations.metrics.attributes import Hamming, Product
-from designer.base.progress import step
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.problem.attribute_queries import AttributeQueries
-from designer.mechanisms.products.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix, kinds_of_changes, share_spent
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.mechanisms.products.residuals import protected_residual, residual_blocks, uniform_residual
-from designer.problem.products_workload import StructuredWorkload
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.base.version import VERSION
+from designer.certified.optimality import Optimality, bounded
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.products.blocks import (
+    MeasuredProduct,
+    Noise,
+    Protection,
+    StrategyMatrix,
+    kinds_of_changes,
+    share_spent,
+)
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.products.residuals import protected_residual, residual_blocks, uniform_residual
+from designer.problem.attribute_queries import AttributeQueries
+from designer.problem.products_workload import StructuredWorkload
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from solvers.ellipsoids.program import minimise_trace
 from solvers.programs.p_identities import best_p_identity, p_identity_matrix
 

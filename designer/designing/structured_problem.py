@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Mechanism
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.frozen import Specified
 from designer.designing.choosing import ROOM, SECONDS
 from designer.families.made import Design, Made
-from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed, InvalidProblem
+from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import add_remove
-from designer.base.checks import shown
+from designer.relations.problem import Problem
 
 if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem of another kind
+    from designer.mechanisms.products.blocks import Protection
     from designer.mechanisms.products.mechanism import StructuredMechanism
     from designer.problem.products_workload import StructuredWorkload
-    from designer.mechanisms.products.blocks import Protection
 
 FAMILY = "structured"
 SMALL_ENTRIES, SMALL_CELLS = 2**18, 512  # of workloads that "auto" writes out for every other family

@@ -14,19 +14,45 @@ from typing import Any
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.errors import InvalidProblem
+from designer.base.json_text import plain
+from designer.base.schema import (
+    COUNT,
+    HASH,
+    MATRIX,
+    NAMES,
+    PLACE,
+    POSITIONS,
+    POSITIVE,
+    POSITIVE_VECTOR,
+    RATIONAL,
+    RATIONALS,
+    SIGNED_RATIONAL,
+    VECTOR,
+    Fragment,
+    Named,
+    bundle,
+    either,
+    exactly,
+    list_of,
+    noted,
+    of_kind,
+    one_of,
+    or_null,
+    record,
+    text,
+    whole,
+)
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
-from designer.certified.norms import Gauge, Norm
 from designer.certified.frozen import FORMAT_VERSION, Specified
-from designer.base.errors import InvalidProblem
+from designer.certified.norms import Gauge, Norm
 from designer.exchange.spending import Noisy, require_noisy
 from designer.files.spec import FORMATS
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Peaks, whole_units
-from designer.base.json_text import plain
-from designer.base.schema import COUNT, Fragment, HASH, MATRIX, NAMES, Named, PLACE, POSITIONS, POSITIVE, POSITIVE_VECTOR, RATIONAL, RATIONALS, SIGNED_RATIONAL, VECTOR, bundle, either, exactly, list_of, noted, of_kind, one_of, or_null, record, text, whole
 
 NOISE_FORMAT, NOISE_VERSION = "dp-designer/noise", 1
 MOST_COVARIANCES = 1_000  # queries whose covariances are written out; above, standard errors alone

@@ -17,18 +17,18 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.frozen import Specified
 from designer.accounts.together.terms import largest_budget
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import canonical, plain
+from designer.certified.frozen import Specified
 from designer.exchange.noise_law import diagonal_of
 from designer.exchange.spending import Distance, Noisy, Spending, counts_alone, require_noisy, spending_of
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Relation, rectangles
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AppearOrChange
-from designer.problem.relation import Relation, rectangles
-from designer.base.checks import count, shown
-from designer.base.json_text import canonical, plain
 from solvers.exact.rational import float_above
 
 Handed = Literal["answers", "release"]

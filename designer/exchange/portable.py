@@ -18,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.frozen import Specified, to_spec
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import canonical_text
+from designer.base.times import utc_text
+from designer.certified.frozen import Specified, to_spec
 from designer.exchange.byte_sampler import ByteGaussian, ByteLaplace, GivenBytes
 from designer.exchange.noise_law import noise_document
 from designer.files.releases import release_document
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.histogram import counts, exact_answers
-from designer.base.json_text import canonical_text
-from designer.base.times import utc_text
 
 PORTABLE_VERSION = 1
 MOST_ENTRIES = 1_000_000  # of the matrix and of the reconstruction, written out

@@ -13,24 +13,24 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from designer.certified.about import About
-from designer.certified.guarantee import Guarantee
-from designer.certified.optimality import Optimality
-from designer.certified.frozen import Specified
-from designer.accounts.together.expense import Expense, Spent, expense_of, spent
-from designer.base.errors import InvalidProblem
-from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
 from designer.accounts.balances import Balance, Reserve
+from designer.accounts.together.expense import Expense, Spent, expense_of, spent
 from designer.accounts.totals import decimal_text
-from designer.problem.relation import RECORDS_PUBLIC
-from designer.problem.workload import Workload
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.printing import in_markdown
 from designer.base.rounding import at_least, at_most
 from designer.base.schema import exactly, list_of, number, one_of, record, text
+from designer.certified.about import About
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.problem.workload import Workload
 from solvers.exact.rational import float_above
 
 TO_FILL_IN = "TO BE FILLED IN"

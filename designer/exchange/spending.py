@@ -18,18 +18,18 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import WITH_DELTA
-from designer.certified.norms import Norm
-from designer.certified.frozen import Specified
 from designer.accounts.together.terms import largest_budget, require_proven
-from designer.base.errors import InvalidProblem
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.relations.metrics.presence import AddRemove
-from designer.problem.relation import Relation
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
+from designer.base.errors import InvalidProblem
+from designer.certified.frozen import Specified
+from designer.certified.norms import Norm
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.promise import WITH_DELTA
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.problem.relation import Relation
+from designer.relations.metrics.presence import AddRemove
 from solvers.exact.rational import float_above
 
 Distance = Literal["records", "budget", "l1"]

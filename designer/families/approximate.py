@@ -11,15 +11,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from designer.mechanisms.additive.interface import Falloff, Mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import with_lengths
+from designer.base.errors import DesignFailed
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
-from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed
+from designer.mechanisms.additive.interface import Falloff, Mechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.promise import with_lengths
 from designer.problem.relation import Relation
+from designer.relations.problem import Problem
 
 # The fall-off that families of a notion have, and that of their noise under a delta.
 FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {

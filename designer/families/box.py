@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.families.family import Family
 from designer.families.measured import moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.repair import freeze, on_heard
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 
 
 def design_box(problem: Problem) -> AdditiveMechanism:

@@ -12,22 +12,22 @@ from typing import Literal
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.bundle_norm import BundleNorm
-from designer.certified.norms import Gauge, MAX_SIMPLICES, Norm, weighted_l1
-from designer.certified.refusals import refuse_infinite
-from designer.certified.sensitivity import SensitivitySet
-from designer.families.k_norm import BUNDLED as LARGEST_DIMENSION
-from designer.families.k_norm import PAIRS, merging_work, spanning_pairs
-from designer.families.family import Family
-from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
-from designer.families.repair import freeze, on_heard
-from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
 from designer.base.arrays import Floats
 from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
+from designer.certified.bundle_norm import BundleNorm
+from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
+from designer.certified.refusals import refuse_infinite
+from designer.certified.sensitivity import SensitivitySet
+from designer.families.family import Family
+from designer.families.k_norm import BUNDLED as LARGEST_DIMENSION
+from designer.families.k_norm import PAIRS, merging_work, spanning_pairs
+from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.repair import freeze, on_heard
+from designer.families.sizes import Sizes
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.polytopes.facets import HullFailed
 from solvers.programs.bundling import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
 

@@ -10,19 +10,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.families.laplace import best_weights
 from designer.families.family import Family
+from designer.families.laplace import best_weights
 from designer.families.measured import moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.exact.corners_cut import capped_cube
 
 LARGEST_DIMENSION = 128  # beyond, floats leave too many draws to ball arithmetic

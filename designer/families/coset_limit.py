@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.families.protected_pairs import ProtectedPairs
 from designer.base.arrays import Floats
+from designer.families.protected_pairs import ProtectedPairs
 from solvers.exact.hermite import hermite_form
 from solvers.exact.points import Integers
 from solvers.exact.rational import dyadic_integers

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.by_length import ByLength, too_many
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import Pairs, SensitivitySet
-from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed
-from designer.relations.invariants.changes import ChangeRelation
 from designer.problem.nearness import Nearness
 from designer.problem.relation import Block, Indices, Relation, graph_components
-from designer.base.arrays import Floats
+from designer.relations.invariants.changes import ChangeRelation
+from designer.relations.problem import Problem
 from solvers.programs.changes import Changes, Steepest
 
 

@@ -13,21 +13,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Falloff
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import positive
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.even import asks_for_counts, even_noise, without_long_list
 from designer.families.family import Family
 from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.repair import Bound, freeze, on_heard
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed
+from designer.mechanisms.additive.interface import Falloff
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.invariants.changes import InvariantDistance
-from designer.base.arrays import Floats
-from designer.base.checks import positive
+from designer.relations.problem import Problem
 from solvers.ellipsoids.program import Ellipsoid, Separation, minimise_maximum, minimise_trace
 from solvers.exact.points import unit_exponents
 from solvers.programs.scales import minimise_scales

@@ -11,22 +11,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, NormOrder
 from designer.certified.refusals import refuse_extreme
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
-from designer.relations.problem import Problem
 from designer.families.repair import Bound, claimed
-from designer.base.errors import DesignFailed
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.invariants.bounded import Bounded
 from designer.relations.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.relations.invariants.lengths import length_of
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
-from designer.base.arrays import Floats
+from designer.relations.problem import Problem
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import minimise_scales
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
-from designer.base.errors import InvalidProblem
-from designer.base.checks import shown
 
 OWN_NOTIONS = ("pure", "gaussian")
 

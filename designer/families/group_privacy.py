@@ -12,20 +12,20 @@ from typing import Literal
 
 import numpy as np
 
-from designer.relations import metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, NormOrder
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.families.measured import Coordinates
-from designer.relations.problem import Problem
 from designer.families.repair import freeze
-from designer.base.errors import DesignFailed
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Relation
+from designer.relations import metrics
 from designer.relations.invariants.changes import ChangeRelation
 from designer.relations.invariants.transport import InvariantMetric
-from designer.problem.relation import Relation
-from designer.base.arrays import Floats
+from designer.relations.problem import Problem
 
 
 def group_laplace(problem: Problem) -> AdditiveMechanism:

@@ -15,19 +15,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import Gauge, MAX_SIMPLICES, Norm, weighted_l1
+from designer.base.arrays import Floats
+from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
+from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.families.family import Family
 from designer.families.measured import moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
-from designer.base.arrays import Floats
-from designer.base.checks import count, shown
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.deadline import go_on
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.relations import metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import positive
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.even import asks_for_counts, even_noise, without_long_list
 from designer.families.family import Family
 from designer.families.measured import measurable
-from designer.relations.problem import Problem
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
 from designer.families.whole import in_units
-from designer.base.errors import DesignFailed
-from designer.base.progress import announce
-from designer.base.arrays import Floats
-from designer.base.checks import positive
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations import metrics
+from designer.relations.problem import Problem
 from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
 

@@ -14,22 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import count, positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, ScannedChanges, classes
-from designer.families.strategy_laplace import PAIRS
 from designer.families.family import Family
 from designer.families.measured import Coordinates, measurable
-from designer.relations.problem import Problem
 from designer.families.repair import CONTINUOUS, freeze, rounding_of
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
+from designer.families.strategy_laplace import PAIRS
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Relation
-from designer.base.arrays import Floats
-from designer.base.checks import count, positive, shown
+from designer.relations.problem import Problem
 from solvers.programs.biconvex import fit_rows_jointly
 from solvers.programs.changes import ChangeSet
 from solvers.programs.lipschitz import ABSOLUTE, EUCLIDEAN, MAXIMUM, SQUARED, SQUARED_MAXIMUM, ProgramLoss, fit_jointly

@@ -7,21 +7,29 @@ from typing import Literal
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Falloff
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.norms import Gauge, Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.ellipsoid import covering, covering_work, refuse_unusable
-from designer.families.k_norm import LARGEST_DIMENSION, hull_backend, hull_notes, hull_work, most_simplices, other_hull, spanning_pairs
 from designer.families.family import Family
+from designer.families.k_norm import (
+    LARGEST_DIMENSION,
+    hull_backend,
+    hull_notes,
+    hull_work,
+    most_simplices,
+    other_hull,
+    spanning_pairs,
+)
 from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.problem.workload import Workload
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.problem import Problem
 from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
 from solvers.polytopes.facets import Backend, HullFailed
 

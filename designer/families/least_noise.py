@@ -16,20 +16,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.by_length import ByLength
-from designer.certified.optimality import bounded
-from designer.families.few_records import changes_of_few_records, lengths_of
-from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
-from designer.families.protected_pairs import CHUNK, ProtectedPairs
-from designer.families.repair import rounding_of
-from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
-from designer.base.progress import step
-from designer.problem.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.base.arrays import Floats
 from designer.base.printing import printed_below
+from designer.base.progress import step
+from designer.certified.by_length import ByLength
+from designer.certified.optimality import bounded
+from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.protected_pairs import CHUNK, ProtectedPairs, changes_of_few_records, lengths_of
+from designer.families.repair import rounding_of
+from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Block, Indices, Relation, finite_pairs, graph_components
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.problem import Problem
 
 PAGE = "docs/theory/least_noise.md"
 THEOREMS = {

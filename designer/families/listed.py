@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 from designer.families.box import BOX
 from designer.families.bundles import BUNDLES
 from designer.families.capped_l1 import CAPPED_L1
 from designer.families.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
+from designer.families.family import Family
 from designer.families.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
 from designer.families.k_norm import K_NORM
 from designer.families.laplace import LAPLACE, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET
@@ -16,9 +19,6 @@ from designer.families.row_by_row import LATTICE_ROWS
 from designer.families.staircase import STAIRCASE
 from designer.families.strategy_gaussian import STRATEGY_GAUSSIAN
 from designer.families.strategy_laplace import STRATEGY_LAPLACE
-from designer.families.family import Family
-from designer.base.errors import InvalidProblem
-from designer.base.checks import meant, shown
 
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),

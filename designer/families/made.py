@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.optimality import Optimality
-from designer.certified.frozen import Specified
-from designer.families.least_noise import Limit, limit, part_of_loss
-from designer.relations.problem import Problem
 from designer.base.display import Displayed
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.frozen import Specified
+from designer.certified.optimality import Optimality
+from designer.families.least_noise import Limit, limit, part_of_loss
+from designer.mechanisms.additive.interface import Mechanism
+from designer.relations.problem import Problem
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
 F = TypeVar("F", bound=Specified, covariant=True)

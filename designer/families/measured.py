@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.refusals import refuse_extreme
 from designer.certified.sensitivity import SensitivitySet
 from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
 from solvers.exact.rational import dyadic_integers, exact_rank
 
 # A query within this of a combination of others, relative to its largest entry, is that combination; the grid rounds as much.

@@ -12,17 +12,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.even import asks_for_counts, even_noise, without_long_list
-from designer.families.laplace import design_laplace
 from designer.families.family import Family
+from designer.families.laplace import design_laplace
 from designer.families.measured import combination
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.problem import Problem
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
 
 
 def projected_laplace(problem: Problem) -> AdditiveMechanism:

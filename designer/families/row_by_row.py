@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from designer.families.lattice import protected_norm
 from designer.families.family import Family
-from designer.relations.problem import Problem
+from designer.families.lattice import protected_norm
 from designer.families.sizes import Sizes
 from designer.mechanisms.lattice.row_mechanism import RowMechanism, row_mean_square
+from designer.relations.problem import Problem
 
 
 def lattice_rows(problem: Problem, axis: int | None = None) -> RowMechanism:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
 from designer.relations.invariants.changes import InvariantDistance
+from designer.relations.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,23 +10,23 @@ from itertools import product
 
 import numpy as np
 
-from designer.mechanisms.additive.grid import Grid, coarsest_exponent
+from designer.base.arrays import Floats
+from designer.base.checks import positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.families.measured import Coordinates, moving_coordinates
-from designer.relations.problem import Problem
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
-from designer.sampling.integers.discrete_stairs import LEAST_UNIT, stair_sums
+from designer.mechanisms.additive.grid import Grid, coarsest_exponent
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import MOST_DIMENSIONS, MOST_STEPS, Peaks, Stairs, lattice_walks, whole_units
-from designer.base.arrays import Floats
-from designer.base.checks import positive, shown
+from designer.relations.problem import Problem
+from designer.sampling.integers.discrete_stairs import LEAST_UNIT, stair_sums
 from solvers.exact.rational import float_below
 from solvers.lattices.kernel import Lattice
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw

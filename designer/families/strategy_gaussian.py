@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.families.strategy_laplace import brought, frozen_strategy, universe_of
-from designer.families.family import Family
-from designer.relations.problem import Problem
-from designer.families.repair import Bound
 from designer.base.arrays import Floats
+from designer.families.family import Family
+from designer.families.repair import Bound
+from designer.families.strategy_laplace import brought, frozen_strategy, universe_of
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import Strategy
 from solvers.programs.strategy_search import singular_value_bound

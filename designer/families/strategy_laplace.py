@@ -12,22 +12,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats, real_array
+from designer.base.checks import count
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, classes
 from designer.families.family import Family
 from designer.families.measured import Coordinates, combination, measurable
-from designer.relations.problem import Problem
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.relations.metrics.presence import AddRemove
-from designer.base.progress import announce
-from designer.problem.relation import Relation
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.attribute_queries import recognised
-from designer.base.arrays import Floats, real_array
-from designer.base.checks import count
+from designer.problem.relation import Relation
+from designer.relations.metrics.presence import AddRemove
+from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
 from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound

@@ -13,17 +13,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from designer.relations import metrics
-from designer.mechanisms.additive.interface import Falloff
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, NormOrder
 from designer.families.group_privacy import weights_for_records
-from designer.families.projected import project
 from designer.families.measured import Coordinates
-from designer.relations.problem import Problem
+from designer.families.projected import project
 from designer.families.repair import freeze
-from designer.base.errors import DesignFailed
+from designer.mechanisms.additive.interface import Falloff
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations import metrics
 from designer.relations.invariants.one_budget import InvariantChanges
+from designer.relations.problem import Problem
 
 # The stated budget exceeds the computed one by this factor, so that the norm passes as it is.
 ROOM = 1 + 2.0**-30

@@ -15,11 +15,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import LARGEST, coarsest_exponent
-from designer.certified.sensitivity import SensitivitySet
-from designer.families.measured import Coordinates, DEPENDENT
-from designer.problem.relation import Indices, Relation
 from designer.base.arrays import Floats
+from designer.certified.sensitivity import SensitivitySet
+from designer.families.measured import DEPENDENT, Coordinates
+from designer.mechanisms.additive.grid import LARGEST, coarsest_exponent
+from designer.problem.relation import Indices, Relation
 
 # A query of larger multiples keeps its grid: noise at the budgets of such a query cannot be told from continuous noise.
 MOST_UNITS = 2**20

@@ -7,21 +7,21 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from designer.certified.agreement import AgreeingTables, Agreement
-from designer.certified.frozen import Released, Specified
 from designer.base.errors import InvalidProblem
 from designer.base.published import PublishedSums
 from designer.base.tabular import Tabular
+from designer.certified.agreement import AgreeingTables, Agreement
+from designer.certified.frozen import Released, Specified
 
 GIVEN = "Margins that a file gave are taken as public, and the guarantee does not cover what they tell of the records."
 # How releases of each format of specs are made to agree: the module and the class.
 AGREEMENTS = {
-    "dp-designer/mechanism": ("designer.mechanisms.additive.agreement", "CountAgreement"),
-    "dp-designer/staircase-mechanism": ("designer.mechanisms.additive.agreement", "CountAgreement"),
-    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.agreement", "TableAgreement"),
-    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.agreement", "TableAgreement"),
-    "dp-designer/structured-mechanism": ("designer.mechanisms.products.agreement", "ProductAgreement"),
-    "dp-designer/marginals": ("designer.mechanisms.marginals.agreement", "MarginAgreement"),
+    "dp-designer/mechanism": ("designer.mechanisms.additive.spec", "CountAgreement"),
+    "dp-designer/staircase-mechanism": ("designer.mechanisms.additive.spec", "CountAgreement"),
+    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.spec", "TableAgreement"),
+    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.spec", "TableAgreement"),
+    "dp-designer/structured-mechanism": ("designer.mechanisms.products.spec", "ProductAgreement"),
+    "dp-designer/marginals": ("designer.mechanisms.marginals.spec", "MarginAgreement"),
     "dp-designer/table-plan": ("designer.tables.agreement", "PlanAgreement"),
 }
 

@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.problem.histogram import Labelled, UNUSABLE
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import meant
 from designer.base.confidential import withholding
 from designer.base.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns
 from designer.base.version import installing_with
+from designer.problem.histogram import UNUSABLE, Labelled
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")

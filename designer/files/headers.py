@@ -10,8 +10,8 @@ import csv
 from dataclasses import dataclass
 from pathlib import Path
 
-from designer.base.errors import InvalidProblem
 from designer.base.csv_text import CARRIAGE_RETURNS, number_in_file, other_separator
+from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
 
 LONGEST = 2**20  # bytes of a line of names

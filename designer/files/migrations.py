@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from designer.certified.family_names import ADDITIVE_FAMILIES, CUSTOM, LATTICE_FAMILIES
-from designer.certified.frozen import FORMAT_VERSION, seal
 from designer.base.json_text import canonical
 from designer.base.printing import printed
+from designer.certified.family_names import ADDITIVE_FAMILIES, CUSTOM, LATTICE_FAMILIES
+from designer.certified.frozen import FORMAT_VERSION, seal
 
 Spec = Mapping[str, Any]
 

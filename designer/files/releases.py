@@ -18,36 +18,50 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from designer.certified.about import About
-from designer.certified.guarantee import Guarantee
-from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
-from designer.certified.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.files.signatures import Trusted, read_signed
-from designer.files.spec import FORMATS, load, proven_statement, reading
-from designer.base.progress import step
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, plain, readable_text, require_keys
 from designer.base.output import write_whole
 from designer.base.printing import printed
-from designer.base.schema import COUNT, HASH, Named, Schema, either, exactly, keys, list_of, noted, one_of, or_null, record, text
+from designer.base.progress import step
+from designer.base.schema import (
+    COUNT,
+    HASH,
+    Named,
+    Schema,
+    either,
+    exactly,
+    keys,
+    list_of,
+    noted,
+    one_of,
+    or_null,
+    record,
+    text,
+)
 from designer.base.times import UTC_TIME, is_utc_text, utc_text
+from designer.certified.about import About
+from designer.certified.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
+from designer.certified.guarantee import Guarantee
+from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
+from designer.files.signatures import Trusted, read_signed
+from designer.files.spec import FORMATS, load, proven_statement, reading
+from designer.relations.rows.row_unit import RowUnit
 
 RELEASE_VERSION = 1
 # How releases of each format of specs are written: the module and the class.
 FORMS = {
-    "dp-designer/mechanism": ("designer.mechanisms.additive.release_form", "GridForm"),
-    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.release_form", "LatticeForm"),
-    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.release_form", "LatticeForm"),
-    "dp-designer/staircase-mechanism": ("designer.mechanisms.staircase.release_form", "StaircaseForm"),
-    "dp-designer/structured-mechanism": ("designer.mechanisms.products.release_form", "StructuredForm"),
-    "dp-designer/marginals": ("designer.mechanisms.marginals.release_form", "MarginalForm"),
-    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.release_form", "OddsRatioForm"),
-    "dp-designer/mwem": ("designer.mechanisms.synthetic.release_form", "MultiplicativeForm"),
-    "dp-designer/table-plan": ("designer.tables.release_form", "TableForm"),
-    "dp-designer/small-db": ("designer.mechanisms.synthetic.release_form", "SmallDatabaseForm"),
-    "dp-designer/selection": ("designer.mechanisms.choice.release_form", "ChoiceForm"),
+    "dp-designer/mechanism": ("designer.mechanisms.additive.spec", "GridForm"),
+    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.spec", "LatticeForm"),
+    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.spec", "LatticeForm"),
+    "dp-designer/staircase-mechanism": ("designer.mechanisms.staircase.spec", "StaircaseForm"),
+    "dp-designer/structured-mechanism": ("designer.mechanisms.products.spec", "StructuredForm"),
+    "dp-designer/marginals": ("designer.mechanisms.marginals.spec", "MarginalForm"),
+    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.spec", "OddsRatioForm"),
+    "dp-designer/mwem": ("designer.mechanisms.synthetic.spec", "MultiplicativeForm"),
+    "dp-designer/table-plan": ("designer.tables.spec", "TableForm"),
+    "dp-designer/small-db": ("designer.mechanisms.synthetic.spec", "SmallDatabaseForm"),
+    "dp-designer/selection": ("designer.mechanisms.choice.spec", "ChoiceForm"),
 }
 SPEC = Named("spec", record({"format": one_of(*FORMATS), "version": exactly(FORMAT_VERSION)}))
 ENTRY = Named(

@@ -11,11 +11,11 @@ import argparse
 import json
 from typing import Any
 
+from designer.base.schema import Schema, bundle, exactly
 from designer.certified.frozen import FORMAT_VERSION
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
 from designer.files.spec import FORMATS, FRAME, class_of
-from designer.base.schema import Schema, bundle, exactly
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (

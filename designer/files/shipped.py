@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 
 PACKAGE = Path(__file__).parent.parent
 PARTS = ("tutorials", "guides", "explanation", "theory", "papers")  # folders of docs/ whose pages are shipped

@@ -17,8 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.file_kinds import mistaken
 from designer.base.json_text import SIZE_LIMIT as SPEC_LIMIT
 from designer.base.json_text import canonical_text, json_object, plain, read_json, readable_text, require_keys

@@ -16,19 +16,19 @@ from fractions import Fraction
 from importlib import import_module
 from typing import Any, TypeVar, cast, overload
 
-from designer.certified.about import About
-from designer.certified.guarantee import Guarantee, SOFTWARE, was_said
-from designer.certified.optimality import Optimality
-from designer.certified.release_form import RELEASE_FORMAT
-from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.base.errors import InvalidSpec, NotPrivate
-from designer.files.migrations import migrated, readable_versions
-from designer.files.signatures import Source, Trusted, read_signed
-from designer.base.progress import step
 from designer.base.checks import shown
+from designer.base.errors import InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, plain, require_keys
 from designer.base.printing import printed
+from designer.base.progress import step
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
+from designer.certified.about import About
+from designer.certified.frozen import FORMAT_VERSION, Specified, seal
+from designer.certified.guarantee import SOFTWARE, Guarantee, was_said
+from designer.certified.optimality import Optimality
+from designer.certified.release_form import RELEASE_FORMAT
+from designer.files.migrations import migrated, readable_versions
+from designer.files.signatures import Source, Trusted, read_signed
 from solvers.exact.rational import float_above
 
 # What a file may hold: its format, and the module and class that read it.
@@ -39,7 +39,7 @@ FORMATS = {
     "dp-designer/staircase-mechanism": ("designer.mechanisms.staircase.mechanism", "StaircaseMechanism"),
     "dp-designer/structured-mechanism": ("designer.mechanisms.products.mechanism", "StructuredMechanism"),
     "dp-designer/marginals": ("designer.mechanisms.marginals.mechanism", "MarginalMechanism"),
-    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.odds_ratio_test", "OddsRatioTest"),
+    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.mechanism", "OddsRatioTest"),
     "dp-designer/mwem": ("designer.mechanisms.synthetic.multiplicative", "MWEM"),
     "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
     "dp-designer/small-db": ("designer.mechanisms.synthetic.small_databases", "SmallDB"),

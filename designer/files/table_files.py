@@ -13,21 +13,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from designer.certified.agreement import AgreeingTables
-from designer.certified.frozen import Released, Specified
-from designer.base.errors import InvalidProblem
-from designer.files.agreeing import agreeing_tables, require_agreement
-from designer.base.progress import track
-from designer.base.answer_table import AnswerTable, LEVEL
+from designer.base.answer_table import LEVEL, AnswerTable
 from designer.base.checks import probability, shown
 from designer.base.csv_text import as_csv
+from designer.base.errors import InvalidProblem
 from designer.base.folders import INDEX, write_folder
 from designer.base.frames import frame_of
 from designer.base.json_text import readable_text
 from designer.base.printing import in_markdown
+from designer.base.progress import track
 from designer.base.published import PublishedSums
 from designer.base.tabular import NamedColumns, numbers_of
 from designer.base.version import installing_with
+from designer.certified.agreement import AgreeingTables
+from designer.certified.frozen import Released, Specified
+from designer.files.agreeing import agreeing_tables, require_agreement
 
 TABLES_FORMAT = "dp-designer/tables"
 TABLES_VERSION = 1

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.problem.relation import Indices
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import count, shown
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import array, require_keys
 from designer.base.schema import COUNT, MATRIX, Named, either, exactly, keys, one_of, record
+from designer.problem.relation import Indices
 
 SIZE_LIMIT = 2048  # values of an attribute whose queries have a structure: its Gram matrix is written out
 ROWS_LIMIT = 2**24  # entries of rows that are written out at once

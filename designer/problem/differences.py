@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, real_array
 from designer.base.errors import InvalidProblem
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
-from designer.base.arrays import Floats, real_array
 
 # Relative to the entries of a row: below this a coordinate that should not move does not, but for rounding.
 ROUNDING = 1e-9

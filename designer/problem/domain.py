@@ -10,12 +10,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import near, shown
 from designer.base.errors import InvalidProblem
+from designer.base.frames import columns_of
 from designer.problem.histogram import Keys, name_of
 from designer.problem.relation import Indices
 from designer.problem.unlisted import OTHERS, REFUSE, Unlisted, checked_rule, needs_others
-from designer.base.checks import near, shown
-from designer.base.frames import columns_of
 
 VALUES_LIMIT = 10**7
 

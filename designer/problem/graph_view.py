@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats
 from designer.base.checks import names, shown
+from designer.base.errors import InvalidProblem
 
 # networkx keeps about 500 bytes for an edge: a quarter of a gigabyte.
 MOST_EDGES = 500_000

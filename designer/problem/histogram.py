@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
 from designer.base.schema import NAMES, Named, list_of, record, text
+from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
 
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = (

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.problem.subsets import Subsets
-from designer.problem.domain import Domain
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import count, positive, shown
 from designer.base.display import Displayed
+from designer.base.errors import InvalidProblem
+from designer.problem.domain import Domain
+from designer.problem.subsets import Subsets
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

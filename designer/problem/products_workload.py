@@ -13,14 +13,14 @@ from itertools import product
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.problem.domain import Domain
-from designer.problem.workload import Workload
-from designer.problem.attribute_queries import AttributeQueries
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import positive, shown
 from designer.base.display import Displayed
+from designer.base.errors import InvalidProblem
+from designer.problem.attribute_queries import AttributeQueries
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.workload import Workload
 
 TERMS_LIMIT = 200_000
 WRITTEN_LIMIT = 2**26  # entries of a workload that is written out: 512 MB

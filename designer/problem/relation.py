@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.schema import Named
 from designer.problem.graph_view import networkx_graph, point_names
 from designer.problem.histogram import Keys
 from designer.problem.nearness import Nearness
 from designer.problem.unlisted import Unlisted
-from designer.base.arrays import Floats, Immutable, frozen
-from designer.base.schema import Named
 
 Indices = NDArray[np.intp]
 Read = Callable[[Any], "Relation"]

@@ -13,8 +13,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.errors import InvalidProblem
 
 # Pairs (requested marginal, subset of it). 100 attributes, all marginals of up to 3: 1.3 million.
 PARTS_LIMIT = 2**25

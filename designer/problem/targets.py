@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Immutable
 from designer.base.checks import meant, positive, shown
+from designer.base.errors import InvalidProblem
 
 Kind = Literal["standard_error", "margin", "relative_error"]
 KINDS: tuple[Kind, ...] = ("standard_error", "margin", "relative_error")

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import Fragment, noted, one_of
 
 OTHERS = "(all others)"  # the value that stands for every one that is not listed, missing ones among them

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
+from designer.base.checks import count, names, shown
+from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import array, require_keys
+from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
 from designer.problem.domain import Domain
 from designer.problem.histogram import Keys, Universe, in_order
 from designer.problem.unlisted import REFUSE, Unlisted, rule_from
-from designer.base.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
-from designer.base.checks import count, names, shown
-from designer.base.display import Displayed, Preview, SHOWN_ROWS
-from designer.base.json_text import array, require_keys
-from designer.base.schema import MATRIX, NAMES, Named, PLACE, either, keys, list_of, number, record
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

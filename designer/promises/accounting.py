@@ -13,11 +13,11 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from designer.base.checks import count, rational_from
 from designer.base.errors import InvalidProblem
 from designer.promises.analytic_gaussian import largest_mu
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.base.checks import count, rational_from
 from solvers.exact.balls import decided, exp_ball, float_above_real, float_below_real, normal_quantile, rational_ball
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from math import inf, nextafter
 from typing import TYPE_CHECKING
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from solvers.exact.balls import decided, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:

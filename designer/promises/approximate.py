@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.checks import probability, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
 from designer.promises.accounting import gdp_delta, gdp_epsilon, pure_delta
 from designer.promises.analytic_gaussian import largest_mu
-from designer.base.arrays import Floats
-from designer.base.checks import probability, shown
 from solvers.exact.balls import (
     exp_ball,
     float_above_real,

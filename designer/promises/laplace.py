@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.promises.tradeoff import EpsilonDelta, LARGEST_PURE_GROUP, Tradeoff
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational_from
 from designer.base.schema import RATIONAL, of_kind
+from designer.promises.tradeoff import LARGEST_PURE_GROUP, EpsilonDelta, Tradeoff
 from solvers.exact.balls import exp_ball
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import count
 from designer.base.errors import InvalidProblem
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
 from designer.promises.tradeoff import Gaussian, Tradeoff
-from designer.base.checks import count
 from solvers.exact.balls import exp_ball, normal_cdf, sign
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.base.errors import InvalidProblem
-from designer.promises.kinks import Kinks, largest_gap
-from designer.promises.tradeoff import Tradeoff
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational_from, shown
+from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, list_of, of_kind
+from designer.promises.kinks import Kinks, largest_gap
+from designer.promises.tradeoff import Tradeoff
 from solvers.exact.balls import exp_ball, fraction_above, rational_ball
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.base.errors import InvalidProblem
-from designer.promises.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, rational, rational_from, shown
-from designer.base.schema import Named, RATIONAL, of_kind, whole
+from designer.base.errors import InvalidProblem
+from designer.base.schema import RATIONAL, Named, of_kind, whole
+from designer.promises.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.base.progress import track
+from designer.problem.relation import Block, Indices, Relation
+from designer.promises.approximate import ROUNDING, Allowance
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AppearOrChange
-from designer.base.progress import track
-from designer.promises.approximate import Allowance, ROUNDING
-from designer.problem.relation import Block, Indices, Relation
-from designer.base.arrays import Floats
 
 MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from designer.base.arrays import frozen
+from designer.base.checks import positive, shown
 from designer.base.errors import InvalidProblem
+from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.metric import Metric, Scaled, scaled
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.problem.relation import Relation
 from designer.relations.row_groups import RowGroups
-from designer.base.arrays import frozen
-from designer.base.checks import positive, shown
 
 
 def with_budgets_times(factor: float, relation: Relation) -> Relation:

@@ -21,15 +21,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.certified.guarantee import Guarantee, budget_range
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
+from designer.certified.guarantee import Guarantee, budget_range
+from designer.problem.relation import Relation
 from designer.relations.metrics.algebra import RootSumSquares, root_sum_squares
 from designer.relations.metrics.elements import PerElement
 from designer.relations.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.problem.relation import Relation
-from designer.base.arrays import Floats, frozen
-from designer.base.checks import count, shown
 
 RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares, "approximate": Sum}
 

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from designer.relations import metrics
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import canonical, require_keys
+from designer.base.schema import Named, all_keys, either, keys, noted
+from designer.problem.relation import Relation
+from designer.relations import metrics
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.metric import Metric
-from designer.problem.relation import Relation
 from designer.relations.row_groups import RowGroups
-from designer.base.checks import shown
-from designer.base.json_text import canonical, require_keys
-from designer.base.schema import Named, all_keys, either, keys, noted
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls

@@ -9,18 +9,18 @@ from typing import Literal
 
 import numpy as np
 
-from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.algebra import Restricted
-from designer.relations.metrics.attributes import Product
-from designer.promises.approximate import checked_delta
-from designer.problem.domain import Domain
-from designer.problem.relation import Relation
-from designer.problem.workload import Workload
-from designer.relations.row_groups import RowGroups
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import positive, shown
 from designer.base.display import Displayed
+from designer.base.errors import InvalidProblem
+from designer.certified.sensitivity import SensitivitySet
+from designer.problem.domain import Domain
+from designer.problem.relation import Relation
+from designer.problem.workload import Workload
+from designer.promises.approximate import checked_delta
+from designer.relations.metrics.algebra import Restricted
+from designer.relations.metrics.attributes import Product
+from designer.relations.row_groups import RowGroups
 
 NOTIONS = ("pure", "gaussian", "approximate")
 LOSSES = ("squared", "absolute", "max")

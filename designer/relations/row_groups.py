@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import METRICS, Metric
-from designer.problem.relation import Block, Indices, Read, Relation
 from designer.base.checks import names, shown
+from designer.base.errors import InvalidProblem
 from designer.base.schema import NAMES, of_kind
+from designer.problem.relation import Block, Indices, Read, Relation
+from designer.relations.metrics.metric import METRICS, Metric
 from solvers.exact.rational import last_float_above
 
 

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.frozen import Specified
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of
 from designer.accounts.together.terms import cost_of_budget, protected_by
 from designer.base.errors import InvalidProblem
+from designer.base.printing import counted
+from designer.base.rounding import closest
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.frozen import Specified
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings_of
 from designer.reports.names import named, verbatim_of
 from designer.reports.odds import LARGEST, Risk, above, one_in, percent, shift
-from designer.base.printing import counted
-from designer.base.rounding import closest
 
 M = TypeVar("M", bound=Specified)
 ROWS = 100  # rows of a table on the page

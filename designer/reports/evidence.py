@@ -7,14 +7,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from designer.accounts.balances import Balance
+from designer.accounts.check import Checked
+from designer.accounts.ledger import Forecast
 from designer.audit.verdict import DeepVerdict
 from designer.certified.frozen import Released, Specified
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
-from designer.accounts.balances import Balance
-from designer.accounts.check import Checked
-from designer.accounts.ledger import Forecast
 
 
 @dataclass(frozen=True)

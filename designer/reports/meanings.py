@@ -14,22 +14,22 @@ from itertools import combinations
 
 import numpy as np
 
+from designer.base.printing import counted
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.transport import InvariantMetric
-from designer.mechanisms.marginals.protection import Presence
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.elements import Partition, PerElement, Uniform
 from designer.relations.metrics.graphs import Graph
 from designer.relations.metrics.metric import Metric, Scaled
 from designer.relations.metrics.points import Euclidean, GreatCircle
 from designer.relations.metrics.presence import AddRemove
-from designer.relations.metrics.series import Chebyshev, MICROSECONDS_A_DAY, Ordered
+from designer.relations.metrics.series import MICROSECONDS_A_DAY, Chebyshev, Ordered
 from designer.relations.metrics.taxonomies import Taxonomy
 from designer.relations.metrics.thresholds import SmoothThreshold, Threshold
-from designer.problem.relation import Relation
 from designer.relations.row_groups import RowGroups
 from designer.reports.names import named
-from designer.base.printing import counted
 from solvers.exact.rational import root_above
 
 ENUMERATED = 60  # elements of which all pairs are looked at

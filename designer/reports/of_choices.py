@@ -8,16 +8,16 @@ from fractions import Fraction
 
 from designer.accounts.together.costs import Cost
 from designer.accounts.together.terms import cost_of_budget
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.base.printing import counted
+from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.reports.content import Piece, Prose
 from designer.reports.contributor import Contributor, Told, listed
 from designer.reports.meanings import Meaning
 from designer.reports.names import some, verbatim_of
 from designer.reports.odds import above
-from designer.mechanisms.choice.mechanism import Selection
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
-from designer.base.printing import counted
 
 
 class SelectedCandidates(Contributor[Selection]):

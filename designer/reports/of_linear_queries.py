@@ -7,17 +7,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.printing import counted
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.report_lines import delta_words
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Indices
 from designer.reports.content import Entries, Piece, Prose, Sheet
 from designer.reports.contributor import Contributor, Told, listed, shown_rows
 from designer.reports.names import named, verbatim_of
 from designer.reports.odds import off_by
-from designer.base.arrays import Floats
-from designer.base.printing import counted
 
 MOST_UNITS = 3  # of the first screen
 REST = "All of them stand on the page in Markdown: dp-designer report SPEC."

@@ -11,16 +11,16 @@ from typing import Any
 
 from designer.accounts.together.costs import Cost
 from designer.accounts.together.terms import cost_of_record
+from designer.base.printing import counted
+from designer.base.rounding import closest
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
-from designer.reports.contributor import Contributor, ROWS, Told, Worst, epsilon_delta
+from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
 from designer.reports.names import named, some, verbatim_of
 from designer.reports.odds import Risk, above, off_by
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
-from designer.base.printing import counted
-from designer.base.rounding import closest
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
 SHARES = tuple(Fraction(1, part) for part in (10_000, 1_000, 100, 10, 1))  # of a record, of the bounds of its measures

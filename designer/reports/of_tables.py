@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+from designer.base.printing import counted
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.reports.content import Prose, Sheet
-from designer.reports.contributor import Contributor, ROWS, Told
+from designer.reports.contributor import ROWS, Contributor, Told
 from designer.reports.names import named, verbatim_of
 from designer.reports.odds import off_by
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.base.printing import counted
 
 
 class MarginalTables(Contributor[MarginalMechanism]):

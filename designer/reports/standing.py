@@ -8,16 +8,16 @@ from typing import Any
 
 from designer.audit.deep import UNSEEN
 from designer.audit.verdict import TITLES
+from designer.base.json_text import plain
+from designer.base.printing import counted
+from designer.base.rounding import closest
+from designer.base.version import VERSION, WHEEL, wheel_hash
 from designer.files.releases import OUTSIDE
 from designer.files.signatures import SignedBy
 from designer.reports.content import Entries, Listing, PageSection, Prose, Sheet, Typed
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import named
-from designer.base.json_text import plain
-from designer.base.printing import counted
-from designer.base.rounding import closest
-from designer.base.version import VERSION, WHEEL, wheel_hash
 
 FINGERPRINT = (
     'import hashlib, json, sys; m = json.load(open(sys.argv[1]))["mechanism"]; '

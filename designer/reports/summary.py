@@ -8,13 +8,15 @@ from itertools import pairwise
 from operator import ge
 from typing import Any
 
-from designer.certified.frozen import Specified
+from designer.accounts.entries import DatasetTerms
 from designer.accounts.together.costs import Cost
 from designer.accounts.together.privacy_in_words import privacy_words
-from designer.files.signatures import SignedBy
-from designer.accounts.entries import DatasetTerms
 from designer.accounts.totals import Total
 from designer.accounts.words import cost_text, left_text
+from designer.base.printing import counted
+from designer.base.version import VERSION
+from designer.certified.frozen import Specified
+from designer.files.signatures import SignedBy
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.reports.content import Headline
 from designer.reports.contributor import Contributor, Told, Worst, guess_words, risk_words
@@ -23,8 +25,6 @@ from designer.reports.meanings import Meaning
 from designer.reports.names import named, some
 from designer.reports.odds import LARGEST, Risk, shift
 from designer.reports.standing import open_points, signers
-from designer.base.printing import counted
-from designer.base.version import VERSION
 
 ABOUT = "These are words of the maker, which nobody proves."
 UNSAID = "A problem file states publisher, data and period under [about]."

@@ -19,10 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, Immutable
 from designer.base.errors import InvalidProblem
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.simulated_reach import Draw, Draws, Simulated, affordable, least, margins_of_all, margins_of_each
-from designer.base.arrays import Floats, Immutable
 
 Margins = Callable[[float, bool], tuple[Floats, str]]  # by level, of each answer or of all at once; see `NoiseReach.margins`
 PILOT = 1000  # draws that tell the answers' sizes apart where nothing is proven of them

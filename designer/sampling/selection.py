@@ -19,8 +19,8 @@ from solvers.exact.bits import working_precision
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.sampling.entropy import Entropy
     from designer.base.arrays import Floats
+    from designer.sampling.entropy import Entropy
 
 Exact = int | Fraction
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from designer.base.arrays import Floats, frozen
 from designer.base.progress import announce
 from designer.sampling.entropy import Entropy, SeededEntropy
-from designer.base.arrays import Floats, frozen
 
 FAILURE = 1e-9  # with which all order statistics of one question may be too low together
 MOST_DRAWS = 100_000

@@ -1,7 +1,6 @@
 """Per-record private releases of tables of any size: plans of queries, with their policies, run where the records live."""
 
 from designer.problem.unlisted import OTHERS
-from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
 from designer.tables.from_records import consistent_levels, design_table_plan
@@ -13,7 +12,8 @@ from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.plan import TablePlan
-from designer.tables.policy_certificate import PolicyCertificate
+from designer.tables.plan_words import PolicyCertificate
+from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
 from designer.tables.unit_splitting import UnitSplitting

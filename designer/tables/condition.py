@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from designer.relations.rows.texts import is_among
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import Number, entry, label, python_number
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.frames import is_missing
 from designer.base.json_text import require_keys
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
+from designer.relations.rows.texts import is_among
+from designer.tables.policies.values import Number, entry, label, python_number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
 from designer.base.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.base.errors import InvalidProblem
 
 LONGEST_FIELD = 2**31 - 1
 MOST_NAME = 1000

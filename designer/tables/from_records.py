@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import frozen
+from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.progress import announce
+from designer.base.version import VERSION
 from designer.problem.unlisted import OTHERS, REFUSE, Unlisted
-from designer.tables.policies.design import RecordDesign, design_records
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
 from designer.tables.answers import Answer
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups, Labels, tree
 from designer.tables.measure import Measure
 from designer.tables.plan import TablePlan
+from designer.tables.policies.design import RecordDesign, design_records
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.queries import Count, Query, Sum
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.arrays import frozen
-from designer.base.checks import shown
-from designer.base.version import VERSION
 
 NOT_ASKED = "No answer of this level was released: its values are sums of those of the levels below."
 

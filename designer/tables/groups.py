@@ -15,18 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from designer.relations.rows.texts import octets_of
-from designer.base.errors import InvalidProblem
-from designer.problem.unlisted import OTHERS
-from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.values import label
-from designer.tables.key import Key
-from designer.tables.partition_selection import PartitionSelection
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import Named, list_of, or_null, record, text
 from designer.base.schema import keys as required
+from designer.problem.unlisted import OTHERS
+from designer.relations.rows.texts import octets_of
+from designer.tables.key import Key
+from designer.tables.partition_selection import PartitionSelection
+from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.policies.values import label
 
 Labels = tuple[str, ...]
 

@@ -22,15 +22,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from designer.base.answer_table import ULP, Limits
+from designer.base.arrays import Floats
+from designer.base.printing import printed
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.tables.answers import Answer, Answers
 from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Query
-from designer.base.answer_table import Limits, ULP
-from designer.base.arrays import Floats
-from designer.base.printing import printed
 
 LAW = "quantiles of the discrete laws of independent noise; Fieller's set for averages; none for quantiles"
 OF_QUANTILES = (

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from designer.relations.rows.texts import octets
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import entry, label
 from designer.base.arrays import Immutable
 from designer.base.checks import count
+from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Named, or_null, record, text
+from designer.relations.rows.texts import octets
+from designer.tables.policies.values import entry, label
 
 
 @dataclass(frozen=True)

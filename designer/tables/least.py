@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from designer.base.checks import positive, rational
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
 from designer.problem.targets import Target, Targets, require_targets
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian, LARGEST_VARIANCE
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.margins import gaussian_margin
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive, Average, Query
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.checks import positive, rational
 
 BEYOND = 0.05  # of margins
 WIDE = 4  # squared steps: from here on a discrete variance is the continuous one in all digits

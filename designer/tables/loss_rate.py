@@ -8,11 +8,11 @@ from fractions import Fraction
 
 from designer.base.errors import InvalidProblem
 from designer.problem.unlisted import OTHERS
-from designer.tables.policies import policies
-from designer.tables.policies.policy import Policy
 from designer.tables.groups import Groups, Labels
 from designer.tables.other_noise import OtherNoise
 from designer.tables.partition_selection import PartitionSelection
+from designer.tables.policies import policies
+from designer.tables.policies.policy import Policy
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query, Sum
 from designer.tables.unit_splitting import Thresholds, UnitSplitting

@@ -1,21 +1,184 @@
-"""Noisy answers of several margins of one table, made consistent: state x sector beside county x sector, by least squares."""
+"""Noisy answers of several margins of one table, made consistent: state x sector beside county x sector, by least squares.
+
+Margins of one table that share a hierarchy (state x sector beside county x sector, and beside counties alone):
+least squares over all of them, with exact variances.
+
+A margin keeps a level of the hierarchy and some of the axes, and sums the others out. Along the axes everything is diagonal in
+residuals (what a table adds to its own margins), and for each set of axes the residuals of all margins that keep it are answers
+of one hierarchy, solved in two passes. So nothing is larger than the tables themselves; docs/theory/record_design.md, 5.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, Immutable
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
-from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.crossed_margins import Margin, MarginLattice
 from designer.tables.answers import Answer
 from designer.tables.groups import Labels
-from designer.base.arrays import Floats
-from designer.base.checks import shown
+from designer.tables.policies.hierarchies import Hierarchy, Numbers
+
+Margin = tuple[int, tuple[str, ...]]
+MOST_AXES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class MarginLattice(Immutable):
+    """A hierarchy of n groups, crossed with axes of public sizes.
+
+    A margin is `(level, axes)`, a level of the hierarchy and the names of the axes that are kept, in the order of `sizes`. Its
+    answers have shape (groups of the level, size of each kept axis); its precision is 1 / variance of the noise in each of
+    them, one number, or one for each group of the level. Every record is counted in one cell of every margin.
+
+    >>> lattice = MarginLattice(Hierarchy.of(["NJ", "NJ", "NY"], ["Essex", "Bergen", "Kings"]), {"sector": 2})
+    >>> precisions = {(0, ("sector",)): 1.0, (1, ("sector",)): 1.0, (1, ()): 1.0}
+    >>> lattice.variances(precisions)[1, ("sector",)].round(3)
+    array([0.467, 0.467, 0.375])
+    """
+
+    tree: Hierarchy
+    sizes: Mapping[str, int]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.tree, Hierarchy) or not isinstance(self.sizes, Mapping) or len(self.sizes) > MOST_AXES:
+            raise InvalidProblem(f"tree, sizes: give a Hierarchy, and the sizes of at most {MOST_AXES} axes by name.")
+        object.__setattr__(self, "sizes", {str(name): count(size, f"sizes[{name!r}]") for name, size in self.sizes.items()})
+
+    def shape(self, margin: Margin) -> tuple[int, ...]:
+        """The shape of the answers of a margin; InvalidProblem where there is no such margin."""
+        level, axes = margin
+        order = [name for name in self.sizes if name in axes]
+        if not isinstance(level, int) or not 0 <= level < self.tree.depth or list(axes) != order:
+            raise InvalidProblem(
+                f"margin: {shown(margin)}; give a level from 0 to {self.tree.depth - 1} and some of the axes "
+                f"{list(self.sizes)}, in this order."
+            )
+        rows = self.tree.slices[level]
+        return (rows.stop - rows.start, *(self.sizes[name] for name in axes))
+
+    def estimate(
+        self, answers: Mapping[Margin, Any], precisions: Mapping[Margin, Any], wanted: Sequence[Margin] | None = None
+    ) -> dict[Margin, Numbers]:
+        """Consistent answers of least weighted squares over all margins that were answered.
+
+        They agree in all sums that they share. Fractions in, Fractions out. Linear: noise of mean 0 leaves them without bias,
+        and computed from private answers alone, they are as private as these. wanted: margins that the answered ones
+        determine, by default those that were answered.
+        """
+        weights = self._weights(precisions)
+        tables = {margin: self._table(margin, answers.get(margin)) for margin in weights}
+        wanted = list(weights) if wanted is None else list(wanted)
+        parts = {axes: self._residual(axes, weights, tables) for axes in _below(wanted)}
+        return {margin: self._assembled(margin, {axes: values for axes, (values, _) in parts.items()}) for margin in wanted}
+
+    def variances(self, precisions: Mapping[Margin, Any], wanted: Sequence[Margin] | None = None) -> dict[Margin, Numbers]:
+        """The variances of the same, for each group of the margin's level: all its cells have the same one."""
+        weights = self._weights(precisions)
+        wanted = list(weights) if wanted is None else list(wanted)
+        parts = {axes: self._forest(axes, weights) for axes in _below(wanted)}
+        return {margin: self._spread(margin, parts) for margin in wanted}
+
+    def _weights(self, precisions: Mapping[Margin, Any]) -> dict[Margin, Numbers]:
+        weights = {margin: np.broadcast_to(np.asarray(given), self.shape(margin)[:1]) for margin, given in precisions.items()}
+        if not weights or not all(np.all(own > 0) for own in weights.values()):
+            raise InvalidProblem("precisions: give a positive number for each margin that was answered, at least one.")
+        return weights
+
+    def _table(self, margin: Margin, given: Any) -> Numbers:
+        table = np.asarray(given)
+        if given is None or table.shape != self.shape(margin):
+            raise InvalidProblem(f"answers[{margin}]: shape {table.shape}; give {self.shape(margin)} numbers.")
+        return table
+
+    def _size(self, axes: Sequence[str]) -> int:
+        return math.prod(self.sizes[name] for name in axes)
+
+    def _telling(self, axes: tuple[str, ...], margins: Sequence[Margin]) -> list[Margin]:
+        """The margins that keep all these axes; InvalidProblem where there are none."""
+        telling = [margin for margin in margins if set(axes) <= set(margin[1])]
+        if not telling:
+            raise InvalidProblem(f"wanted: no answer tells the axes {list(axes)} apart; ask for a margin that keeps them.")
+        return telling
+
+    def _forest(self, axes: tuple[str, ...], weights: Mapping[Margin, Numbers]) -> tuple[Hierarchy, Numbers]:
+        """The hierarchy down to the finest level that tells these axes, and the precision of their residual in each group:
+        summing out an axis of n cells makes the noise n times as large."""
+        telling = self._telling(axes, list(weights))
+        end = self.tree.slices[max(level for level, _ in telling)].stop
+        precisions = np.zeros(end, dtype=np.result_type(*(weights[margin] for margin in telling), np.float64))
+        for level, kept in telling:
+            precisions[self.tree.slices[level]] += weights[level, kept] / self._size([a for a in kept if a not in axes])
+        return Hierarchy(self.tree.parents[:end], self.tree.labels[:end]), precisions
+
+    def _residual(
+        self, axes: tuple[str, ...], weights: Mapping[Margin, Numbers], tables: Mapping[Margin, Numbers]
+    ) -> tuple[Numbers, Numbers]:
+        """The residual of some axes in every group of the hierarchy, from all margins that tell it, and its precisions."""
+        forest, precisions = self._forest(axes, weights)
+        merged = np.zeros(
+            (forest.size, *(self.sizes[name] for name in axes)), dtype=np.result_type(precisions, *tables.values())
+        )
+        across = (slice(None),) + (None,) * len(axes)
+        for level, kept in self._telling(axes, list(weights)):
+            rows, out = self.tree.slices[level], [name for name in kept if name not in axes]
+            own = weights[level, kept] / self._size(out) / precisions[rows]
+            merged[rows] += own[across] * _contrasts(_summed(tables[level, kept], [kept.index(name) for name in out]))
+        return forest.estimate(merged, precisions), precisions
+
+    def _assembled(self, margin: Margin, parts: Mapping[tuple[str, ...], Numbers]) -> Numbers:
+        """A margin from its residuals, each spread evenly over the axes that it lacks."""
+        level, kept = margin
+        total: Any = 0
+        for axes in _subsets(kept):
+            part = parts[axes][self._rows(level, parts[axes])]
+            missing = [place + 1 for place, name in enumerate(kept) if name not in axes]
+            total = total + np.expand_dims(part, tuple(missing)) / self._size([name for name in kept if name not in axes])
+        return np.asarray(total)
+
+    def _spread(self, margin: Margin, parts: Mapping[tuple[str, ...], tuple[Hierarchy, Numbers]]) -> Numbers:
+        level, kept = margin
+        total: Any = 0
+        for axes in _subsets(kept):
+            forest, precisions = parts[axes]
+            own = forest.variances(precisions)
+            lost = self._size(axes) * self._size([name for name in kept if name not in axes]) ** 2
+            total = total + own[self._rows(level, own)] * math.prod(self.sizes[name] - 1 for name in axes) / lost
+        return np.asarray(total)
+
+    def _rows(self, level: int, known: Numbers) -> slice:
+        rows = self.tree.slices[level]
+        if rows.stop > len(known):
+            raise InvalidProblem(f"wanted: level {level} of the hierarchy is not determined; answer a margin of that level.")
+        return rows
+
+
+def _subsets(axes: tuple[str, ...]) -> list[tuple[str, ...]]:
+    return [chosen for size in range(len(axes) + 1) for chosen in combinations(axes, size)]
+
+
+def _below(margins: Sequence[Margin]) -> list[tuple[str, ...]]:
+    """The sets of axes whose residuals make up some margins."""
+    return list(dict.fromkeys(axes for _, kept in margins for axes in _subsets(kept)))
+
+
+def _summed(table: Numbers, places: Sequence[int]) -> Numbers:
+    return np.asarray(table.sum(axis=tuple(place + 1 for place in places))) if places else table
+
+
+def _contrasts(table: Numbers) -> Numbers:
+    """What a table adds to its own margins along every axis but the first."""
+    for axis in range(1, table.ndim):
+        table = table - table.sum(axis=axis, keepdims=True) / table.shape[axis]
+    return table
 
 
 @step("consistent margins")

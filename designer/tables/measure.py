@@ -1,6 +1,9 @@
 """Measures: numeric attributes as whole numbers of a public step, between public bounds, the same on every engine.
 
 What a record can move: docs/theory/tables.md, section 1.
+
+Fields that take what stands for a rational and hold rationals: annotations for the type checker alone,
+`rational` does the work.
 """
 
 from __future__ import annotations
@@ -12,15 +15,37 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.policy import numeric
-from designer.tables.policies.values import python_number
-from designer.tables.condition import floats
-from designer.tables.given import OptionalRational, Rational
 from designer.base.arrays import Immutable
 from designer.base.checks import rational
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import Named, RATIONAL, SIGNED_RATIONAL, keys, record, text
+from designer.base.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
+from designer.tables.condition import floats
+from designer.tables.policies.policy import numeric
+from designer.tables.policies.values import python_number
+
+Given = Fraction | float | str
+
+
+class Rational:
+    """A field that is given as a Fraction, a number or a text such as "1/3", and read as a Fraction."""
+
+    def __get__(self, owner: object, kind: type | None = None) -> Fraction:
+        raise NotImplementedError
+
+    def __set__(self, owner: object, value: Given) -> None:
+        raise NotImplementedError
+
+
+class OptionalRational:
+    """The same, given as None where a default is to be found, and never read as None."""
+
+    def __get__(self, owner: object, kind: type | None = None) -> Fraction:
+        raise NotImplementedError
+
+    def __set__(self, owner: object, value: Given | None) -> None:
+        raise NotImplementedError
+
 
 MOST_UNITS = 2**52  # below it floats hold every half, so that floor(v + 1/2) is a correctly rounded whole number
 

@@ -8,11 +8,11 @@ from glob import glob
 from pathlib import Path
 from typing import Any
 
-from designer.base.errors import InvalidProblem
-from designer.tables.csv_rows import Marks, batches, header
 from designer.base.checks import shown
 from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
+from designer.tables.csv_rows import Marks, batches, header
 
 
 @withholding

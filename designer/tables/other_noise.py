@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, RATIONAL, Named, either, exactly, keys, of_kind, one_of, record
+from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
+from designer.tables.exact_sums import amounts
+from designer.tables.measure import Measure, Rational
 from designer.tables.policies.plain_policies import LaplaceSums
 from designer.tables.policies.policies import AsZcdp
 from designer.tables.policies.policy import Policy
 from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace, SMALLEST_RATE
-from designer.tables.exact_sums import amounts
-from designer.tables.given import Rational
-from designer.tables.measure import Measure
 from designer.tables.queries import ASKED, Aggregated, OfMeasure
-from designer.base.arrays import Floats
-from designer.base.checks import rational, shown
-from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, Named, RATIONAL, either, exactly, keys, of_kind, one_of, record
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from designer.base.arrays import Immutable
+from designer.base.checks import count, rational
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.exact_sums import safe_sums, totals
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.arrays import Immutable
-from designer.base.checks import count, rational
-from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, Named, RATIONAL, keys, or_null, record, whole
 from solvers.exact.balls import float_above_real, normal_cdf, rational_ball
 
 if TYPE_CHECKING:

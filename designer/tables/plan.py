@@ -1,4 +1,7 @@
-"""The frozen plan of a release over a table: queries, their noise, and the per-record policy that follows from them."""
+"""The frozen plan of a release over a table: queries, their noise, and the per-record policy that follows from them.
+
+What a spec of a plan for a table holds.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.guarantee import Guarantee, TIMING
-from designer.certified.frozen import Specified
-from designer.relations.rows.row_unit import RowUnit, require_there
+from designer.base.answer_table import AnswerTable, Limits
+from designer.base.arrays import Floats
+from designer.base.checks import count, rational, rational_from
+from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
-from designer.problem.unlisted import REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
-from designer.tables.policies import policies
-from designer.tables.policies.policy import Policy
-from designer.tables.policies.values import entry
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import TIMING, Guarantee
+from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
+from designer.relations.rows.row_unit import RowUnit, require_there
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
@@ -28,20 +34,56 @@ from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, s
 from designer.tables.measure import Measure
 from designer.tables.other_noise import OtherNoise, PureSum
 from designer.tables.partition_selection import PartitionSelection, delta_of_rows
-from designer.tables.policy_certificate import PolicyCertificate
-from designer.tables.promise import FOUND, GAUSSIANS, NOTION, NO_NUMBER, OF_ENTITIES, OF_OTHER_NOISE, OTHER_LAWS, PURE, THEOREM
+from designer.tables.plan_words import (
+    FOUND,
+    GAUSSIANS,
+    NO_NUMBER,
+    NOTION,
+    OF_ENTITIES,
+    OF_OTHER_NOISE,
+    OTHER_LAWS,
+    PURE,
+    THEOREM,
+    PolicyCertificate,
+)
+from designer.tables.policies import policies
+from designer.tables.policies.policy import Policy
+from designer.tables.policies.values import entry
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
-from designer.tables.query_file import query_from_spec, query_to_spec
+from designer.tables.query_file import QUERY, query_from_spec, query_to_spec
 from designer.tables.run import noisy_answers, require_listed_records
-from designer.tables.schema import MOST_QUERIES, PARAMETERS, PLAN, RHO_IS_STATED
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.answer_table import AnswerTable, Limits
-from designer.base.arrays import Floats
-from designer.base.checks import count, rational, rational_from
-from designer.base.confidential import withholding
-from designer.base.json_text import require_keys
-from designer.base.schema import keys
+
+MOST_QUERIES = 1000
+PLAN = Named(
+    "table_plan",
+    record(
+        {
+            "levels": list_of(Groups.schema),
+            "queries": list_of(QUERY, most=MOST_QUERIES),
+            "splitting": or_null(UnitSplitting.schema),
+            "rho": noted("The loss of a split row.", or_null(RATIONAL)),
+        },
+        {"constant": RATIONAL, **IN_SPECS},
+        note="Queries of one table, each with its noise; `groups` of a query is its place among `levels`. `constant` "
+        "is the loss of every record beside that of its split rows.",
+    ),
+)
+DELTAS = {"delta": number(least=0, most=1), "delta_of_one_row": number(least=0, most=1)}
+PARAMETERS = Named(
+    "parameters_of_table_plans",
+    record(
+        {"queries": COUNT},
+        {"rho_per_split_row": number(least=0), "constant_loss": number(least=0), **DELTAS},
+        note="The delta of found groups, of every record or of a record of one row.",
+        anyOf=needs_one_of(*DELTAS),
+    ),
+)
+RHO_IS_STATED = {
+    "if": {"properties": {"mechanism": {"properties": {"rho": text()}}}},
+    "then": {"properties": {"guarantee": {"properties": {"parameters": {"required": ["rho_per_split_row"]}}}}},
+}
 
 
 @dataclass(frozen=True, eq=False)

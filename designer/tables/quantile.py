@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.checks import rational
 from designer.base.errors import InvalidProblem
-from designer.tables.policies.policies import ConstantPolicy
+from designer.base.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
 from designer.mechanisms.choice.mechanism import Selection
 from designer.tables.condition import Condition
 from designer.tables.measure import Measure
+from designer.tables.policies.policies import ConstantPolicy
 from designer.tables.queries import ASKED, Query, with_value
 from designer.tables.unit_splitting import quotient
-from designer.base.checks import rational
-from designer.base.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
 from solvers.exact.rational import float_below, root_below
 
 MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 3 s for 256, 15 s for 512
@@ -81,9 +81,9 @@ class Quantile(Query):
     def choice(self) -> Selection:
         """The selection among the candidates, certified for a record that appears;
         its universe is the cells between the candidates."""
-        from designer.relations import metrics
-        from designer.problem.workload import Workload
         from designer.mechanisms.choice.scores import Closeness
+        from designer.problem.workload import Workload
+        from designer.relations import metrics
 
         cells = len(self.candidates) + 1
         at_most = np.arange(cells)[None, :] <= np.arange(cells - 1)[:, None]

@@ -12,19 +12,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.relations.rows.texts import octets
+from designer.base.arrays import Immutable
+from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import entry
+from designer.base.frames import is_missing
+from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
+from designer.relations.rows.texts import octets
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
+from designer.tables.policies.values import entry
 from designer.tables.variance_by import VarianceBy, Variances
-from designer.base.arrays import Immutable
-from designer.base.checks import rational, shown
-from designer.base.frames import is_missing
-from designer.base.schema import Fragment, Named, PLACE, RATIONAL, RATIONALS, either, list_of, noted, of_kind, text
 
 MOST_NAME = 200
 

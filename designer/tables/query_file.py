@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from designer.base.errors import InvalidSpec
+from designer.base.json_text import require_keys
+from designer.base.schema import Named, either, keys
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure
@@ -13,8 +15,6 @@ from designer.tables.other_noise import PureSum, SlowlyScaledSum, slow_noise_fro
 from designer.tables.quantile import Quantile
 from designer.tables.queries import ASKED, Average, Count, CountDistinct, Query, Sum
 from designer.tables.variance_by import VarianceBy
-from designer.base.json_text import require_keys
-from designer.base.schema import Named, either, keys
 
 KINDS: dict[str, type[Query]] = {
     cls.kind: cls for cls in (Count, CountDistinct, Sum, Average, Quantile, PureSum, SlowlyScaledSum)

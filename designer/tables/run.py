@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import frozen
 from designer.base.errors import InvalidProblem
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
@@ -20,7 +21,6 @@ from designer.tables.other_noise import OtherNoise
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, Query
 from designer.tables.scans import level_numbers
-from designer.base.arrays import frozen
 
 UNLISTED_RECORD = (
     "records: one that a query asks about is in none of its listed groups, or lacks a label; correct the records, list what is "

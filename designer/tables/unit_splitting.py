@@ -10,15 +10,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.relations.rows.texts import octets_of
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import entry, label
-from designer.tables.key import Key
-from designer.tables.measure import Measure
 from designer.base.arrays import Immutable
 from designer.base.checks import rational
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import Named, RATIONALS, keys, list_of, or_null, record
+from designer.base.schema import RATIONALS, Named, keys, list_of, or_null, record
+from designer.relations.rows.texts import octets_of
+from designer.tables.key import Key
+from designer.tables.measure import Measure
+from designer.tables.policies.values import entry, label
 
 Thresholds = tuple[Fraction, ...]
 

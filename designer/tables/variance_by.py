@@ -8,15 +8,15 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import label
-from designer.tables.given import Given
-from designer.tables.groups import Groups, Labels
-from designer.tables.key import Key
 from designer.base.arrays import Immutable
 from designer.base.checks import rational, shown
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import Named, RATIONAL, keys, record
+from designer.base.schema import RATIONAL, Named, keys, record
+from designer.tables.groups import Groups, Labels
+from designer.tables.key import Key
+from designer.tables.measure import Given
+from designer.tables.policies.values import label
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from designer import Domain, datasets, metrics
-from designer import MarginalWorkload, design_marginals
+from designer import Domain, MarginalWorkload, datasets, design_marginals, metrics
 
 adult = datasets.adult()
 domain = Domain.of({name: sorted(set(adult[name])) for name in adult.columns})

@@ -19,7 +19,7 @@ import numpy as np
 
 from designer import datasets
 from designer.mechanisms.odds_ratio.fisher import Margins, fisher_test
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 promises = {

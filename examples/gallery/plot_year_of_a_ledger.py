@@ -19,8 +19,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from designer import Domain, Problem, Workload, datasets, design, metrics
-from designer.accounts import expense_of, spent
-from designer.accounts import Ledger, Total
+from designer.accounts import Ledger, Total, expense_of, spent
 
 DELTA, MOST = Fraction(1, 10**6), 2.5
 MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

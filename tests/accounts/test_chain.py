@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem
-from designer.base.errors import InvalidLedger
 from designer.accounts import Ledger, checked
-from designer.accounts.chain import Entry, FIRST
+from designer.accounts.chain import FIRST, Entry
+from designer.base.errors import InvalidLedger
 from tests.oracles.ledgers import busy_ledger, unlocked
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from designer.accounts.together.costs import Cost, TotalCost
-from designer.accounts.together.expense import expense_of
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger
 from designer.accounts import Ledger, Total, checked
 from designer.accounts.entries import entry_reserved
+from designer.accounts.together.costs import Cost, TotalCost
+from designer.accounts.together.expense import expense_of
+from designer.base.errors import InvalidLedger
+from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.ledgers import pure, stated
 
 SMALL = Fraction(1, 10)

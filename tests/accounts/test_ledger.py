@@ -15,18 +15,29 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load, metrics
-from designer.accounts.together.expense import expense_of, spent
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidLedger, OverTotal
-from designer.files.releases import verify_release
+from designer import (
+    InvalidProblem,
+    InvalidSpec,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Selection,
+    Workload,
+    design,
+    design_marginals,
+    invariants,
+    load,
+    metrics,
+)
 from designer.accounts import Ledger, Recorded, Total, checked, place, store
 from designer.accounts.chain import output_hash
 from designer.accounts.check import require_recorded
-from designer import MarginalWorkload, Presence, design_marginals
-from designer.problem.domain import Domain
-from designer import Selection
+from designer.accounts.together.expense import expense_of, spent
+from designer.base.errors import InvalidLedger, OverTotal
+from designer.files.releases import verify_release
 from designer.mechanisms.choice.scores import Linear
+from designer.problem.domain import Domain
+from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_only, stated, unlocked
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem
-from designer.cli import main
 from designer.accounts import Ledger, Total, checked
 from designer.accounts.names import ALIKE, dataset_name, escaped, look_alike
 from designer.base.printing import one_line, printed
+from designer.cli import main
 from tests.oracles.ledgers import pure
 
 CAFE = unicodedata.normalize("NFC", "café people")

@@ -16,12 +16,12 @@ import pytest
 
 from benchmarks.audit_power import GROSS, faults, limits, rejected, subjects
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.mechanisms.additive.noise import noise_for
 from designer.audit import DeepVerdict, TestPower, audit
 from designer.audit.pairs import every_pair
 from designer.audit.tally import needed_draws, watched
 from designer.cli.entry import main
 from designer.files.spec import FORMATS
+from designer.mechanisms.additive.noise import noise_for
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.spec_specimens import specimens
 

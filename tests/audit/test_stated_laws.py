@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from designer.audit.choice_sources import choice_law
-from designer.audit.group_sources import gaussian_energies, independent_law, laplace_energies
-from designer.audit.line_sources import canonical_cdf
 from designer.audit.noise_sources import additive_law
-from designer.audit.row_sources import row_law
+from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
 from designer.audit.stated_law import BalanceStatistics, StatedLaw
 from designer.certified.norms import Norm
 from designer.mechanisms.odds_ratio.canonical import canonical_noise

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, Problem, Targets, Workload, compare, design, invariants, least_budget, marginals, metrics
-from designer import StructuredWorkload
-from designer.tables import Count, Groups, TablePlan
+from designer import (
+    Domain,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredWorkload,
+    Targets,
+    Workload,
+    compare,
+    design,
+    design_marginals,
+    invariants,
+    least_budget,
+    metrics,
+)
 from designer.base.display import Displayed, Preview, as_html
+from designer.tables import Count, Groups, TablePlan
 
 EVIL = '</td><script>alert("1")</script>\n\u202e&'
 
@@ -26,7 +39,7 @@ def objects() -> dict[str, Any]:
     asked = problem()
     made = design(asked, "laplace")
     domain = Domain.of({EVIL: ["<b>", "b"], "sex": ["F", "M"]})
-    tables = marginals.design_marginals(marginals.MarginalWorkload.of(domain, [[EVIL], ["sex"]]), marginals.Presence(1.0))
+    tables = design_marginals(MarginalWorkload.of(domain, [[EVIL], ["sex"]]), Presence(1.0))
     plan = TablePlan([Count(EVIL, Groups(["sex"], keys=[["<i>"], ["M"]]), variance=5)])
     import ibis
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from designer import Domain, InvalidProblem, marginals
+from designer import Domain, InvalidProblem, MarginalWorkload, Presence, design_marginals
 from designer.base.frames import BACKENDS, columns_of, frame_of, index_of, is_frame, is_missing, series_of
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})
@@ -30,7 +30,7 @@ FRAMES: dict[str, Any] = {
 def test_records_of_every_library_count_alike(kind: str) -> None:
     frame = FRAMES[kind]
     assert PEOPLE.histogram(frame).tolist() == [2, 0, 1, 2]
-    made = marginals.design_marginals(marginals.MarginalWorkload.of(PEOPLE, [["sex", "age"]]), marginals.Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(1.0))
     table = made.release(frame).table(["sex", "age"])
     assert table.shape == (2, 2) and abs(float(table.sum()) - 5) < 200
 

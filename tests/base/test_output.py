@@ -14,12 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, compare, design, metrics
-from designer.mechanisms.additive.release import Release
-from designer.cli import main
-from designer import plot
+from designer import InvalidProblem, Problem, Workload, compare, design, metrics, plot
 from designer.base import output
 from designer.base.output import checked_target, write_whole
+from designer.cli import main
+from designer.mechanisms.additive.release import Release
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = """

@@ -14,22 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, compare, design, invariants, metrics
+from designer import Domain, InvalidProblem, InvalidSpec, Problem, Selection, Workload, compare, design, invariants, metrics
+from designer.base.printing import in_markdown, one_line, printed
 from designer.certified.family_names import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.certified.frozen import Specified, to_spec
 from designer.cli import main
-from designer.families import FAMILIES
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.designing.printouts import page, summary
-from designer.relations.row_groups import RowGroups
-from designer import Selection
+from designer.families import FAMILIES
 from designer.mechanisms.choice.scores import Closeness
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.relations.row_groups import RowGroups
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting
-from designer.base.printing import in_markdown, one_line, printed
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens
 

@@ -7,12 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Targets, Workload, compare, design, least_budget, metrics
-from designer import MarginalWorkload, Presence, design_marginals
-from designer.tables import Count, Groups, Measure, Quantile, TablePlan
+from designer import (
+    Domain,
+    InvalidProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Targets,
+    Workload,
+    compare,
+    design,
+    design_marginals,
+    least_budget,
+    metrics,
+)
 from designer.base.answer_table import AnswerTable
 from designer.base.frames import BACKENDS, columns_of
 from designer.base.tabular import numbers_of
+from designer.tables import Count, Groups, Measure, Quantile, TablePlan
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})
 

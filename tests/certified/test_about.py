@@ -11,9 +11,9 @@ import jsonschema
 import pytest
 
 from designer import About, InvalidProblem, Problem, Workload, design, metrics
+from designer.base.schema import bundle
 from designer.certified.about import LONGEST
 from designer.certified.frozen import to_spec
-from designer.base.schema import bundle
 from tests.oracles.spec_specimens import specimens
 
 WORDS = {name: f"the {name}, Zürich 東京" for name in LONGEST}

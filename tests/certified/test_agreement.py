@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed
-from designer.certified.agreement import AgreeingTables, Moved, agreed
 from designer.base.answer_table import AnswerTable
+from designer.certified.agreement import AgreeingTables, Moved, agreed
 
 SUMS = np.array([[1, 0], [0, 1], [1, 1]])
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from designer import NotPrivate, Problem, Workload, design, load, metrics
+from designer.base.errors import InvalidSpec
 from designer.certified.certificate import PrivacyCertificate, certify, rounding_error
+from designer.certified.frozen import seal, to_spec
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.frozen import seal, to_spec
 from designer.certified.steep import Clusters, Hunt, RatioBounds
-from designer.base.errors import InvalidSpec
 from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
 
 STEEP = "designer.certified.steep"

@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.grid import Grid
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
+from designer.mechanisms.additive.grid import Grid
 from designer.problem.relation import Relation
 
 

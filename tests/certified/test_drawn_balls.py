@@ -7,11 +7,10 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.reports.pictures.of_additive import LEVELS, ball_of, levels
+from designer import InvalidProblem, Problem, Workload, design, metrics, norm_ball
 from designer.mechanisms.additive.interface import Mechanism
 from designer.reports.pictures.drawn_balls import ball_corners, boundary, faces, shadow
-from designer import norm_ball
+from designer.reports.pictures.of_mechanisms import LEVELS, ball_of, levels
 
 FAMILIES = ("k_norm", "ellipsoid", "laplace", "box", "l2_ball", "capped_l1")
 PLACES = np.random.default_rng(2).random((12, 2))

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Problem, Workload, design, metrics
+from designer.base.errors import DesignFailed
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import attains, certify
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.steep import RatioBounds
-from designer.base.errors import DesignFailed
-from designer.relations.metrics import Metric
 from designer.problem.relation import Relation
+from designer.relations.metrics import Metric
 from tests.oracles.metric_kinds import nested, products, simple
 
 NEAR = "designer.problem.nearness.SCANNED"

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from designer import InvalidSpec, Problem, Workload, design, load, metrics
+from designer.base.arrays import Floats
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import certify
+from designer.certified.frozen import seal, to_spec
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.slopes import Slope
-from designer.certified.frozen import seal, to_spec
-from designer.certified.steep import Hunt
-from designer.base.arrays import Floats
+from designer.certified.steep import Hunt, Slope
 from solvers.pairs.cones import steepest
 from tests.certified.test_bounded_pairs import STEEP, bounding, linear
 

@@ -419,8 +419,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
-    from designer import Workload, metrics
-    from designer import Selection
+    from designer import Selection, Workload, metrics
     from designer.mechanisms.choice.scores import Linear
 
     made = Selection.design(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
@@ -451,8 +450,7 @@ def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(t
 
 def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path, capsys):
     pytest.importorskip("duckdb")
-    from designer import Domain, metrics
-    from designer import MarginalWorkload, design_marginals
+    from designer import Domain, MarginalWorkload, design_marginals, metrics
     from designer.tables import Count, Groups, TablePlan
 
     people = tmp_path / "people.csv"

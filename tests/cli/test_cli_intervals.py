@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from designer import Domain, Problem, Workload, design, metrics
-from designer.cli.entry import main
 from designer.base.answer_table import AnswerTable, Limits
 from designer.base.answers_for_people import answer_lines
+from designer.cli.entry import main
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from designer.cli import main
-from designer.base.errors import OverTotal
 from designer.accounts import DataSet, Ledger, Total
 from designer.accounts.chain import output_hash
+from designer.base.errors import OverTotal
+from designer.cli import main
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.ledgers import PUBLIC, pure
 

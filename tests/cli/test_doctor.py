@@ -11,7 +11,19 @@ from pathlib import Path
 import pytest
 
 from designer.cli import installation, main
-from designer.cli.installation import ADDS, DESIGNS, Diagnosis, FRAMES, NO_EXTRAS, RELEASES, WITHOUT_EXTRA, fits, java, requirements, trials
+from designer.cli.installation import (
+    ADDS,
+    DESIGNS,
+    FRAMES,
+    NO_EXTRAS,
+    RELEASES,
+    WITHOUT_EXTRA,
+    Diagnosis,
+    fits,
+    java,
+    requirements,
+    trials,
+)
 
 ROOT = Path(__file__).parents[2]
 MODULES = {

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer.base.version import WHEEL
 from designer.cli import main
 from designer.problem.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
 from designer.tables.opening import open_table
-from designer.base.version import WHEEL
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'

@@ -11,18 +11,32 @@ import pytest
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
-from designer import AdditiveMechanism, DesignFailed, Domain, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
-from designer.mechanisms.additive.grid import Grid
-from designer.certified.norms import Norm
-from designer.certified.frozen import to_spec
+from designer import (
+    AdditiveMechanism,
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Problem,
+    Workload,
+    compare,
+    design,
+    invariants,
+    load,
+    metrics,
+)
 from designer.accounts import composed
+from designer.certified.frozen import to_spec
+from designer.certified.norms import Norm
 from designer.families import register_family
-from designer.families.listed import forget_family
 from designer.families.family import Family
 from designer.families.least_noise import limit
+from designer.families.listed import forget_family
 from designer.files.problem.linear import read_problem
-from designer.promises.accounting import gdp_mu
+from designer.mechanisms.additive.grid import Grid
 from designer.problem.relation import Relation
+from designer.promises.accounting import gdp_mu
 from designer.relations.joint_promises import for_groups
 from designer.relations.row_groups import RowGroups
 from tests.files.test_spec import read, resealed

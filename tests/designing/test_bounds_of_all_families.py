@@ -9,16 +9,25 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, compare, design, metrics
-from designer.mechanisms.additive.interface import Mechanism
+from designer import (
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredWorkload,
+    Workload,
+    compare,
+    design,
+    design_marginals,
+    design_structured,
+    metrics,
+)
+from designer.base.errors import DesignFailed
 from designer.families.listed import known_families
 from designer.families.made import Design
-from designer.base.errors import DesignFailed
-from designer import MarginalWorkload, Presence, design_marginals
+from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.marginals.noise import mean_variances
 from designer.problem.domain import Domain
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer import StructuredWorkload, design_structured
 
 BUDGETS = (0.25, 1.0, 2.0, 5.0, 20.0)
 CONTINUOUS = "of continuous noise of this kind"

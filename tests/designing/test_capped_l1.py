@@ -15,8 +15,8 @@ from scipy.optimize import linprog
 from designer import DesignFailed, InvalidProblem, Problem, Workload, compare, design, metrics
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Norm
-from designer.families.listed import family_named
 from designer.families.least_noise import limit
+from designer.families.listed import family_named
 from designer.families.sizes import Sizes
 from designer.sampling.entropy import SeededEntropy
 from solvers.exact.corners_cut import capped_cube

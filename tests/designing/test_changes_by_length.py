@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, load
+from designer.base.json_text import canonical
 from designer.certified.frozen import seal, to_spec
 from designer.designing.choosing import Deadline, automatic_families, ways_of
 from designer.families import even
 from designer.relations.invariants import Invariant, linear, margins, partition
 from designer.relations.invariants.one_budget import InvariantChanges
-from designer.base.json_text import canonical
 
 STATISTICS = [(margins((3, 4)), 2), (margins((2, 2, 3)), 2), (partition(["a", "a", "b", "b", "b"]), 3)]
 

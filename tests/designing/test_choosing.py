@@ -13,18 +13,18 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Targets, Workload, compare, design, invariants, least_budget, load, metrics
+from designer.base.errors import Refusal
+from designer.base.progress import track
 from designer.designing.choosing import CHEAP, automatic_families, ways_of
+from designer.designing.printouts import design_summary
 from designer.families import forget_family, listed, register_family
+from designer.families.family import Family
 from designer.families.k_norm import K_NORM
 from designer.families.laplace import LAPLACE, design_laplace
 from designer.families.lattice import LATTICE_LAPLACE
-from designer.families.staircase import STAIRCASE
-from designer.families.family import Family
 from designer.families.sizes import Sizes
-from designer.base.errors import Refusal
+from designer.families.staircase import STAIRCASE
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.designing.printouts import design_summary
-from designer.base.progress import track
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from solvers.deadline import OutOfTime, time_left, time_limit
 from tests.oracles.many_problems import problems

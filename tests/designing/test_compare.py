@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, compare, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer import InvalidProblem, Problem, Workload, compare, metrics, plot
 from designer.designing.comparison import COLUMNS, Comparison
 from designer.families import FAMILIES
-from designer import plot
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.certified.sensitivity import SensitivitySet
 from designer.base.progress import showing_progress
+from designer.certified.sensitivity import SensitivitySet
 
 
 def places(elements: int, queries: int) -> Problem:

@@ -16,17 +16,17 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
+from designer.certified.family_names import ADDITIVE_FAMILIES
+from designer.certified.frozen import to_spec
+from designer.certified.norms import weighted_l1
+from designer.families import FAMILIES
+from designer.families.least_noise import limit
 from designer.mechanisms.additive.bounds import error_bounds
 from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.family_names import ADDITIVE_FAMILIES
-from designer.certified.norms import weighted_l1
-from designer.certified.frozen import to_spec
-from designer.families import FAMILIES
-from designer.families.least_noise import limit
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
-# The staircase, which serves few dimensions, is tested in tests/staircase.
+# The staircase, which serves few dimensions, is tested in tests/mechanisms/staircase.
 PURE = tuple(
     f.name
     for f in FAMILIES

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.families import FAMILIES, listed
 from designer.families.element_classes import classes
 from designer.families.least_noise import limit
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Block
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])

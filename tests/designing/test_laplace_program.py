@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, metrics, programs
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.families.programs.laplace_program import LaplaceProgram
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
 LOSSES = ("squared", "absolute", "max")
 

@@ -10,13 +10,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Design, DesignFailed, InvalidProblem, LeastBudget, Mechanism, Problem, Targets, Workload, design, invariants, least_budget, load, metrics
+from designer import (
+    Design,
+    DesignFailed,
+    InvalidProblem,
+    LeastBudget,
+    Mechanism,
+    Problem,
+    Targets,
+    Workload,
+    design,
+    invariants,
+    least_budget,
+    load,
+    metrics,
+    plot,
+)
 from designer.designing.accuracy import reached_by, towards, worst_of
 from designer.designing.factor_search import problem_at
-from designer.families.stretching import stretched, stretches
-from designer import plot
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.designing.printouts import budget_summary, design_summary
+from designer.families.stretching import stretched, stretches
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Relation
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.row_groups import RowGroups

@@ -12,20 +12,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import AdditiveMechanism, DesignFailed, InvalidProblem, InvalidSpec, Mechanism, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
-from designer.certified.norms import Norm, weighted_l1
+from designer import (
+    AdditiveMechanism,
+    DesignFailed,
+    InvalidProblem,
+    InvalidSpec,
+    Mechanism,
+    NotPrivate,
+    Problem,
+    Selection,
+    Workload,
+    compare,
+    design,
+    invariants,
+    load,
+    metrics,
+)
 from designer.accounts.together.common import CommonChanges, CommonPairs
+from designer.certified.norms import Norm, weighted_l1
 from designer.families import FAMILIES, family_named, forget_family, known_families, register_family
 from designer.families.family import Family
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze
-from designer.relations.metrics.metric import Metric
+from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.choice.tabulated import Neighbours
 from designer.problem.relation import Relation
 from designer.relations.allowed import Allowed
 from designer.relations.kinds import RELATIONS
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.choice.tabulated import Neighbours
+from designer.relations.metrics.metric import Metric
 
 THREE = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-from designer import Comparison, InvalidProblem, Problem, Workload, compare, metrics
-from designer import plot
-from designer import figure, register_picture
+from designer import Comparison, InvalidProblem, Problem, Workload, compare, figure, metrics, plot, register_picture
 
 
 @pytest.fixture(scope="module")

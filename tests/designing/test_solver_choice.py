@@ -12,9 +12,9 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics
 from designer.cli import main
+from designer.designing.printouts import design_summary
 from designer.families import FAMILIES
 from designer.families.programs.listed import PROGRAMS
-from designer.designing.printouts import design_summary
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 PLACES = [[0.0, 1.0], [2.0, 0.0], [1.0, 5.0]]

@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, design, metrics
-from designer import MarginalWorkload, Presence, design_marginals
+from designer import (
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    metrics,
+)
 from designer.designing.printouts import cautions, page, summary
 from designer.problem.domain import Domain
-from designer import StructuredWorkload, design_structured
 from designer.tables import Count, Groups, Measure, PureSum, Sum, TablePlan
 
 

@@ -11,7 +11,15 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.exchange.byte_sampler import ByteGaussian, ByteLaplace, GivenBytes, exp_chance, gaussian_number, laplace_number, uniform_number
+from designer.exchange.byte_sampler import (
+    ByteGaussian,
+    ByteLaplace,
+    GivenBytes,
+    exp_chance,
+    gaussian_number,
+    laplace_number,
+    uniform_number,
+)
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from tests.oracles.goodness_of_fit import p_value

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Mechanism, Problem, Release, Workload, design, invariants, metrics
-from designer.certified.frozen import Specified
 from designer.accounts import expense_of, spent
+from designer.certified.frozen import Specified
 from designer.exchange import spending
 from designer.exchange.opendp import as_measurement, counting, features, own_noise
 from designer.exchange.spending import spending_of

@@ -10,13 +10,26 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, marginals, metrics
-from designer.mechanisms.additive.nearest_tables import nearest_table
+from designer import (
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    invariants,
+    metrics,
+)
+from designer.base.published import PublishedSums
 from designer.certified.agreement import agreed
 from designer.files.agreeing import agreeing_tables, negative_words, require_agreement
-from designer import StructuredWorkload, design_structured
-from designer.tables import Average, Count, Groups, Measure, OTHERS, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
-from designer.base.published import PublishedSums
+from designer.mechanisms.additive.release import nearest_table
+from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
 
 TRUE = np.array([3, 0, 1, 2, 5, 0])
 SHAPE = (2, 3)
@@ -77,9 +90,9 @@ DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["1", "2", "3"]})
 
 
 def marginal_mechanism(publish_sex: bool) -> Any:
-    ask = marginals.MarginalWorkload.of(DOMAIN, [["sex"], ["age"], ["sex", "age"]])
+    ask = MarginalWorkload.of(DOMAIN, [["sex"], ["age"], ["sex", "age"]])
     budgets = {"sex": np.inf if publish_sex else 0.7, "age": 0.7}
-    return marginals.design_marginals(ask, metrics.hamming(DOMAIN, budgets))
+    return design_marginals(ask, metrics.hamming(DOMAIN, budgets))
 
 
 @pytest.mark.parametrize("publish_sex", [False, True])
@@ -113,8 +126,8 @@ def test_marginals_agree_with_one_another_and_with_what_is_exact(publish_sex: bo
 
 
 def test_a_margin_that_no_noise_enters_is_kept_though_nobody_asked_for_it() -> None:
-    ask = marginals.MarginalWorkload.of(DOMAIN, [["sex", "age"]])
-    made = marginals.design_marginals(ask, metrics.hamming(DOMAIN, {"sex": np.inf, "age": 0.1}))
+    ask = MarginalWorkload.of(DOMAIN, [["sex", "age"]])
+    made = design_marginals(ask, metrics.hamming(DOMAIN, {"sex": np.inf, "age": 0.1}))
     for _ in range(5):
         (table,) = agreeing_tables(made, made.release({"sex": ["F", "F", "M"], "age": ["1", "3", "3"]})).tables
         assert np.asarray(table).reshape(2, 3).sum(axis=1).tolist() == [2, 1]
@@ -132,7 +145,7 @@ def test_real_tables_agree_too_and_are_no_farther_than_whole_ones() -> None:
 
 def test_structured_answers_are_made_of_counts() -> None:
     asked = StructuredWorkload.of(DOMAIN, [{"sex": "identity"}, {"age": "prefix"}])
-    made = design_structured(asked, marginals.Presence(1.0))
+    made = design_structured(asked, Presence(1.0))
     released = made.release({"sex": ["F", "M"], "age": ["1", "3"]})
     sex, age = (np.asarray(table) for table in agreeing_tables(made, released).tables)
     assert (np.diff(age, prepend=0) >= 0).all() and sex.sum() == age[-1]
@@ -265,5 +278,5 @@ def test_only_what_cannot_be_below_zero_without_noise_is_said_to_be_so_by_noise(
     }
     assert negative_words(plan, replace(asked, answers=rightly)) == []
     mixed = StructuredWorkload.of(Domain(("a",), (("x", "y"),)), [{"a": np.array([[1.0, -1.0]])}])
-    products = design_structured(mixed, marginals.Presence(1.0))
+    products = design_structured(mixed, Presence(1.0))
     assert not products.below_by_noise(products.release({"a": ["x", "y"] * 3}).answer_tables()[0]).any()

@@ -11,11 +11,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics, read_problem
-from designer.certified.frozen import seal, to_spec
-from designer.files import spec as specs
+from designer import (
+    DesignFailed,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Problem,
+    Workload,
+    design,
+    load,
+    metrics,
+    read_problem,
+)
 from designer.base.checks import names
 from designer.base.json_text import array, canonical, plain
+from designer.certified.frozen import seal, to_spec
+from designer.files import spec as specs
 from tests.files.test_spec import mechanisms
 
 LONG = "x" * 20_000

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, read_release, save_release
-from designer.mechanisms.additive.release import Release
+from designer.base.answer_table import AnswerTable, interval_data
 from designer.certified.frozen import Released
 from designer.files.releases import release_document
-from designer.base.answer_table import AnswerTable, interval_data
+from designer.mechanisms.additive.release import Release
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 

@@ -18,16 +18,16 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.release import determines
+from designer.base.json_text import plain
 from designer.certified.frozen import Specified, seal
 from designer.files.releases import FORMS, release_document, save_release, sealed, verify_release
 from designer.files.spec import FORMATS
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.release import determines
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.odds_ratio.canonical import canonical_noise
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.base.json_text import plain
 from tests.files.test_spec import changed, delete, edits, get, leaves
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
@@ -175,8 +175,8 @@ def test_floats_alone_would_not_tell_the_multiples() -> None:
 
 def hidden_total() -> AdditiveMechanism:
     """Of one answer, the noisy part and a number without noise, which only their sum tells."""
-    from designer.mechanisms.additive.grid import Grid
     from designer.certified.norms import Norm
+    from designer.mechanisms.additive.grid import Grid
 
     measured, rebuilt = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]), np.array([[1.0, 1.0]])
     norm, apart = Norm(np.array([1.0, np.inf]), "l1"), metrics.from_matrix([[0, 1, np.inf], [1, 0, np.inf], [np.inf] * 2 + [0]])

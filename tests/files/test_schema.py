@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from designer.base.errors import InvalidSpec
+from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
 from designer.files.schema import main, spec_schema, written
 from designer.files.spec import FORMATS, class_of
 from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
-from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -20,7 +20,18 @@ from designer import InvalidProblem, InvalidSpec, load
 from designer.certified.frozen import seal, to_spec
 from designer.cli import main, parser
 from designer.files.releases import release_document
-from designer.files.signatures import EntryCheck, EntrySigner, PublicKey, SigningKey, file_signer, new_key, sign_file, signature_path, signer_of, trusted_keys
+from designer.files.signatures import (
+    EntryCheck,
+    EntrySigner,
+    PublicKey,
+    SigningKey,
+    file_signer,
+    new_key,
+    sign_file,
+    signature_path,
+    signer_of,
+    trusted_keys,
+)
 from tests.files.test_spec import changed, delete, double, edits, get, leaves, put
 from tests.oracles.release_specimens import releases
 

@@ -20,12 +20,23 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from designer import AdditiveMechanism, Domain, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
+from designer import (
+    AdditiveMechanism,
+    Domain,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Problem,
+    Workload,
+    design,
+    load,
+    metrics,
+)
+from designer.base.json_text import canonical, plain
 from designer.certified.certificate import describe_pair
 from designer.certified.frozen import save, seal, to_spec
 from designer.cli import main
 from designer.designing.printouts import page
-from designer.base.json_text import canonical, plain
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

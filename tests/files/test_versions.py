@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from designer import InvalidSpec, load
+from designer.base.version import VERSION
 from designer.certified.frozen import Specified, seal, to_spec
 from designer.cli import main
 from designer.files import spec as reader
 from designer.files.migrations import MIGRATIONS, Migration, readable_versions
 from designer.files.releases import verify_release
 from designer.files.spec import FORMATS, from_spec
-from designer.base.version import VERSION
 from tests.oracles.spec_corpus import LARGEST, closed_kinds, corpus, kinds_in
 
 DATA = Path(__file__).parents[1] / "data"

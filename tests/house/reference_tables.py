@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
 from designer.files.problem.forms import wording
 from designer.files.problem.kinds import KINDS
-from designer.base.schema import Fragment, Named, Schema
 
 DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file()) / "docs"
 PAGES = sorted((DOCS / "reference").glob("*.md"))

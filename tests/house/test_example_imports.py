@@ -15,25 +15,34 @@ PAPERS = ("dx_", "semi_", "int_", "rec_", "census_2020")
 INSIDE = {
     "approximate_notion": {"promises.accounting.gdp_mu"},  # beside the length that the notion allows
     "least_budget": {"designing.accuracy.towards"},  # the weights that a search starts from, taken again from scratch
-    "least_noise": {"designing.least_noise.limit"},  # with a larger program than `compare` allows itself
+    "least_noise": {"families.least_noise.limit"},  # with a larger program than `compare` allows itself
     "ledger_kills": {
         "cli.main",
-        "ledger.chain.Entry",
-        "ledger.chain.output_hash",
-        "progress.showing_progress",
-        "progress.track",
+        "accounts.chain.Entry",
+        "accounts.chain.output_hash",
+        "base.progress.showing_progress",
+        "base.progress.track",
     },
     "marginals_adult": {"tables.opening.open_table"},  # as the command line opens a file, so that no type is guessed
     "pictures": {
-        *("certified.drawn_tradeoffs.tradeoff_drawing", "pictures.drawing.beside", "pictures.registered.save_figure"),
-        "question.histogram.Keys",
+        *(
+            "reports.pictures.of_mechanisms.tradeoff_drawing",
+            "reports.pictures.drawing.beside",
+            "reports.pictures.registered.save_figure",
+        ),
+        "problem.histogram.Keys",
     },
-    "reproduction": {"pictures.figures.picture_bytes"},
+    "reproduction": {"reports.pictures.figures.picture_bytes"},
     "slow_policies": {
-        *("records.policies.AsZcdp", "records.policies.GaussianSums", "records.policies.Policy", "records.policies.Splitting"),
-        *("records.renyi.sharp_rho", "records.renyi.student_divergence", "sampling.entropy.SeededEntropy"),
+        *(
+            "tables.policies.policies.AsZcdp",
+            "tables.policies.policies.GaussianSums",
+            "tables.policies.policies.Policy",
+            "tables.policies.policies.Splitting",
+        ),
+        *("tables.policies.renyi.sharp_rho", "tables.policies.renyi.student_divergence", "sampling.entropy.SeededEntropy"),
     },
-    "statistical_queries": {"statistical_queries.averages.average_bounds"},
+    "statistical_queries": {"families.averages.averages.average_bounds"},
 }
 FILES = {path.stem: path.read_text() for path in sorted(EXAMPLES.glob("*.py"))}
 

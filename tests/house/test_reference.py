@@ -6,7 +6,6 @@ What stands on the pages is read from their directives, so that no second list h
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import re
 import textwrap
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
@@ -45,8 +45,7 @@ class Entry:
 
 def thing(name: str) -> Any:
     """What a dotted name stands for."""
-    module, _, last = name.rpartition(".")
-    return getattr(importlib.import_module(module), last)
+    return resolve_name(name)
 
 
 @cache

@@ -10,7 +10,7 @@ from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_li
 
 PAGE = ROOT / "docs" / "explanation" / "auditing.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
-UNTRUSTED = ("designer/designing/", "designer/families/convex/", "designer/families/programs/", "solvers/programs/", "solvers/ellipsoids/")
+UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
 
 
 @pytest.fixture(scope="module")

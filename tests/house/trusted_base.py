@@ -36,20 +36,6 @@ HARMLESS = {
     "solvers/programs/absolute_moments.py": "expected sizes of noise, which decide nothing",
     "solvers/programs/multiplicative_weights.py": "what MWEM makes of noisy measurements",
 }
-RELEASING = (
-    *(
-        "additive",
-        "lattice",
-        "staircase",
-        "structured",
-        "marginals",
-        "odds_ratio",
-        "selection",
-        "synthetic",
-        "tables",
-        "engines",
-    ),
-)
 # The order to read in: what must be true there, the folders, and the pages that prove it.
 STAGES = (
     (
@@ -61,7 +47,7 @@ STAGES = (
     (
         "What must be hidden",
         "Every protected pair is listed, or implied by some that are; no budget, exact or float, is above the stated one.",
-        ("designer/problem/", "designer/relations/metrics/", "designer/relations/invariants/", "designer/relations/", "designer/tables/policies/"),
+        ("designer/problem/", "designer/relations/", "designer/tables/policies/"),
         "[foundations](../theory/foundations.md) 1 and 4, [metrics](../theory/metrics.md), "
         "[invariants](../theory/invariants.md), [records](../theory/records.md)",
     ),
@@ -75,7 +61,7 @@ STAGES = (
     (
         "What is released",
         "Exact integers meet noise of the law that was certified, and only the sum of the two goes on.",
-        tuple(f"designer/{room}/" for room in RELEASING),
+        ("designer/mechanisms/", "designer/tables/"),
         "[foundations](../theory/foundations.md) 3, [lattice](../theory/lattice.md), [staircase](../theory/staircase.md), "
         "[structured](../theory/structured.md), [marginals](../theory/marginals.md), [selection](../theory/selection.md), "
         "[synthetic](../theory/synthetic.md), [tables](../theory/tables.md)",

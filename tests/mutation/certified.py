@@ -17,7 +17,9 @@ MUTANTS = (
         "return PrivacyCertificate(ratio is not None and ratio <= 1, ratio, witness, 0, arithmetic, theorem)",
         "return PrivacyCertificate(ratio is not None, ratio, witness, 0, arithmetic, theorem)",
         "every finite length of unlisted changes holds",
-        ("tests/relations/invariants/test_lengths.py::test_certificates_without_a_list_are_those_of_the_list_on_random_problems",),
+        (
+            "tests/relations/invariants/test_lengths.py::test_certificates_without_a_list_are_those_of_the_list_on_random_problems",
+        ),
     ),
     Mutant(
         "designer/certified/certificate.py",
@@ -307,7 +309,7 @@ MUTANTS = (
         ("tests/files/test_releases.py::test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have_made_it",),
     ),
     Mutant(
-        "designer/mechanisms/additive/release_form.py",
+        "designer/mechanisms/additive/spec.py",
         "        if wanted and not is_combination(wanted, rows):",
         "        if False:",
         "numbers off the coset of the noise pass for a release",
@@ -356,7 +358,7 @@ MUTANTS = (
         ("tests/files/test_versions.py::test_a_migration_excuses_nothing",),
     ),
     Mutant(
-        "designer/certified/slopes.py",
+        "designer/certified/steep.py",
         "@ widths[~norm.silent])) * (1 + sums)",
         "@ widths[~norm.silent])) * 0.99",
         "what is left of nearly affine answers counts for a hundredth less",

@@ -124,14 +124,18 @@ MUTANTS = (
         "        return [list(moves_of(relation)), kept, further, inner]\n",
         "        return [kept, further, inner]\n",
         "fewer records under an invariant are the same scope",
-        ("tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+        (
+            "tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",
+        ),
     ),
     Mutant(
         "designer/accounts/together/expense.py",
         "    return parts.tolist() if parts.any() else None\n",
         "    return [len(set(parts.tolist()))] if parts.any() else None\n",
         "all partitions into as many parts are one scope",
-        ("tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+        (
+            "tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",
+        ),
     ),
     Mutant(
         "designer/accounts/together/costs.py",
@@ -152,7 +156,9 @@ MUTANTS = (
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 2)",
         "    if isinstance(mechanism, MarginalMechanism):\n        return Cost.concentrated(budget**2 / 4)",
         "the rho of marginals is halved",
-        ("tests/accounts/together/test_rounds.py::test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget",),
+        (
+            "tests/accounts/together/test_rounds.py::test_gaussian_noise_for_the_presence_of_a_record_costs_half_its_squared_budget",
+        ),
     ),
     Mutant(
         "designer/accounts/together/terms.py",
@@ -173,7 +179,9 @@ MUTANTS = (
         "return sum(map(largest_budget, protected.parts), Fraction(0))",
         "return max(map(largest_budget, protected.parts))",
         "a record that changes in all groups costs the largest one",
-        ("tests/accounts/together/test_rounds.py::test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budgets",),
+        (
+            "tests/accounts/together/test_rounds.py::test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budgets",
+        ),
     ),
     Mutant(
         "designer/accounts/together/terms.py",

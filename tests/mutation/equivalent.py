@@ -15,7 +15,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/reports/pictures/drawn_tradeoffs.py",
+        "designer/reports/pictures/of_mechanisms.py",
         "PLACES = 401\n",
         "PLACES = (400)\n",
         "a picture of a curve has 400 points in place of 401",
@@ -57,7 +57,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/reports/pictures/of_structured.py",
+        "designer/reports/pictures/of_mechanisms.py",
         "MOST_TERMS = 2000\n",
         "MOST_TERMS = (2001)\n",
         "a picture leaves out the cells of a table from 2001 terms on in place of 2000",
@@ -71,7 +71,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/reports/pictures/drawn_tradeoffs.py",
+        "designer/reports/pictures/of_mechanisms.py",
         '    return Drawing("tradeoff", "What any test can tell", alt, draw, width=5.0, height=4.6)\n',
         '    return Drawing("tradeoff", "What any test can tell", alt, draw, width=5.0, height=(4.553999999999999))\n',
         "the height of a picture",
@@ -106,7 +106,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/relations/invariants/linked_cells.py",
+        "designer/relations/invariants/linked_tables.py",
         "        for (name, _), shape, array in zip(self.tables, self.shapes, arrays, strict=True):\n",
         "        for (name, _), shape, array in zip(self.tables, self.shapes, arrays, strict=(False)):\n",
         "the lists have an entry for each table, by construction",
@@ -120,7 +120,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/reports/pictures/of_additive.py",
+        "designer/reports/pictures/of_mechanisms.py",
         "        ticks_for_people(line)\n",
         "        pass\n",
         "the axis of a picture has the marks that the library chooses",
@@ -167,7 +167,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/mechanisms/lattice/release_form.py",
+        "designer/mechanisms/lattice/spec.py",
         '            "table": dict(zip(released.elements, released.table, strict=True)),\n',
         '            "table": dict(zip(released.elements, released.table, strict=(False))),\n',
         "a table has an entry for each element, by construction",
@@ -188,7 +188,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/mechanisms/odds_ratio/odds_ratio_test.py",
+        "designer/mechanisms/odds_ratio/mechanism.py",
         '                "adjacency": one_of(2, 3),\n',
         '                "adjacency": (one_of(3, 2)),\n',
         "a schema lists the same two numbers in another order",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.mutation.mutant import Mutant
 
-REGISTERED = "designer/designing/registered.py"
+REGISTERED = "designer/designing/best.py"
 OF_LIES = ("tests/designing/test_own_families.py::test_a_family_that_lies_is_refused",)
 
 MUTANTS = (

@@ -7,7 +7,7 @@ from tests.mutation.mutant import Mutant
 HERE = "designer/files/problem/"
 RELATIONS, MARGINALS, LINEAR = f"{HERE}relations.py", f"{HERE}marginals.py", f"{HERE}linear_request.py"
 PLAN, PARTS, QUERIES = f"{HERE}table_plan.py", f"{HERE}plan_parts.py", f"{HERE}plan_queries.py"
-SELECTION, MWEM, ODDS, AVERAGES = (f"{HERE}{name}.py" for name in ("selection", "mwem", "odds_ratio", "averages"))
+SELECTION, MWEM, ODDS, AVERAGES = (f"{HERE}{name}.py" for name in ("selection", "synthetic", "odds_ratio", "averages"))
 OF_RELATIONS = ("tests/files/problem/test_relation_file.py",)
 OF_MARGINALS = ("tests/files/problem/test_marginals_file.py",)
 OF_PLANS = ("tests/files/problem/test_table_plan_file.py",)

@@ -6,7 +6,7 @@ from tests.mutation.mutant import Mutant
 
 DRAWN, REACH = "designer/sampling/simulated_reach.py", "designer/sampling/reach.py"
 INTEGERS, ANSWERS = "designer/sampling/integers/margins.py", "designer/base/answer_table.py"
-PLANS, LATTICES = "designer/tables/intervals.py", "designer/mechanisms/lattice/answer_bounds.py"
+PLANS, LATTICES = "designer/tables/intervals.py", "designer/mechanisms/lattice/accuracy.py"
 OF_REACH, OF_LAWS = ("tests/sampling/test_reach.py",), ("tests/mechanisms/additive/test_margins.py",)
 OF_RELEASES, OF_PLANS = ("tests/files/test_read_release.py",), ("tests/tables/test_intervals.py",)
 COVERING = ("tests/throughout/test_interval_coverage.py",)
@@ -168,7 +168,7 @@ MUTANTS = (
         ("tests/mechanisms/lattice/test_answer_bounds.py",),
     ),
     Mutant(
-        "designer/mechanisms/products/answer_margins.py",
+        "designer/mechanisms/products/accuracy.py",
         "logs = -np.log1p(-(TILTS[:, None] ** 2)) * shares",
         "logs = np.log1p(-(TILTS[:, None] ** 2)) * shares",
         "moments of Laplace noise make its sums narrower",

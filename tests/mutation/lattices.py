@@ -38,7 +38,9 @@ MUTANTS = (
         "return self.adjacency * columns",
         "return columns",
         "an exchange moves one record, whatever the adjacency",
-        ("tests/relations/invariants/test_lengths.py::test_under_classes_any_answers_in_any_norm_are_certified_as_by_the_list",),
+        (
+            "tests/relations/invariants/test_lengths.py::test_under_classes_any_answers_in_any_norm_are_certified_as_by_the_list",
+        ),
     ),
     Mutant(
         "designer/relations/invariants/one_budget.py",
@@ -66,7 +68,9 @@ MUTANTS = (
         "return PrivacyCertificate(ratio <= 1, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])",
         "return PrivacyCertificate(True, ratio, witness, 0, arithmetic, THEOREMS[self.falloff])",
         "any weight keeps a budget per distance",
-        ("tests/mechanisms/lattice/test_smooth_privacy.py::test_a_norm_above_the_budget_for_a_unit_of_distance_is_not_private",),
+        (
+            "tests/mechanisms/lattice/test_smooth_privacy.py::test_a_norm_above_the_budget_for_a_unit_of_distance_is_not_private",
+        ),
     ),
     Mutant(
         "designer/mechanisms/lattice/mechanism.py",

@@ -47,14 +47,18 @@ MUTANTS = (
         "        with Reservation(self, mechanism, row, (), check=check) as reservation:\n            made = release()\n",
         "        made = release()\n        with Reservation(self, mechanism, row, (), check=check) as reservation:\n",
         "data are touched before anything is reserved",
-        ("tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+        (
+            "tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",
+        ),
     ),
     Mutant(
         "designer/accounts/ledger.py",
         "            document = reservation.record(release_document(mechanism, made))\n",
         '            document = {**release_document(mechanism, made), "ledger": {}}\n',
         "what is handed out is not recorded",
-        ("tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+        (
+            "tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",
+        ),
     ),
     Mutant(
         "designer/accounts/ledger.py",
@@ -126,7 +130,9 @@ MUTANTS = (
         "        return () if line in allowed else (line,)\n",
         "        return ()\n",
         "a published partition is chosen by looking at an answer",
-        ("tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",),
+        (
+            "tests/accounts/together/test_fixed_before.py::test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer",
+        ),
     ),
     Mutant(
         "designer/accounts/entries.py",
@@ -206,7 +212,9 @@ MUTANTS = (
         '        yield\n        connection.execute("COMMIT")\n',
         '        yield\n        connection.execute("ROLLBACK")\n',
         "what is recorded is not kept",
-        ("tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",),
+        (
+            "tests/accounts/test_ledger.py::test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",
+        ),
     ),
     Mutant(
         "designer/accounts/store.py",

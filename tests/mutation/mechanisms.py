@@ -188,7 +188,9 @@ MUTANTS = (
         "worst = max(worst, Fraction(int(np.asarray(sizes)[left, right])) / exact**power)",
         "worst = max(worst, Fraction(int(np.asarray(sizes)[left, right])) / (2 * exact) ** power)",
         "budgets of the values of an attribute are doubled",
-        ("tests/mechanisms/products/test_excess.py::test_a_change_of_one_value_moves_the_worst_pair_of_columns_for_its_budget",),
+        (
+            "tests/mechanisms/products/test_excess.py::test_a_change_of_one_value_moves_the_worst_pair_of_columns_for_its_budget",
+        ),
     ),
     Mutant(
         "designer/mechanisms/products/mechanism.py",
@@ -310,14 +312,14 @@ MUTANTS = (
         ("tests/mechanisms/synthetic/test_mwem.py::test_every_transcript_of_one_round_and_every_pair_of_neighbours",),
     ),
     Mutant(
-        "designer/mechanisms/odds_ratio/odds_ratio_test.py",
+        "designer/mechanisms/odds_ratio/mechanism.py",
         "if self.adjacency > 3:\n",
         "if self.adjacency > 5:\n",
         "a test is promised for two basic moves",
         ("tests/mechanisms/odds_ratio/test_umpu.py::test_refusals",),
     ),
     Mutant(
-        "designer/mechanisms/odds_ratio/odds_ratio_test.py",
+        "designer/mechanisms/odds_ratio/mechanism.py",
         "first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0])",
         "first * 2**self.exponent + int(self.law.draw(1, self.exponent - 1, self.release_entropy())[0])",
         "the noise of a test has half its scale",
@@ -356,14 +358,18 @@ MUTANTS = (
         "return math.floor(budget / unit)",
         "return math.ceil(budget / unit)",
         "a walk costs more units than its budget holds",
-        ("tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",),
+        (
+            "tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",
+        ),
     ),
     Mutant(
         "designer/mechanisms/staircase/noise.py",
         "return [-(-abs(u.steps[0]) // self.noise.width) for u in moved]",
         "return [abs(u.steps[0]) // self.noise.width for u in moved]",
         "the last stair of a difference is not paid",
-        ("tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",),
+        (
+            "tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",
+        ),
     ),
     Mutant(
         "designer/mechanisms/staircase/mechanism.py",

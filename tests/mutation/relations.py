@@ -115,7 +115,9 @@ MUTANTS = (
         "budgets = np.minimum(given, given.T)",
         "budgets = np.maximum(given, given.T)",
         "of two budgets of a pair the larger one is taken",
-        ("tests/relations/metrics/test_metric_refusals.py::test_of_two_budgets_that_differ_by_a_rounding_the_smaller_one_counts",),
+        (
+            "tests/relations/metrics/test_metric_refusals.py::test_of_two_budgets_that_differ_by_a_rounding_the_smaller_one_counts",
+        ),
     ),
     Mutant(
         "designer/relations/kinds.py",
@@ -208,7 +210,9 @@ MUTANTS = (
         "return min(finite, default=None)\n\n    def largest_budget",
         "return max(finite, default=None)\n\n    def largest_budget",
         "the transport of records takes the longest way",
-        ("tests/relations/invariants/test_invariants.py::test_a_metric_under_an_invariant_costs_what_moving_the_records_costs",),
+        (
+            "tests/relations/invariants/test_invariants.py::test_a_metric_under_an_invariant_costs_what_moving_the_records_costs",
+        ),
     ),
     Mutant(
         "designer/relations/invariants/changes.py",

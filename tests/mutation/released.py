@@ -76,7 +76,9 @@ MUTANTS = (
         ),
         "",
         "tables that do not agree are taken",
-        ("tests/relations/invariants/test_linked_tables.py::test_a_histogram_made_by_hand_whose_tables_disagree_is_refused_at_release",),
+        (
+            "tests/relations/invariants/test_linked_tables.py::test_a_histogram_made_by_hand_whose_tables_disagree_is_refused_at_release",
+        ),
     ),
     Mutant(
         "designer/problem/histogram.py",

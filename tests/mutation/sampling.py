@@ -201,14 +201,18 @@ MUTANTS = (
         "steps = [2 * self.width * fall**k for k in range(1, TABLED + 1)]",
         "steps = [2 * self.width * fall**k for k in range(TABLED)]",
         "the first step of the stairs is as high as their top",
-        ("tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",),
+        (
+            "tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",
+        ),
     ),
     Mutant(
         "designer/sampling/integers/discrete_stairs.py",
         "np.where(places % 2 == 0, below, -below)",
         "np.where(places % 4 == 0, below, -below)",
         "stairs come down on one side more than on the other",
-        ("tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",),
+        (
+            "tests/mechanisms/staircase/test_least_noise.py::test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets",
+        ),
     ),
     Mutant(
         "designer/sampling/finite_law.py",

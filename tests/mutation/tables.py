@@ -353,14 +353,14 @@ MUTANTS = (
         ),
     ),
     Mutant(
-        "designer/relations/rows/one_table.py",
+        "designer/relations/rows/row_unit.py",
         "        if type(node) in stored and (words := _not_stored(node)):",
         '        if type(node) in stored and (words := ""):',
         "whatever a name stands for is a stored table",
         ("tests/relations/rows/test_readers.py::test_readers_that_look_at_other_records_are_refused",),
     ),
     Mutant(
-        "designer/relations/rows/one_table.py",
+        "designer/relations/rows/row_unit.py",
         'if str(given) == "object" and not kind.is_string()]',
         'if str(given) == "object" and False]',
         "a data frame's objects get a type that all of them decide",
@@ -413,7 +413,9 @@ MUTANTS = (
         'if call is None or steps is None or [*VIEWED, call["function_name"].upper()] != steps:',
         "if call is None:",
         "a view of one schema passes for what is called so in another",
-        ("tests/relations/rows/test_readers.py::test_a_name_is_what_the_engine_plans_for_it_and_not_what_is_called_so_elsewhere",),
+        (
+            "tests/relations/rows/test_readers.py::test_a_name_is_what_the_engine_plans_for_it_and_not_what_is_called_so_elsewhere",
+        ),
     ),
     Mutant(
         "designer/relations/rows/duckdb_tables.py",
@@ -476,7 +478,9 @@ MUTANTS = (
         "between = [(upper[1] / rational_ball(lower[0])).upper() for lower, upper in pairwise(values)]",
         "between = [(lower[1] / rational_ball(upper[0])).upper() for lower, upper in pairwise(values)]",
         "the supremum over orders is taken from below",
-        ("tests/tables/policies/test_renyi.py::test_bounds_of_the_least_rho_hold_for_a_divergence_that_jumps_between_two_orders",),
+        (
+            "tests/tables/policies/test_renyi.py::test_bounds_of_the_least_rho_hold_for_a_divergence_that_jumps_between_two_orders",
+        ),
     ),
     Mutant(
         "designer/tables/unit_splitting.py",

@@ -6,20 +6,18 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from designer import Problem, Workload, design, invariants, metrics
+from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.certified.frozen import Specified
+from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta
-from designer.problem.domain import Domain
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer import StructuredWorkload, design_structured
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises.tradeoff import EpsilonDelta
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
 from tests.oracles.spec_specimens import MARGINS
 

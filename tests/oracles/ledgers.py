@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.frozen import Specified
 from designer.accounts import DataSet, Ledger, Total
+from designer.certified.frozen import Specified
 
 PUBLIC = "The number of records is public."
 

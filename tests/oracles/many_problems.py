@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from designer import Problem, Workload, invariants, metrics
-from designer.relations.invariants.changes import InvariantDistance
 from designer.problem.relation import Relation
+from designer.relations.invariants.changes import InvariantDistance
 
 Random = np.random.Generator
 LOSSES = ("squared", "squared", "absolute", "max")

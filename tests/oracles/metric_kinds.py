@@ -7,9 +7,9 @@ import math
 from hypothesis import strategies as st
 
 from designer import Domain, metrics
+from designer.problem.relation import Relation
 from designer.relations.metrics import Metric
 from designer.relations.metrics.presence import AppearOrChange
-from designer.problem.relation import Relation
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 SIZE = 6  # elements of the metrics that are combined

@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from designer.relations.rows.row_unit import RowUnit
+from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
 from designer.files.data_files import read_histogram, read_records
+from designer.relations.rows.row_unit import RowUnit
 from designer.tables import Count, Groups, Measure, Sum
 from designer.tables.opening import open_table
 from designer.tables.scans import numbers
-from designer.base.confidential import withholding
 
 COLUMNS = ("k", "d", "n")
 WORDS = ["a", "b", "true", "false", "1", "01", "2"]

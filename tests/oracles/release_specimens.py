@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from designer.certified.frozen import Released, Specified
-from designer.relations.rows.tabulation import TakesCounts
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.relations.rows.tabulation import TakesCounts
 from tests.oracles.spec_specimens import specimens
 
 RECORDS = {

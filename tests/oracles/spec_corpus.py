@@ -19,24 +19,35 @@ from typing import Any
 import jsonschema
 import numpy as np
 
-from designer import Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer.base.json_text import readable_text
+from designer.base.version import VERSION
 from designer.certified.frozen import Specified, to_spec
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.problem.domain import Domain
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.tradeoff import EpsilonDelta
-from designer.problem.domain import Domain
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer import StructuredWorkload, design_structured
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.tables import Condition, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan, TransformedNoise, UnitSplitting, VarianceBy
-from designer.base.json_text import readable_text
-from designer.base.version import VERSION
+from designer.tables import (
+    Condition,
+    Count,
+    Groups,
+    Measure,
+    PureSum,
+    SlowlyScaledSum,
+    StudentNoise,
+    Sum,
+    TablePlan,
+    TransformedNoise,
+    UnitSplitting,
+    VarianceBy,
+)
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import MARGINS, specimens
 

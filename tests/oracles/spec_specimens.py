@@ -8,29 +8,27 @@ from functools import cache
 
 import numpy as np
 
-from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.norms import Norm
+from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.certified.frozen import Specified
+from designer.certified.norms import Norm
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.laplace import LaplaceTradeoff
-from designer.promises.piecewise import from_distributions
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.problem.domain import Domain
-from designer.problem.unlisted import OTHERS
-from designer.relations.row_groups import RowGroups
-from designer.sampling.lattices.lattice_chain import ChainPlan
-from designer import Selection
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
-from designer.mechanisms.choice.tabulated import Tabulated
-from designer import StructuredWorkload, design_structured
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.unlisted import OTHERS
+from designer.promises.laplace import LaplaceTradeoff
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.relations.row_groups import RowGroups
+from designer.sampling.lattices.lattice_chain import ChainPlan
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.oracles.table_plans import full_plan
 

@@ -6,7 +6,22 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Key, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting, hierarchy, nested_codes
+from designer.tables import (
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    Quantile,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+    hierarchy,
+    nested_codes,
+)
 from designer.tables.groups import Labels
 
 EMP = Measure("emp", upper=2**45)

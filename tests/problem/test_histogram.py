@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, InvalidSpec, Targets, Workload
+from designer.base.json_text import plain
 from designer.problem.histogram import DISAGREE, Keys, Universe, counts
 from designer.problem.workload import workload_from_spec, workload_to_spec
-from designer.base.json_text import plain
 
 
 def test_counts_whose_tables_have_other_totals_are_refused() -> None:

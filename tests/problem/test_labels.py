@@ -14,9 +14,9 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
-from designer.relations.rows.tabulation import OUTSIDE, tabulated
 from designer.files.data_files import whole_number
-from designer.problem.histogram import Keys, MISNAMED, UNUSABLE, Universe, counts
+from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
+from designer.relations.rows.tabulation import OUTSIDE, tabulated
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "1"]})
 TRUE = {("F", "young"): 5, ("F", "old"): 0, ("F", "1"): 7, ("M", "young"): 1000, ("M", "old"): 3, ("M", "1"): 12}
@@ -231,7 +231,7 @@ def test_records_are_tabulated_over_the_domain() -> None:
 def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_position() -> None:
     from designer import MarginalWorkload, design_marginals
     from designer.mechanisms.odds_ratio.fisher import Margins
-    from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+    from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
     from designer.promises.tradeoff import EpsilonDelta
 
     pandas = pytest.importorskip("pandas")
@@ -366,7 +366,7 @@ def test_odd_files_of_counts_are_refused(text: str, tmp_path: Path, capsys: pyte
 
 def test_the_odds_ratio_is_released_from_a_file(tmp_path: Path) -> None:
     from designer.mechanisms.odds_ratio.fisher import Margins
-    from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+    from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
     from designer.promises.tradeoff import EpsilonDelta
 
     spec = OddsRatioTest(Margins((5, 6), (7, 4)), EpsilonDelta(1)).save(tmp_path / "test.json")

@@ -12,7 +12,7 @@ from scipy import stats
 
 from designer.base.errors import InvalidProblem
 from designer.promises import accounting as acc
-from designer.promises.account import Account, CLOSE
+from designer.promises.account import CLOSE, Account
 from designer.promises.laplace import LaplaceTradeoff, discrete_laplace
 from designer.promises.order import compose_below, shortfall
 from designer.promises.piecewise import from_distributions

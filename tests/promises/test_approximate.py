@@ -12,7 +12,7 @@ from scipy.stats import norm
 from designer import InvalidProblem
 from designer.promises.accounting import gdp_mu
 from designer.promises.analytic_gaussian import largest_mu
-from designer.promises.approximate import DISTINCT, GaussianAllowance, LARGEST_TOLD, PureAllowance, ROUNDING, checked_delta
+from designer.promises.approximate import DISTINCT, LARGEST_TOLD, ROUNDING, GaussianAllowance, PureAllowance, checked_delta
 
 # b, delta, and the root m of Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) = delta, bisected by mpmath with 80 digits.
 ROOTS = [

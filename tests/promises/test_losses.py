@@ -8,10 +8,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from designer.promises.account import Tails
+from designer.promises.kinds import Subsampled
 from designer.promises.losses import Laddered, Rungs, curve_of, laddered, laddered_atoms
 from designer.promises.piecewise import PiecewiseLinear, from_distributions
-from designer.promises.subsampled import Subsampled
-from designer.promises.tails import Tails
 from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 
 BITS = 128

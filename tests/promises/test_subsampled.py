@@ -11,11 +11,10 @@ import pytest
 
 from designer.base.errors import InvalidProblem
 from designer.promises.account import Account
-from designer.promises.kinds import tradeoff_from_spec
+from designer.promises.kinds import Subsampled, poisson_subsampled, sampled_epsilon, tradeoff_from_spec
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.order import shortfall
 from designer.promises.piecewise import from_distributions
-from designer.promises.subsampled import Subsampled, poisson_subsampled, sampled_epsilon
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 ALPHAS = np.linspace(0, 1, 201)

@@ -14,8 +14,24 @@ from scipy import stats
 
 from designer.base.errors import InvalidProblem
 from designer.promises.kinds import tradeoff_from_spec
-from designer.promises.order import Resolution, Strength, compare_tradeoffs, compose, compose_below, power_below, shortfall, sign_changes
-from designer.promises.piecewise import PiecewiseLinear, from_distributions, from_lines, ladder, piecewise_above, piecewise_below
+from designer.promises.order import (
+    Resolution,
+    Strength,
+    compare_tradeoffs,
+    compose,
+    compose_below,
+    power_below,
+    shortfall,
+    sign_changes,
+)
+from designer.promises.piecewise import (
+    PiecewiseLinear,
+    from_distributions,
+    from_lines,
+    ladder,
+    piecewise_above,
+    piecewise_below,
+)
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 
 ALPHAS = np.linspace(0.0, 1.0, 401)

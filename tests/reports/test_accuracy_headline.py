@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.about import About
-from designer.reports.pictures.collected import drawings_of
 from designer.accounts.entries import DatasetTerms
 from designer.accounts.totals import Total
-from designer.reports.pictures.numerals import no_less
+from designer.certified.about import About
 from designer.reports.odds import off_by
 from designer.reports.of_linear_queries import LinearQueries
+from designer.reports.pictures.kinds import drawings_of
+from designer.reports.pictures.numerals import no_less
 from designer.reports.summary import _restated
 
 MIXED = Workload([[10.5, 3.25, 8.0], [1200, 800, 300], [1, 1, 0]], queries=["latitude", "height", "residents"])

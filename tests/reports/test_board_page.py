@@ -13,23 +13,21 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
+from designer.base.errors import InvalidProblem
 from designer.certified.about import About
 from designer.certified.frozen import Specified
-from designer.base.errors import InvalidProblem
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.spec import FORMATS
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
 from designer.reports.content import Picture
 from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
-from designer.reports.formats import CONTRIBUTORS, contributor_of
 from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
-from designer.reports.html import Linker, POLICY, drawn, html_of, tidy
-from designer.reports.page import board_page
-from designer.reports.palette import DARK, LIGHT, WRITTEN, contrast
+from designer.reports.html import DARK, LIGHT, POLICY, WRITTEN, Linker, contrast, drawn, html_of, tidy
+from designer.reports.page import CONTRIBUTORS, board_page, contributor_of
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of

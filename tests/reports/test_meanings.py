@@ -12,12 +12,12 @@ import pytest
 from designer import metrics
 from designer.accounts.together.terms import largest_budget, protected_by
 from designer.mechanisms.marginals.protection import Presence
-from designer.relations.metrics.metric import Metric
 from designer.problem.domain import Domain
+from designer.relations.metrics.metric import Metric
 from designer.reports.contributor import NOT_PROTECTED, NOT_PROVEN
-from designer.reports.formats import contributor_of
 from designer.reports.meanings import meanings_of
 from designer.reports.odds import NO_LIMIT, Risk
+from designer.reports.page import contributor_of
 from tests.oracles.metric_kinds import SPECIMENS
 from tests.oracles.spec_specimens import specimens
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from designer.mechanisms.additive import promise
 from designer.base.errors import InvalidProblem
+from designer.mechanisms.additive import promise
 from designer.reports.evidence import Evidence
 from designer.reports.html import html_of
 from designer.reports.page import board_page
-from designer.reports.proofs import OTHER_NOISE, SKETCHES, sketch_of
-from designer.tables.promise import OF_OTHER_NOISE, THEOREM
+from designer.reports.sections import OTHER_NOISE, SKETCHES, sketch_of
+from designer.tables.plan_words import OF_OTHER_NOISE, THEOREM
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from designer.certified.frozen import Specified
 from designer.files.releases import release_document
 from designer.reports.content import Sheet
 from designer.reports.evidence import Evidence, SeenRelease
-from designer.reports.formats import contributor_of
+from designer.reports.page import contributor_of
 from designer.reports.standing import deep_section, open_points
 from designer.reports.summary import headlines
 

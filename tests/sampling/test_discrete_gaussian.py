@@ -13,7 +13,7 @@ from scipy import stats
 from designer.sampling import continuous
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers import discrete_gaussian
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian, LARGEST_VARIANCE, Plan, centred_floats
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian, Plan, centred_floats
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 
 HALF, THIRD = Fraction(1, 2), Fraction(1, 3)

@@ -24,10 +24,18 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.theta_ratio import ThetaRatio
 from designer.sampling.lattices import zero_sum
 from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
-from designer.sampling.lattices.lattice_choice import EllipsoidNorm, LatticeSampler, PolytopeNorm, lattice_sampler_for
+from designer.sampling.lattices.lattice_choice import (
+    EllipsoidNorm,
+    LatticeSampler,
+    PolytopeNorm,
+    ThinnedL1,
+    lattice_sampler_for,
+    rate_below_ellipsoid,
+    rate_below_l2,
+    rate_below_polytope,
+)
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
-from designer.sampling.lattices.thinned_l1 import ThinnedL1, rate_below_ellipsoid, rate_below_l2, rate_below_polytope
 from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
 from designer.sampling.lazy_uniform import LazyUniform
 from solvers.lattices.kernel import Lattice, integer_kernel

@@ -9,15 +9,15 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.mechanisms.products.accuracy import laplace_margins
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_stairs import DiscreteStairs
 from designer.sampling.integers.margins import sum_of_gaussians_margin
 from designer.sampling.reach import NoiseFacts, NoiseReach, confidence_of
-from designer.sampling.simulated_reach import Draws, FAILURE, margins_of_all, margins_of_each, safe_rank
-from designer.mechanisms.products.answer_margins import laplace_margins
+from designer.sampling.simulated_reach import FAILURE, Draws, margins_of_all, margins_of_each, safe_rank
 from designer.tables.intervals import student_margin
-from designer.base.arrays import Floats
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 

@@ -11,7 +11,13 @@ import pytest
 from flint import arb, ctx
 
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_exponential, draw_from_each, draw_permute_and_flip
+from designer.sampling.selection import (
+    ExponentialLaw,
+    PermuteAndFlipLaw,
+    draw_exponential,
+    draw_from_each,
+    draw_permute_and_flip,
+)
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS
 

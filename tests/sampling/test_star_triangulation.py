@@ -7,9 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from designer.mechanisms.additive.noise import gauge_parts
-from designer.certified.norms import Gauge
 from designer.base.errors import InvalidProblem
+from designer.certified.norms import Gauge
+from designer.mechanisms.additive.noise import gauge_parts
 from designer.sampling.bodies.star_triangulation import certified_determinants
 from solvers.exact.points import Points
 from solvers.polytopes.extremes import on_an_ellipsoid

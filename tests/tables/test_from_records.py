@@ -11,10 +11,26 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, load
-from designer.tables.policies.design import design_records
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
-from designer.tables import Answer, Condition, Count, Measure, OTHERS, Quantile, Sum, TablePlan, UnitSplitting, consistent_levels, consistent_margins, design_table_plan, hierarchy, nested_codes, tree
+from designer.tables import (
+    OTHERS,
+    Answer,
+    Condition,
+    Count,
+    Measure,
+    Quantile,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+    consistent_levels,
+    consistent_margins,
+    design_table_plan,
+    hierarchy,
+    nested_codes,
+    tree,
+)
 from designer.tables.from_records import require_equal_policies
+from designer.tables.policies.design import design_records
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 
 JOBS, PAY = Measure("jobs", upper=1000), Measure("pay", "0.01", lower=-5, upper=10_000)
 NAMES = ["all", "state", "county"]

@@ -11,6 +11,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
+from designer.base.answers_for_people import answer_lines
+from designer.base.tabular import numbers_of
 from designer.files.releases import release_document
 from designer.reports.evidence import SeenRelease
 from designer.reports.sections import answers
@@ -19,8 +21,6 @@ from designer.tables import Average, Condition, Count, Groups, Measure, Quantile
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 from designer.tables.other_noise import PureSum
-from designer.base.answers_for_people import answer_lines
-from designer.base.tabular import numbers_of
 
 # Each of the statistical tests fails with a probability below 1e-9 where coverage is the level.
 FAILURE = 1e-9

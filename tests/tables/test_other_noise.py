@@ -14,7 +14,21 @@ from designer import InvalidProblem, NotPrivate, Targets
 from designer.base.errors import InvalidSpec
 from designer.files import spec
 from designer.promises.accounting import pure_rho
-from designer.tables import Condition, Count, Groups, Measure, PartitionSelection, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan, TransformedNoise, UnitSplitting, least_plan
+from designer.tables import (
+    Condition,
+    Count,
+    Groups,
+    Measure,
+    PartitionSelection,
+    PureSum,
+    SlowlyScaledSum,
+    StudentNoise,
+    Sum,
+    TablePlan,
+    TransformedNoise,
+    UnitSplitting,
+    least_plan,
+)
 from tests.oracles.records_tables import firms, on_duckdb
 from tests.oracles.table_plans import STATES
 

@@ -11,7 +11,22 @@ import pytest
 
 from designer import InvalidProblem, NotPrivate
 from designer.files import spec
-from designer.tables import Average, Count, Groups, Key, Measure, OTHERS, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting, VarianceBy, hierarchy, variance_for
+from designer.tables import (
+    OTHERS,
+    Average,
+    Count,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    Quantile,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+    VarianceBy,
+    hierarchy,
+    variance_for,
+)
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb
 
 pytest.importorskip("ibis")

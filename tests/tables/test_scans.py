@@ -9,7 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Key, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy, nested_codes, scans
+from designer.tables import (
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    Quantile,
+    Sum,
+    TablePlan,
+    hierarchy,
+    nested_codes,
+    scans,
+)
 from designer.tables.aggregates import cell_counts
 from designer.tables.queries import Additive
 from designer.tables.scans import level_numbers, together

@@ -8,13 +8,23 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem
-from designer import MarginalWorkload
+from designer import InvalidProblem, MarginalWorkload
 from designer.mechanisms.marginals.tables import tables_of_database
 from designer.problem.domain import Domain
-from designer.tables.policies.policies import ConstantPolicy, Piecewise
-from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, PartitionSelection, Quantile, Sum, UnitSplitting
+from designer.tables import (
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    Quantile,
+    Sum,
+    UnitSplitting,
+)
 from designer.tables.aggregates import cell_counts
+from designer.tables.policies.policies import ConstantPolicy, Piecewise
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")

@@ -12,7 +12,23 @@ import pytest
 
 from designer import InvalidProblem
 from designer.files import spec
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Key, Measure, OTHERS, Quantile, Sum, TablePlan, UnitSplitting, hierarchy, nested_codes, tree
+from designer.tables import (
+    OTHERS,
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    Quantile,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+    hierarchy,
+    nested_codes,
+    tree,
+)
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import numbers
 from tests.oracles.records_tables import firms, on_duckdb

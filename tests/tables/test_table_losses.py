@@ -14,9 +14,22 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.tables.policies.policies import ConstantPolicy, GaussianSums, Piecewise, Splitting
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Key, Measure, PartitionSelection, Quantile, Sum, TablePlan, UnitSplitting
+from designer.tables import (
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    Quantile,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+)
 from designer.tables.aggregates import cell_counts
+from designer.tables.policies.policies import ConstantPolicy, GaussianSums, Piecewise, Splitting
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, NotPrivate
+from designer.base.confidential import WITHHELD
 from designer.relations.rows.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import aggregation_of, parts_of
 from designer.tables.opening import open_table
 from designer.tables.scans import numbers
-from designer.base.confidential import WITHHELD
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb
 from tests.oracles.table_plans import EMP, PAY, SPLITTING, STATES, everything, full_plan, numbers_by_loop

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, NotPrivate
+from designer.base.json_text import canonical
 from designer.certified.frozen import seal, to_spec
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
-from designer.base.json_text import canonical
 from tests.oracles.records_tables import firms, on_duckdb
 from tests.oracles.table_plans import EMP, FOUND, PAY, STATES, full_plan
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem
-from designer.tables.policies.policies import Splitting
 from designer.tables import Measure, UnitSplitting
+from designer.tables.policies.policies import Splitting
 from tests.oracles.records_tables import AWKWARD, TABLE_2, firms, on_duckdb
 
 ibis = pytest.importorskip("ibis")

@@ -13,24 +13,35 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
-from designer.relations.invariants.adjacency import Conforming, semi_adjacency
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises import accounting
-from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
-from designer.relations.row_groups import RowGroups
-from designer import Selection, largest_rate
+from designer import (
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    NotPrivate,
+    Problem,
+    Selection,
+    StatisticalQueries,
+    Workload,
+    design,
+    invariants,
+    largest_rate,
+    metrics,
+)
 from designer.mechanisms.choice.scores import LargestError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
-from designer import StatisticalQueries
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from designer.mechanisms.synthetic.small_databases import Candidates, SmallDB, small_db
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises import accounting
+from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.relations.invariants.adjacency import Conforming, semi_adjacency
+from designer.relations.row_groups import RowGroups
 
 NAN, INF = math.nan, math.inf
 NO_NUMBER = [

@@ -13,12 +13,12 @@ import polars as pl
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.certified.frozen import Specified
-from designer.relations.rows.tabulation import TakesCounts
 from designer.accounts import Ledger, Total
+from designer.certified.frozen import Specified
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.relations.rows.tabulation import TakesCounts
 from designer.tables.plan import TablePlan
 from tests.oracles.release_specimens import invented, table_of
 from tests.oracles.spec_specimens import specimens

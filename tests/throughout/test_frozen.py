@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.frozen import NOTES, Specified
-from designer.accounts import composed
+from designer.accounts import Ledger, Total, composed
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.accounts import Ledger, Total
 from designer.base.read_only import MappingProxyType, locked, settled
+from designer.certified.frozen import NOTES, Specified
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer.certified.certificate import PrivacyCertificate
 from designer.base.version import VERSION
+from designer.certified.certificate import PrivacyCertificate
 from solvers.exact.rational import float_above
 from tests.oracles.spec_specimens import specimens
 

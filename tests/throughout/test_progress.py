@@ -17,8 +17,8 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base import progress
-from designer.base.progress import Display, Step, announce, each_of, showing_progress, step, track
 from designer.base.confidential import withholding
+from designer.base.progress import Display, Step, announce, each_of, showing_progress, step, track
 from solvers.deadline import OutOfTime, time_limit
 
 

@@ -20,20 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.sampling import entropy
-from designer import Selection
+from designer import Domain, InvalidProblem, Problem, Selection, StatisticalQueries, Workload, design, invariants, metrics
 from designer.mechanisms.choice.scores import AbsoluteError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
-from designer import StatisticalQueries
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.multiplicative import mwem
 from designer.mechanisms.synthetic.small_databases import small_db
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.sampling import entropy
 
 # A count that no noise of these scales produces by chance twice.
 CANARY = 7_654_321

@@ -22,29 +22,27 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
 from designer.files.spec import FORMATS
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.mechanisms.odds_ratio.canonical import Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta
-from designer.problem.domain import Domain
-from designer.sampling import entropy
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
-from designer import StructuredWorkload, design_structured
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises.tradeoff import EpsilonDelta
+from designer.sampling import entropy
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.shallow import shallow
 

@@ -13,17 +13,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import AdditiveMechanism, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
-from designer.mechanisms.additive.grid import Grid
-from designer.certified.norms import weighted_l1
+from designer import (
+    AdditiveMechanism,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Problem,
+    Workload,
+    design,
+    invariants,
+    load,
+    metrics,
+)
 from designer.certified.frozen import Specified, to_spec
+from designer.certified.norms import weighted_l1
 from designer.cli import main
+from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import design_marginals
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.problem.domain import Domain
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens
 

@@ -15,21 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
+from designer import Domain, InvalidProblem, Problem, Selection, StatisticalQueries, Workload, design, invariants, metrics
+from designer.base.confidential import WITHHELD, withholding
 from designer.cli import main
+from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer import StatisticalQueries
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.multiplicative import mwem
 from designer.mechanisms.synthetic.small_databases import small_db
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises.tradeoff import EpsilonDelta
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
-from designer.base.confidential import WITHHELD, withholding
 
 SECRET = "SECRET-7431"
 PEOPLE = Domain.of({"sex": ["F", "M"], "place": ["here", "there"]})

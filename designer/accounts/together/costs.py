@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
+from designer.base.arrays import Immutable
+from designer.base.checks import rational_from
 from designer.base.errors import InvalidProblem
 from designer.promises.account import Account
 from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
-from designer.base.arrays import Immutable
-from designer.base.checks import rational_from
 from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
 from solvers.exact.rational import float_above
 

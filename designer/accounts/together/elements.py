@@ -1,6 +1,8 @@
 """Several releases as one frozen statement: what they promise together for every change, and in the worst case.
 
 docs/theory/composition.md.
+
+Which of many costs are the worst, and what bounds them all.
 """
 
 from __future__ import annotations
@@ -9,33 +11,96 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
-from designer.certified.guarantee import Guarantee
-from designer.certified.frozen import Specified
-from designer.accounts.together.common import CommonChanges, CommonPairs, MOST_PAIRS, ReleaseTerm, ReleaseTerms, as_change, budget_of, is_listed, joint_statistics
+from designer.accounts.together.common import (
+    MOST_PAIRS,
+    CommonChanges,
+    CommonPairs,
+    ReleaseTerm,
+    ReleaseTerms,
+    as_change,
+    budget_of,
+    is_listed,
+    joint_statistics,
+)
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of, spent
 from designer.accounts.together.statement import statement_of
 from designer.accounts.together.terms import cost_of_budget, require_proven
 from designer.accounts.together.universes import invariants_of, on_one_universe, require_one_unit
-from designer.accounts.together.worst import bound_of, undominated
+from designer.base.arrays import Immutable, frozen
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem, NoAttribute
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import Guarantee
+from designer.problem.relation import Relation
+from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.impossible import proven_adjacency
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import Statistics
-from designer.relations.metrics.presence import AddRemove
-from designer.promises.tradeoff import Tradeoff
-from designer.problem.relation import Relation
 from designer.relations.joint_promises import composition
+from designer.relations.metrics.presence import AddRemove
 from designer.relations.row_groups import RowGroups
-from designer.base.arrays import Immutable, frozen
-from designer.base.checks import count, shown
 from solvers.exact.rational import float_above
+
+
+def undominated(costs: Iterable[TotalCost | None]) -> tuple[TotalCost, ...]:
+    """Those of some costs that no other one exceeds, or equals, in every release; None, of unprotected changes, is left out."""
+    distinct = list(dict.fromkeys(cost for cost in costs if cost is not None))
+    kept: list[TotalCost] = []
+    for cost in sorted(distinct, key=_size, reverse=True):
+        if not any(_exceeds(other, cost) for other in kept):
+            kept.append(cost)
+    return tuple(kept)
+
+
+def bound_of(costs: Sequence[TotalCost]) -> TotalCost:
+    """What bounds all of some costs: of each release the largest numbers."""
+    releases = zip(*(total.costs for total in costs), strict=True)
+    return TotalCost(tuple(reduce(_join, listed) for listed in releases))
+
+
+def _join(one: Cost, other: Cost) -> Cost:
+    """The larger of two costs; where they cannot be compared, their largest numbers, which are all that is left."""
+    if _at_least(one, other):
+        return one
+    if _at_least(other, one):
+        return other
+    epsilon, rho, mu_squared = (
+        None if a is None or b is None else max(a, b)
+        for a, b in ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.mu_squared, other.mu_squared))
+    )
+    return Cost(epsilon, rho, max(one.delta, other.delta), mu_squared)
+
+
+def _size(total: TotalCost) -> Fraction:
+    return sum((cost.epsilon if cost.epsilon is not None else cost.rho or Fraction(0) for cost in total.costs), Fraction(0))
+
+
+def _exceeds(one: TotalCost, other: TotalCost) -> bool:
+    return all(_at_least(a, b) for a, b in zip(one.costs, other.costs, strict=True))
+
+
+def _at_least(one: Cost, other: Cost) -> bool:
+    """Does the first promise no more than the second, in any notion? Of shapes that differ only pure ones are compared."""
+    if one.shapes and one.shapes != other.shapes:
+        told = _pure_shape(one), _pure_shape(other)
+        if told[0] is None or told[1] is None or told[0] < told[1]:
+            return False
+    pairs = ((one.epsilon, other.epsilon), (one.rho, other.rho), (one.mu_squared, other.mu_squared))
+    return one.delta >= other.delta and all(a is None or (b is not None and a >= b) for a, b in pairs)
+
+
+def _pure_shape(cost: Cost) -> Fraction | None:
+    """The epsilon of a cost whose one shape is that of a pure promise."""
+    shape = cost.shapes[0] if len(cost.shapes) == 1 else None
+    return shape.epsilon if isinstance(shape, EpsilonDelta) and not shape.delta else None
+
 
 SHAPED = 100  # changes of which the very shift of the noise is looked at
 PRECISE = 12  # changes of which each has its own product of promises

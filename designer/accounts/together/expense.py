@@ -14,23 +14,30 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from designer.certified.frozen import Specified
 from designer.accounts.together.costs import Cost, TotalCost
-from designer.accounts.together.terms import Protected, cost_of_budget, largest_budget, largest_cost, protected_by, require_proven
+from designer.accounts.together.terms import (
+    Protected,
+    cost_of_budget,
+    largest_budget,
+    largest_cost,
+    protected_by,
+    require_proven,
+)
 from designer.accounts.together.universes import Speaks
-from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
-from designer.mechanisms.marginals.protection import Presence
-from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.base.progress import step
-from designer.problem.relation import Relation
-from designer.relations.row_groups import RowGroups
-from designer.tables.plan import TablePlan
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, require_keys
 from designer.base.printing import counted
-from designer.base.schema import BOOLEAN, COUNT, HASH, Named, RATIONAL, keys, list_of, one_of, or_null, record, text
+from designer.base.progress import step
+from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
+from designer.certified.frozen import Specified
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.relation import Relation
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.row_groups import RowGroups
+from designer.tables.plan import TablePlan
 from solvers.exact.rational import root_above
 
 Moves = Literal["appear", "replace", "either", "keep", "l1", "l2"]

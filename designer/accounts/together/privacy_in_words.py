@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.certified.frozen import Specified
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import change_words, costliest, moves_of
 from designer.accounts.together.terms import Protected, largest_budget, protected_by
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.marginals.protection import Presence
-from designer.relations.metrics.attributes import Hamming, Product
-from designer.problem.relation import RECORDS_PUBLIC
-from designer.tables.plan import TablePlan
 from designer.base.rounding import at_most
+from designer.certified.frozen import Specified
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.tables.plan import TablePlan
 from solvers.exact.rational import float_above
 
 LABEL = "Privacy:"

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from designer.mechanisms.additive.promise import DELTAS_ADD
-from designer.certified.guarantee import APPROXIMATE, Guarantee, NOTIONS, POST_PROCESSING, budget_range
-from designer.certified.frozen import Specified
 from designer.base.errors import InvalidProblem
-from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING, Guarantee, budget_range
+from designer.mechanisms.additive.promise import DELTAS_ADD
 from designer.problem.relation import Relation
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.joint_promises import joint_fingerprint
 from solvers.exact.rational import float_above
 

@@ -11,35 +11,35 @@ from itertools import product
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import WITH_DELTA
-from designer.certified.norms import Norm
-from designer.certified.frozen import Specified
 from designer.accounts.together.costs import Cost, cost_of_tradeoff, rho_of_pure
 from designer.base.errors import InvalidProblem
-from designer.relations.invariants.changes import ChangeRelation
-from designer.relations.invariants.invariant import margins
-from designer.relations.invariants.one_budget import InvariantChanges
+from designer.certified.frozen import Specified
+from designer.certified.norms import Norm
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.promise import WITH_DELTA
+from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.relation import Relation
+from designer.promises.laplace import discrete_laplace
+from designer.promises.tradeoff import EpsilonDelta, Tradeoff
+from designer.relations.invariants.changes import ChangeRelation
+from designer.relations.invariants.invariant import margins
+from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.metrics.attributes import Hamming
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.laplace import discrete_laplace
-from designer.promises.tradeoff import EpsilonDelta, Tradeoff
-from designer.problem.relation import Relation
-from designer.tables.policies.policy import Policy
 from designer.relations.row_groups import RowGroups
-from designer.mechanisms.choice.mechanism import Selection
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.tables.measure import MOST_UNITS
 from designer.tables.other_noise import OtherNoise
 from designer.tables.plan import TablePlan
+from designer.tables.policies.policy import Policy
 
 Protected = Relation | Presence
 LISTED = 2_000  # pairs whose exact budgets are looked at one by one
@@ -130,7 +130,8 @@ def require_proven(mechanism: Specified) -> None:
     if isinstance(mechanism, LatticeMechanism) and mechanism.chain is not None:
         raise InvalidProblem(
             "mechanism: draws from a Markov chain, whose distance from its law is an estimate and not a proof, so it does not "
-            "add up with what is proven; ask for exact noise, or add estimates with designer.mechanisms.lattice.smoothing.composed_smooth."
+            "add up with what is proven; ask for exact noise, or add estimates with "
+            "designer.mechanisms.lattice.smoothing.composed_smooth."
         )
 
 

@@ -8,27 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.frozen import Specified
 from designer.accounts.together.terms import Protected, protected_by
+from designer.base.arrays import frozen
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.certified.frozen import Specified
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.protection import Presence
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.problem.domain import Domain
+from designer.problem.histogram import Universe
+from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import Statistics
 from designer.relations.invariants.transport import InvariantMetric
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.marginals.protection import Presence
 from designer.relations.metrics.algebra import restriction
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.problem.domain import Domain
-from designer.problem.histogram import Universe
-from designer.problem.relation import Relation
 from designer.relations.row_groups import RowGroups
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.base.arrays import frozen
-from designer.base.checks import shown
 
 MOST_CELLS = 10**6  # of a domain whose cells are written out to be joined with elements
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer.mechanisms.additive.bounds import laplace_noise
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.certified.norms import weighted_l1
-from designer.certified.optimality import bounded
-from designer.families.measured import Coordinates
-from designer.families.repair import freeze
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.problem.relation import Indices
-from designer.families.averages.queries import StatisticalQueries
 from designer.base.arrays import Floats
 from designer.base.checks import positive
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.certified.norms import weighted_l1
+from designer.certified.optimality import bounded
+from designer.families.averages.queries import StatisticalQueries
+from designer.families.measured import Coordinates
+from designer.families.repair import freeze
+from designer.mechanisms.additive.bounds import laplace_noise
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Indices
 from solvers.programs.lipschitz import MAXIMUM, ProgramLoss, fit_uniformly
 from solvers.programs.mcshane import Distances, LipschitzFit
 from solvers.solution import Solution

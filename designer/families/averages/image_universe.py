@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.relations import metrics
+from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import Metric
 from designer.problem.domain import Domain
 from designer.problem.relation import Indices, finite_pairs
-from designer.base.arrays import Floats, Immutable, frozen
+from designer.relations import metrics
+from designer.relations.metrics.metric import Metric
 
 # The closure of M images takes M^3 steps: 8 s at 2000.
 IMAGES = 2000

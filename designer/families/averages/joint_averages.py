@@ -12,19 +12,19 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
+from designer.families.averages.averages import fitted_groups, has_budget_0, statistic_of_each_group
+from designer.families.averages.queries import StatisticalQueries
 from designer.families.element_classes import ScannedChanges, classes
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Indices
-from designer.families.averages.averages import fitted_groups, has_budget_0, statistic_of_each_group
-from designer.families.averages.queries import StatisticalQueries
-from designer.base.arrays import Floats
-from designer.base.checks import positive, shown
 from solvers.programs.biconvex import fit_rows_jointly
 from solvers.programs.grouped_loss import GroupedSquares
 from solvers.programs.lipschitz import SQUARED_MAXIMUM

@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.relations import metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.release import Release
-from designer.relations.problem import Problem
-from designer.relations.rows.tabulation import require_one_index
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import Metric
-from designer.problem.domain import Domain
-from designer.problem.relation import Relation
-from designer.problem.unlisted import REFUSE, WORDS
-from designer.problem.workload import Workload
-from designer.relations.row_groups import RowGroups
-from designer.families.averages.image_universe import Image, image_of
 from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import positive, shown
 from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical
+from designer.families.averages.image_universe import Image, image_of
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.release import Release
+from designer.problem.domain import Domain
+from designer.problem.relation import Relation
+from designer.problem.unlisted import REFUSE, WORDS
+from designer.problem.workload import Workload
+from designer.relations import metrics
+from designer.relations.metrics.metric import Metric
+from designer.relations.problem import Problem
+from designer.relations.row_groups import RowGroups
+from designer.relations.rows.tabulation import require_one_index
 
 # Combinations of the attributes of one group that are enumerated: 10^7 answers of 8 bytes.
 CELLS = 10**7

@@ -21,17 +21,17 @@ from typing import Any, Literal
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.checks import positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.families.averages.averages import statistic_of_each_group, worst_row_bias
+from designer.families.averages.queries import StatisticalQueries
 from designer.families.convex.solving import Solved
 from designer.families.convex.wording import Named
 from designer.families.laplace_joint import frozen_fit
 from designer.families.made import Design
 from designer.families.programs.biased_program import BiasedProgram
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.families.averages.averages import statistic_of_each_group, worst_row_bias
-from designer.families.averages.queries import StatisticalQueries
-from designer.base.arrays import Floats
-from designer.base.checks import positive, shown
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from solvers.programs.grouped_loss import GroupedSquares
 from solvers.programs.row_losses import WORST_ABSOLUTES, WORST_SQUARES, RowsLoss
 

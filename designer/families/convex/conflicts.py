@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Protocol
 import cvxpy as cp
 import numpy as np
 
+from designer.base.arrays import Floats
 from designer.families.convex.bounds import LinearTerm, Slopes, lagrangian_bound
 from designer.families.convex.constraints import OwnConstraint
 from designer.families.convex.rounds import Rounds, Separable, SolverAnswer, Statement
 from designer.families.convex.solving import DEFAULT
-from designer.base.arrays import Floats
 
 # Of the size of a constraint: less than this is the inaccuracy of a solver, and no contradiction.
 NEGLIGIBLE = 1e-6

@@ -14,6 +14,9 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import cvxpy as cp
 
+from designer.base.arrays import Floats
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.families.convex.bounds import Slopes, lagrangian_bound
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.families.convex.constraints import OwnConstraint
@@ -21,9 +24,6 @@ from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import Separated
 from designer.families.convex.solving import DEFAULT, Solved, known_solver
 from designer.families.convex.wording import Named, in_words, require_convex
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.arrays import Floats
-from designer.base.checks import shown
 
 Made = TypeVar("Made")
 ATTEMPTS = 4  # solves of one design: each tightens what repair, or the solver, broke

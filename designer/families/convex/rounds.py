@@ -12,12 +12,12 @@ from cvxpy.atoms.max import max as MaxEntries
 from cvxpy.constraints.psd import PSD
 from cvxpy.constraints.zero import Equality
 
+from designer.base.arrays import Floats
+from designer.base.progress import announce
 from designer.families.convex.bounds import LinearTerm
 from designer.families.convex.constraints import OwnConstraint
 from designer.families.convex.separation import Separated
 from designer.families.convex.solving import USABLE, solve_with
-from designer.base.progress import announce
-from designer.base.arrays import Floats
 
 ROUNDS = 60
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import cvxpy as cp
 
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")

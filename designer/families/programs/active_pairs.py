@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from designer.problem.relation import Indices, Relation
 from designer.base.arrays import Floats
+from designer.problem.relation import Indices, Relation
 
 
 class ActivePairs:

@@ -22,7 +22,8 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import weighted_l1
 from designer.certified.optimality import Optimality, bounded
 from designer.certified.refusals import refuse_infinite
@@ -35,12 +36,11 @@ from designer.families.element_classes import classes
 from designer.families.laplace import best_weights
 from designer.families.laplace_joint import joint_changes
 from designer.families.measured import measurable
-from designer.relations.problem import Problem
 from designer.families.programs.active_pairs import ActivePairs
 from designer.families.programs.descent import Descent
 from designer.families.programs.mechanism_program import MechanismProgram, question_of
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.programs.biconvex import FLOORS
 from solvers.programs.changes import Changes
 from solvers.programs.restriction import ScaledFit, multiplier_bound

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from designer.families.convex.rounds import Rounds, Separable, SolverAnswer, Statement
-from designer.base.errors import DesignFailed
 from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
+from designer.families.convex.rounds import Rounds, Separable, SolverAnswer, Statement
 
 # Restrictions are solved at most this often, and until one gains less than this part of the objective.
 DESCENTS, GAIN = 60, 1e-5

@@ -19,18 +19,18 @@ from typing import Any, ClassVar, Literal
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.interface import Falloff
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.convex.bounds import Slopes
 from designer.families.convex.separation import Separated, WorkingPairs
 from designer.families.convex.wording import Named
 from designer.families.ellipsoid import OBJECTIVES, heard_set, refuse_flat, shaped
-from designer.relations.problem import Problem
 from designer.families.programs.mechanism_program import MechanismProgram, question_of
-from designer.base.errors import DesignFailed
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.interface import Falloff
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
 
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.

@@ -20,13 +20,13 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
 from designer.families.laplace_joint import frozen_fit, joint_goal, joint_objective, loss_with_bias
-from designer.relations.problem import Problem
 from designer.families.programs.biased_program import BiasedProgram
 from designer.families.programs.mechanism_program import question_of
 from designer.families.repair import rounding_of
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.programs.row_losses import RowsLoss
 
 

@@ -19,15 +19,15 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats
 from designer.families.convex.bounds import Slopes
 from designer.families.laplace import OBJECTIVES, best_weights, mechanism
 from designer.families.measured import measurable
-from designer.relations.problem import Problem
 from designer.families.programs.mechanism_program import question_of
 from designer.families.programs.scales_program import ScalesProgram
 from designer.families.whole import in_units
-from designer.base.arrays import Floats
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import dual_bound
 

@@ -9,17 +9,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.checks import positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.version import VERSION
 from designer.certified.optimality import Optimality, bounded
 from designer.families.convex.program import Program
 from designer.families.convex.solving import DEFAULT, Solved
 from designer.families.convex.wording import Named
 from designer.families.made import Design
-from designer.relations.problem import Problem
 from designer.families.repair import Bound, claimed
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.checks import positive, shown
-from designer.base.version import VERSION
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 
 
 def question_of(problem: object, title: str, notion: str) -> Problem:

@@ -22,6 +22,10 @@ from typing import Any, Literal
 import cvxpy as cp
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.version import VERSION
 from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality, bounded
 from designer.certified.sensitivity import SensitivitySet
@@ -31,16 +35,12 @@ from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import NOTICED, Separated
 from designer.families.convex.solving import DEFAULT, Solved
 from designer.families.convex.wording import Named
-from designer.relations.problem import Problem
 from designer.families.programs.active_pairs import ActivePairs
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares
 from designer.mechanisms.synthetic.preprocessing import Price, metric_budgets, mwem_price, on_grid, records_of, small_db_price
 from designer.mechanisms.synthetic.small_databases import SmallDB
-from designer.base.arrays import Floats
-from designer.base.checks import count, shown
-from designer.base.version import VERSION
+from designer.relations.problem import Problem
 
 # A part of c's range is finished when its bound is within this of the best value.
 CLOSED = 1e-9

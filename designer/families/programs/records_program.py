@@ -24,18 +24,18 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.errors import DesignFailed
+from designer.base.version import VERSION
 from designer.certified.optimality import bounded
 from designer.families.convex.program import Program
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import NOTICED, Separated
 from designer.families.convex.solving import DEFAULT, Solved
 from designer.families.convex.wording import Named
-from designer.base.errors import DesignFailed
 from designer.tables.policies.design import RecordDesign, fixed_schemes, precision_program, record_loads, tidied
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.targets import Accuracy, PriorRecords
-from designer.base.arrays import Floats
-from designer.base.version import VERSION
 from solvers.programs.loads import bound_near
 
 # Groups times groups whose weights are unknowns when every standard error is asked for.

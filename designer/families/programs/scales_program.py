@@ -15,18 +15,18 @@ import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.checks import positive
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.convex.bounds import Slopes
 from designer.families.convex.separation import Separated, WorkingPairs
 from designer.families.convex.wording import Named
 from designer.families.laplace import starting_weights
-from designer.relations.problem import Problem
 from designer.families.programs.mechanism_program import MechanismProgram, place_in
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.problem.relation import Indices
-from designer.base.arrays import Floats
-from designer.base.checks import positive
+from designer.relations.problem import Problem
 from solvers.programs.noise_costs import NoiseCost
 
 # Of the weight that a row could have alone: less is no weight, and noise without bound.

@@ -22,18 +22,18 @@ from typing import Any
 import cvxpy as cp
 import numpy as np
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.arrays import Floats, real_array
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.convex.conflicts import NEGLIGIBLE, least_violation
 from designer.families.convex.rounds import SolverAnswer
 from designer.families.convex.solving import Solved
-from designer.families.strategy_laplace import frozen_strategy, searched, universe_of
-from designer.relations.problem import Problem
 from designer.families.programs.mechanism_program import question_of
 from designer.families.programs.scales_program import ScalesProgram
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
-from designer.base.arrays import Floats, real_array
+from designer.families.strategy_laplace import frozen_strategy, searched, universe_of
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.problem import Problem
 from solvers.programs.strategy import Strategy, fit_to_budgets
 from solvers.programs.strategy_search import reweigh, singular_value_bound
 

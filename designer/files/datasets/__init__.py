@@ -6,7 +6,21 @@
 ((755, 8), 'New York City', 117759702)
 """
 
-from designer.files.datasets.collection import adult, adult_counts, adult_doctorates, adult_education_race, cbp_state_industry, cbp_state_sector, delinquent_children, establishments, nj_county_sector, power_plants, us_cities, us_counties, us_counties_illinois
+from designer.files.datasets.collection import (
+    adult,
+    adult_counts,
+    adult_doctorates,
+    adult_education_race,
+    cbp_state_industry,
+    cbp_state_sector,
+    delinquent_children,
+    establishments,
+    nj_county_sector,
+    power_plants,
+    us_cities,
+    us_counties,
+    us_counties_illinois,
+)
 from designer.files.datasets.public_data import PublicData
 
 __all__ = [

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 from designer.files.datasets.collection import PUBLIC
 from designer.files.datasets.public_data import PublicData
-from designer.base.errors import InvalidProblem
-from designer.base.checks import meant, shown
 
 PROGRAM = "python -m designer.files.datasets"
 

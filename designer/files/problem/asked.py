@@ -12,14 +12,23 @@ from typing import Any
 import numpy as np
 
 from designer.base.errors import InvalidProblem
+from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, record
 from designer.files.data_files import read_matrix
 from designer.files.problem.forms import require_form
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear import LINEAR, LinearReader
-from designer.files.problem.linear_forms import BUDGETED, DOMAIN, ELEMENTS, INVARIANT_FORMS, MATRIX_FORMS, metric_forms, relation_rules
-from designer.files.problem.linear_notes import NOTES, section
+from designer.files.problem.linear_forms import (
+    BUDGETED,
+    DOMAIN,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    MATRIX_FORMS,
+    NOTES,
+    metric_forms,
+    relation_rules,
+    section,
+)
 from designer.problem.workload import Workload
-from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, record
 
 SHARED = ("elements", "domain", "workload", "relation", "invariant")  # read by the reader of linear queries
 WORKLOAD = Named("matrix_workload", noted(NOTES["workload"], either(*MATRIX_FORMS.values())))

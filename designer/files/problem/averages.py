@@ -18,24 +18,31 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.base.checks import meant, shown
+from designer.base.csv_text import number_in_file
+from designer.base.errors import InvalidProblem
+from designer.base.schema import POSITIVE, Fragment, Schema, either, exactly, list_of, noted, number, record, text
 from designer.certified.frozen import Specified
 from designer.designing.best import design
-from designer.base.errors import InvalidProblem
-from designer.files.data_files import read_table
-from designer.relations.metrics.metric import Metric
-from designer.files.problem.asked import AskingReader, SHARED, naming
-from designer.files.problem.kind import Kind
-from designer.files.problem.linear_forms import DELTA_WITH_ITS_NOTION, DOMAIN, FILE, PROBLEM, design_forms, metric_forms
-from designer.files.problem.linear_notes import section
-from designer.files.problem.listing import Listing
-from designer.files.problem.request import Choices, Request
 from designer.families.averages.averages import separable
 from designer.families.averages.joint_averages import squared_averages
 from designer.families.averages.queries import StatisticalQueries
-from designer.base.checks import meant, shown
-from designer.base.csv_text import number_in_file
-from designer.base.schema import Fragment, POSITIVE, Schema, either, exactly, list_of, noted, number, record, text
+from designer.files.data_files import read_table
+from designer.files.problem.asked import SHARED, AskingReader, naming
+from designer.files.problem.kind import Kind
+from designer.files.problem.linear_forms import (
+    DELTA_WITH_ITS_NOTION,
+    DOMAIN,
+    FILE,
+    PROBLEM,
+    design_forms,
+    metric_forms,
+    section,
+)
+from designer.files.problem.listing import Listing
+from designer.files.problem.request import Choices, Request
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.metrics.metric import Metric
 
 NUMBERS = "number"
 LARGEST = 1e100  # of the numbers of a function

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
+from designer.base.frames import columns_of, is_missing
+from designer.base.printing import counted, printed
 from designer.files.data_files import parquet_columns
 from designer.files.problem.kinds import read_request
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Request
 from designer.problem.histogram import name_of
 from designer.problem.unlisted import OTHERS, WORDS
-from designer.tables.policies.values import python_number
 from designer.tables.csv_rows import Marks, batches, header
-from designer.base.checks import count, shown
-from designer.base.frames import columns_of, is_missing
-from designer.base.printing import counted, printed
+from designer.tables.policies.values import python_number
 
 CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "

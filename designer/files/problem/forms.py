@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
 from designer.base.schema import Fragment, Named, Schema
 
 Keys = tuple[str | int, ...]

@@ -3,6 +3,12 @@
 The form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is made
 of it, and the reader holds every file against it (`designer.files.problem.forms`), so a key stands in one place. To add a kind,
 write a file with a `Reader`, a `Request` and a `Kind`, and put the last into the list of `designer.files.problem.kinds`.
+
+The words of a problem file about itself, which go with what is made of it: `title`, and the section [about].
+
+title = "Commuters by district"
+[about]  data = "register of residents", period = 2024 | 2024-01-31 | [2024-01-01, 2024-12-31] | "winter of 2024"
+         publisher, contact, record = "one resident", units = "persons" | {north = "persons", share = "percent"}
 """
 
 from __future__ import annotations
@@ -10,18 +16,65 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
-from designer.certified.about import About
 from designer.base.errors import InvalidProblem
-from designer.files.problem.about_section import ABOUT, about_of, with_dates_written
+from designer.base.printing import printed
+from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
+from designer.certified.about import ALL, NOTES, UNITS, About
 from designer.files.problem.forms import require_form
 from designer.files.problem.request import Request
 from designer.files.problem.sections import Sections
 from designer.files.problem.unfilled import require_filled
 from designer.problem.unlisted import IN_FILES
-from designer.base.schema import Fragment, Schema, exactly, noted, record, text
+
+POINT_IN_TIME = either(text(), whole())
+PERIOD = noted(
+    f"{NOTES['period']} A text, a year, a date, or the first and the last of either.",
+    either(POINT_IN_TIME, list_of(POINT_IN_TIME, least=2, most=2)),
+)
+NAMED_UNITS = {"type": "object", "additionalProperties": text()}
+ABOUT = Named(
+    "about_section",
+    record(
+        {},
+        {
+            **{key: noted(NOTES[key], text()) for key in ("data", "publisher", "contact", "record")},
+            "period": PERIOD,
+            "units": noted(UNITS["description"], either(text(), NAMED_UNITS)),
+        },
+        note="For readers, beside `title`: goes into the spec, its releases and its report. Nothing proves it.",
+    ),
+)
+
+
+def with_dates_written(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a file with the dates of [about] as texts, which its form asks for."""
+    section = data.get("about")
+    if not isinstance(section, dict):
+        return dict(data)
+    return {**data, "about": {key: _written(value) if key == "period" else value for key, value in section.items()}}
+
+
+def about_of(data: Mapping[str, Any]) -> About:
+    """What a file of the right form says about itself."""
+    said = dict(data.get("about", {}))
+    if "period" in said:
+        given = said["period"]
+        said["period"] = " to ".join(map(str, given)) if isinstance(given, list) else str(given)
+    if isinstance(said.get("units"), str):
+        said["units"] = {ALL: said["units"]}
+    said = {**({"title": printed(data["title"])} if data.get("title") else {}), **said}
+    return About.from_dict(said) if said else About()
+
+
+def _written(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_written(entry) for entry in value]
+    return value.isoformat() if isinstance(value, date) else value
+
 
 DEFAULT = "linear_queries"
 # Keys that a file of any kind may have before its sections, or beside them; `kind` is another.

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.files.problem.averages import AVERAGES
 from designer.files.problem.kind import DEFAULT, Kind
 from designer.files.problem.linear import LINEAR
 from designer.files.problem.marginals import MARGINALS
-from designer.files.problem.mwem import MWEM_KIND
 from designer.files.problem.odds_ratio import ODDS_RATIO
 from designer.files.problem.request import Request
 from designer.files.problem.sections import toml_of
 from designer.files.problem.selection import SELECTION
-from designer.files.problem.small_db import SMALL_DB
+from designer.files.problem.synthetic import MWEM_KIND, SMALL_DB
 from designer.files.problem.table_plan import TABLE_PLAN
-from designer.base.checks import meant, shown
 
 # In the order in which schema and pages list them; the first is that of files that name none.
 LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO)

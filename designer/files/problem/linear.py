@@ -25,16 +25,27 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from designer.relations.problem import Problem
-from designer.designing.structured_problem import StructuredProblem
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.designing.structured_problem import StructuredProblem
 from designer.files.problem.kind import DEFAULT, HEADING, Kind, Reader
-from designer.files.problem.linear_forms import BUDGETED, BUILDERS, ELEMENTS, INVARIANT_FORMS, PROBLEM, RELATION_FORMS, TARGETS, WORKLOAD_FORMS, allowed, linear_form
+from designer.files.problem.linear_forms import (
+    BUDGETED,
+    BUILDERS,
+    ELEMENTS,
+    INVARIANT_FORMS,
+    PROBLEM,
+    RELATION_FORMS,
+    TARGETS,
+    WORKLOAD_FORMS,
+    allowed,
+    linear_form,
+)
 from designer.files.problem.linear_request import ProblemFile
 from designer.files.problem.sections import toml_of
 from designer.files.problem.structured import STRUCTURED, StructuredReader
 from designer.problem.workload import Workload
-from designer.base.checks import meant, shown
+from designer.relations.problem import Problem
 
 SECTIONS: dict[str, set[str] | None] = {
     "elements": allowed(ELEMENTS),

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified, to_spec
 from designer.designing.best import design
-from designer.relations.problem import Problem
-from designer.designing.structured_problem import StructuredDesign, StructuredProblem
-from designer.base.errors import InvalidProblem
 from designer.designing.printouts import design_summary, structured_summary
+from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.problem.histogram import Keys
 from designer.problem.targets import Targets
+from designer.relations.problem import Problem
 
 
 def listing_of(keys: Sequence[Keys | None]) -> Listing:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from designer.relations import invariants
+from designer.base.checks import meant, positive, shown
 from designer.base.errors import InvalidProblem
-from designer.relations.invariants.linked_tables import LinkedTables
 from designer.files.problem.sections import Sections
 from designer.problem.histogram import Keys
 from designer.problem.relation import Relation
-from designer.base.checks import meant, positive, shown
+from designer.relations import invariants
+from designer.relations.invariants.linked_tables import LinkedTables
 
 LISTS = 'give lists of attributes such as {sexes = ["age", "sex"], places = ["age", "county"]}'
 OVER_CELLS = ("matrix", "builder", "random")  # kinds of workloads over the cells of all tables

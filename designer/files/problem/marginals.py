@@ -10,26 +10,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.relations import metrics
-from designer.certified.frozen import to_spec
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.files.data_files import read_table
+from designer.base.printing import printed
+from designer.base.rounding import at_least
+from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
+from designer.certified.frozen import to_spec
 from designer.designing.marginals_least import least_marginal_budget, marginals_meeting, table_names
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.marginals.plan import Loss, OBJECTIVES, design_marginals
-from designer.mechanisms.marginals.protection import Presence, Protection
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.designing.printouts import cautions
+from designer.files.data_files import read_table
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear_forms import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS, TARGETS
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Outcome, Request
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.marginals.plan import OBJECTIVES, Loss, design_marginals
+from designer.mechanisms.marginals.protection import Presence, Protection
 from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.targets import Targets
-from designer.base.checks import meant, shown
-from designer.base.printing import printed
-from designer.base.rounding import at_least
-from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
+from designer.relations import metrics
 
 ROWS_SHOWN = 12
 PUBLIC = noted(

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest, TWO_COUNTS
+from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
 from designer.files.problem.asked import naming
 from designer.files.problem.kind import Kind, Reader
-from designer.files.problem.linear_notes import section
+from designer.files.problem.linear_forms import section
 from designer.files.problem.request import Choices, Request
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, LARGEST_PURE_GROUP, Tradeoff
-from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
+from designer.promises.tradeoff import LARGEST_PURE_GROUP, EpsilonDelta, Gaussian, Tradeoff
 
 LEVEL, RATIOS = 0.05, (2.0, 4.0)
 EXACT = either(number(least=0), text())  # a number, or a text such as "1/3" that is taken exactly

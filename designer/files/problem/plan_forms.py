@@ -4,9 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from designer.base.schema import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    Fragment,
+    Named,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    needs_one_of,
+    noted,
+    number,
+    one_of,
+    record,
+    text,
+    whole,
+)
 from designer.files.problem.linear_forms import FILE, TARGETS
 from designer.tables.condition import OPERATORS
-from designer.base.schema import BOOLEAN, COUNT, Fragment, Named, POSITIVE, Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
 
 EXACT = Named(
     "exact_number",

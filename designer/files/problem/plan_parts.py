@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from designer.base.checks import meant, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.files.data_files import Table, read_table
 from designer.files.problem.kind import Reader
@@ -21,7 +22,6 @@ from designer.tables.key import Key
 from designer.tables.measure import Measure
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.checks import meant, rational, shown
 
 MOST_COMBINATIONS = 10**6  # of labels of several key columns
 Levels = Mapping[str, Groups]  # of a hierarchy, by name, coarse to fine

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.files.problem.plan_parts import PlanParts, key_column
-from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
+from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
 from designer.tables.quantile import MOST_CANDIDATES, Quantile
 from designer.tables.queries import Average, Count, CountDistinct, Query, Sum, variance_for
 from designer.tables.variance_by import VarianceBy
-from designer.base.checks import shown
 
 Asked = tuple[str, Groups, tuple[Condition, ...]]  # name, groups, conditions
 NO_NOISE = "noise is missing; give {noise}, or a target in [targets] under {name!r}"

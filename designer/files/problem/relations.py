@@ -8,16 +8,16 @@ from copy import copy
 from functools import cached_property
 from typing import Any
 
-from designer.relations import invariants, metrics
+from designer.base.arrays import Floats
+from designer.base.checks import count, meant, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.files.data_files import read_matrix
-from designer.relations.invariants.invariant import Invariant
-from designer.relations.metrics.metric import Metric
 from designer.files.problem.linear_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
 from designer.files.problem.linked import LinkedSections
 from designer.problem.relation import Relation
-from designer.base.arrays import Floats
-from designer.base.checks import count, meant, positive, shown
+from designer.relations import invariants, metrics
+from designer.relations.invariants.invariant import Invariant
+from designer.relations.metrics.metric import Metric
 
 RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
 INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}

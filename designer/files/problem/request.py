@@ -10,13 +10,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from designer.certified.about import About, NOTHING
-from designer.certified.frozen import Specified, to_spec
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
+from designer.certified.about import NOTHING, About
+from designer.certified.frozen import Specified, to_spec
 from designer.designing.printouts import cautions, optimality_lines
 from designer.files.problem.listing import Listing
-from designer.base.checks import shown
-from designer.base.printing import printed
 
 
 @dataclass(frozen=True)

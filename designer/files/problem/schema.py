@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from designer.files.schema import DRAFT, written
+from designer.base.schema import Fragment, Named, Schema, bundle, either, exactly, noted, one_of
 from designer.files.problem.kind import DEFAULT, HEADING, Kind
 from designer.files.problem.kinds import KINDS
-from designer.base.schema import Fragment, Named, Schema, bundle, either, exactly, noted, one_of
+from designer.files.schema import DRAFT, written
 
 
 def problem_schema() -> dict[str, Any]:

@@ -15,16 +15,16 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import meant, shown
+from designer.base.csv_text import number_in_file
 from designer.base.errors import InvalidProblem
+from designer.base.file_kinds import mistaken
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
 from designer.problem.domain import Domain
 from designer.problem.histogram import Keys
 from designer.problem.targets import Targets
 from designer.problem.unlisted import REFUSE, Unlisted, checked_rule
-from designer.base.arrays import Floats
-from designer.base.checks import meant, shown
-from designer.base.csv_text import number_in_file
-from designer.base.file_kinds import mistaken
 
 # What a line that is no TOML looks like, and what would be right.
 HINTS = {

@@ -17,7 +17,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from designer.base.checks import meant, shown
+from designer.base.csv_text import number_in_file
 from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
+from designer.base.schema import (
+    COUNT,
+    MATRIX,
+    VECTOR,
+    Fragment,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    noted,
+    number,
+    one_of,
+    record,
+    text,
+)
 from designer.files.data_files import Table, read_table
 from designer.files.problem.asked import AskingReader, naming, over_a_relation
 from designer.files.problem.kind import Kind
@@ -25,14 +43,10 @@ from designer.files.problem.linear_forms import FILE
 from designer.files.problem.linear_request import listing_of
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Request
-from designer.problem.relation import Relation
 from designer.mechanisms.choice.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.mechanisms.choice.tabulated import Tabulated
-from designer.base.checks import meant, shown
-from designer.base.csv_text import number_in_file
-from designer.base.printing import printed
-from designer.base.schema import COUNT, Fragment, MATRIX, Schema, VECTOR, either, exactly, list_of, noted, number, one_of, record, text
+from designer.problem.relation import Relation
 
 OF_QUERIES: dict[str, type[Score]] = {score.kind: score for score in (Linear, AbsoluteError, Closeness)}
 DISTINCT = list_of(text(), distinct=True)

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
 from designer.files.headers import FileColumn
 from designer.files.problem.kind import DEFAULT
 from designer.files.problem.unfilled import MARK
-from designer.base.checks import meant, shown
-from designer.base.printing import printed
 
 HEAD = """\
 # A starting file for dp-designer. It was made of the names of the columns alone: no row of the data was read, and nothing here

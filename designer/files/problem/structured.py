@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from designer.relations import metrics
-from designer.designing.structured_problem import StructuredProblem
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.designing.structured_problem import StructuredProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem.linear_forms import ASKED_KINDS
 from designer.files.problem.relations import RelationReader
-from designer.base.checks import meant, shown
+from designer.relations import metrics
 
 if TYPE_CHECKING:  # they bring solvers
-    from designer.problem.products_workload import StructuredWorkload
     from designer.mechanisms.products.blocks import Protection
+    from designer.problem.products_workload import StructuredWorkload
 
 STRUCTURED = ("terms", "tables")  # kinds of [workload] whose queries nobody writes out
 PROTECTIONS = ("add_remove", "hamming", "product")

@@ -9,7 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.base.printing import printed
 from designer.files.data_files import numeric_column
 from designer.files.problem.kind import Kind
 from designer.files.problem.listing import Listing
@@ -19,17 +21,15 @@ from designer.files.problem.plan_queries import QueryReader
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.problem.targets import Targets
 from designer.problem.unlisted import OTHERS, REFUSE, Unlisted
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
 from designer.tables.condition import Condition
 from designer.tables.from_records import design_table_plan
 from designer.tables.groups import Groups, tree
 from designer.tables.least import least_plan
 from designer.tables.measure import Measure
 from designer.tables.plan import TablePlan
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.queries import Additive, Query
 from designer.tables.unit_splitting import UnitSplitting
-from designer.base.arrays import Floats
-from designer.base.printing import printed
 
 ROWS_SHOWN = 24
 

@@ -1,20 +1,232 @@
-"""Error bounds that hold for every histogram of n records, bias and noise apart (DX Theorem 2, and beyond Laplace noise)."""
+"""Error bounds that hold for every histogram of n records, bias and noise apart (DX Theorem 2, and beyond Laplace noise).
+
+Tails of sums of independent discrete Laplace noise,
+bounded from above: what answers put together from noisy measurements carry.
+
+`Y = sum_j c_j z_j`, `P(z_j = z)` proportional to `exp(-rate_j |z|)`. Two bounds, the smaller of which counts:
+
+- Chernoff: `P(|Y| > t) <= 2 exp(-theta t) prod_j E exp(theta c_j z_j)` for every theta,
+  the generating functions in closed form.
+- Convolution: every term is rounded up to a multiple of h, so that the sum does not fall, and the laws on multiples of h are
+  convolved on a circle of circumference 2 L. What leaves (-L, L) is bounded by Chernoff;
+  an allowance covers the rounding of the transforms.
+
+Tails of `S = sum_j w_j |z_j|`, z_j independent discrete Laplace noise: the l1 error of independent noise.
+
+`P(z_j = z)` proportional to `exp(-rate_j |z|)`, weights w_j >= 0. Bounded from above in two ways, the smaller of which counts:
+
+- Chernoff: `P(S >= t) <= exp(-theta t) prod_j E exp(theta w_j |z_j|)` for every theta, the generating functions in closed form.
+- Convolution: every term is rounded up to a multiple of h, so that the sum does not fall, and the laws on multiples of h are
+  convolved on a circle; what leaves it is bounded by Chernoff, the rounding of the transforms by an allowance. h is the finest
+  weight times a power of two: where the circle is long enough for that weight itself, and the others are whole multiples of it
+  (grid steps are), nothing is rounded and the law is exact.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.laplace_sums import largest_quantile
-from designer.mechanisms.additive.noise import Noise
-from designer.certified.norms import Norm
-from designer.base.errors import InvalidProblem
-from designer.problem.workload import Workload
 from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
+from designer.certified.norms import Norm
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Noise
+from designer.problem.workload import Workload
+
+POINTS = 2**15  # of the circle
+TIMES = 8  # L is this many times the reach that is asked for
+FOURIER = 16 * 2.0**-52  # relative error of a transform, generously: log2(POINTS) units of roundoff
+MOST_TERMS = 400  # of one sum: rounding up adds half a step for each
+MOST_TRANSFORMS = 6000  # 3 s; sums beyond have the Chernoff bound alone
+THETAS = np.concatenate([np.linspace(0.02, 0.98, 49), 1 - np.geomspace(0.01, 1e-6, 15)])
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceSum:
+    """coefficients c (m,), not 0; rates (m,), positive; `reach`: tails are convolved up to there;
+    `convolved`: whether they are at all."""
+
+    coefficients: Floats
+    rates: Floats
+    reach: float
+    convolved: bool = True
+
+    @cached_property
+    def _chernoff(self) -> tuple[Floats, Floats]:
+        """theta and the logarithm of the generating function of Y at it."""
+        scales = np.abs(self.coefficients) / self.rates
+        theta = THETAS / scales.max()
+        u = theta[:, None] * scales
+        growth = 2 * np.log(-np.expm1(-self.rates)) - np.log(-np.expm1(-self.rates * (1 - u)))
+        return theta, (growth - np.log(-np.expm1(-self.rates * (1 + u)))).sum(axis=1)
+
+    def chernoff(self, t: float) -> float:
+        """`P(|Y| > t) <=` this."""
+        theta, logs = self._chernoff
+        return float(min(1.0, 2 * np.exp((logs - theta * t).min())))
+
+    def chernoff_quantile(self, delta: float) -> float:
+        """A t with `P(|Y| > t) <= delta`."""
+        theta, logs = self._chernoff
+        return float(((np.log(2 / delta) + logs) / theta).min())
+
+    @cached_property
+    def _tail(self) -> Floats:
+        """`P(Y >= n h)`, bounded, for n = 0, 1, ... up to the reach."""
+        length = TIMES * self.reach
+        step = 2 * length / POINTS
+        transform = np.ones(POINTS // 2 + 1, dtype=complex)
+        for c, rate in zip(np.abs(self.coefficients), self.rates, strict=True):
+            transform *= np.fft.rfft(_rounded_up(c, rate, step))
+        mass = np.fft.irfft(transform, POINTS)
+        terms = len(self.rates) + 2
+        # Out by wrapping, or by a single term (Levy: P(max_j c_j z_j > L) <= P(|Y| > L)); and the rounding of the transforms.
+        beyond = 2 * self.chernoff(length - terms * step) + FOURIER * terms * float(np.abs(transform).mean()) * POINTS
+        tail = np.cumsum(np.maximum(mass[: POINTS // 2], 0.0)[::-1])[::-1] + beyond
+        return np.asarray(tail[: POINTS // (2 * TIMES) + 1])
+
+    def beyond(self, t: float) -> float:
+        """`P(|Y| > t) <=` this."""
+        bound = self.chernoff(t)
+        if not self.convolved or t < 0:
+            return bound
+        # The rounded sum is at least Y, so Y > t needs it above t: at the next multiple of h,
+        # or one earlier for the rounding of t / h.
+        n = int(t / (2 * TIMES * self.reach / POINTS))
+        return min(bound, 2 * float(self._tail[min(n, len(self._tail) - 1)]))
+
+
+def _rounded_up(c: float, rate: float, step: float) -> Floats:
+    """The law of `c z` rounded up to multiples of `step`, on the circle: index n >= 0 for `n step`,
+    from the end for negative ones.
+
+    `P(c z <= x)` for x = n step; what lies above the last or below the first multiple is put there,
+    and is counted as having left.
+    """
+    n = np.arange(-POINTS // 2, POINTS // 2)
+    # 1e-12: a term on a multiple may count for the next one, never for the one before.
+    reached = np.floor(n * step / c * (1 - 1e-12 * np.sign(n)) - 1e-300)
+    size = np.exp(-rate * np.where(reached >= 0, reached + 1, -reached)) / (1 + np.exp(-rate))
+    below = np.where(reached >= 0, 1 - size, size)
+    mass = np.diff(below, prepend=0.0)
+    mass[-1] += 1 - below[-1]
+    return np.fft.ifftshift(mass)
+
+
+def largest_quantile(coefficients: Floats, rates: Floats, delta: float) -> float:
+    """A t such that all K sums, the rows of `coefficients` (K, m), stay within t together with probability 1 - delta,
+    by a union bound.
+
+    rates: (m,). Equal rows share their law.
+    """
+    rows = np.unique(np.abs(coefficients), axis=0, return_counts=True)
+    kinds = [(row[row > 0], rates[row > 0], int(many)) for row, many in zip(*rows, strict=True) if (row > 0).any()]
+    if not kinds:
+        return 0.0
+    share = delta / sum(many for *_, many in kinds)
+    reach = max(LaplaceSum(c, r, 1.0).chernoff_quantile(share) for c, r, _ in kinds)
+    sums: list[tuple[LaplaceSum, int]] = []
+    transforms = 0
+    for c, r, many in sorted(kinds, key=lambda kind: -LaplaceSum(kind[0], kind[1], 1.0).chernoff_quantile(share)):
+        worth = len(c) <= MOST_TERMS and transforms + len(c) <= MOST_TRANSFORMS
+        transforms += len(c) if worth else 0
+        sums.append((LaplaceSum(c, r, reach, worth), many))
+    low, high = 0.0, reach
+    for _ in range(40):
+        middle = (low + high) / 2
+        total = sum(many * one.beyond(middle) for one, many in sums)
+        low, high = (low, middle) if total <= delta else (middle, high)
+    return high * (1 + 1e-9)
+
+
+MAGNITUDE_POINTS = 2**16  # of the circle
+SHARE = 1e-6  # of delta may leave the circle
+MAGNITUDE_ROUNDING = 16 * 2.0**-52  # relative error of a transform, generously: log2(MAGNITUDE_POINTS) units of roundoff
+MOST_MAGNITUDES = 2000  # sums of more have the Chernoff bound alone
+
+
+@dataclass(frozen=True, eq=False)
+class MagnitudeSum:
+    """weights w (m,), positive; rates (m,), positive."""
+
+    weights: Floats
+    rates: Floats
+
+    @cached_property
+    def _chernoff(self) -> tuple[Floats, Floats]:
+        """theta and the logarithm of the generating function of S at it:
+        `E exp(theta w |z|) = (1 - a) / (1 + a) (1 + a e) / (1 - a e)`, `a = exp(-rate)`, `e = exp(theta w)`."""
+        longest = (self.weights / self.rates).max()
+        theta = THETAS / longest
+        lifted = self.rates - theta[:, None] * self.weights  # of a e; positive
+        logs = np.log1p(np.exp(-lifted)) - np.log(-np.expm1(-lifted)) + np.log(np.tanh(self.rates / 2))
+        return theta, logs.sum(axis=1)
+
+    def chernoff(self, t: float) -> float:
+        """`P(S >= t) <=` this."""
+        theta, logs = self._chernoff
+        return float(min(1.0, np.exp((logs - theta * t).min())))
+
+    def chernoff_quantile(self, delta: float) -> float:
+        """A t with `P(S >= t) <= delta`."""
+        theta, logs = self._chernoff
+        return float(max(0.0, ((np.log(1 / delta) + logs) / theta).min()))
+
+    def quantile(self, delta: float) -> float:
+        """A t with `P(S > t) <= delta`; the least one, where nothing had to be rounded, up to the allowance."""
+        least = self.chernoff_quantile(delta)
+        if len(self.weights) > MOST_MAGNITUDES:
+            return least
+        step = self._step(delta)
+        reached = np.flatnonzero(self._above(step) <= delta)
+        return min(least, float(reached[0]) * step) if reached.size else least
+
+    def beyond(self, t: float) -> float:
+        """`P(S >= t) <=` this, t > 0."""
+        most = self.chernoff(t)
+        if len(self.weights) > MOST_MAGNITUDES:
+            return most
+        step = self._step(most)
+        # The last multiple that is below t, or one earlier for the rounding of the quotient.
+        below = int(np.ceil(t / step * (1 - 1e-12))) - 1
+        return min(most, float(self._above(step)[below])) if below < MAGNITUDE_POINTS else most
+
+    def _step(self, delta: float) -> float:
+        """The unit h of a circle that is left with a small part of probability delta."""
+        finest = float(self.weights.min())
+        length = self.chernoff_quantile(SHARE * delta)
+        return finest * float(2.0 ** np.ceil(max(0.0, np.log2(length / finest / (MAGNITUDE_POINTS - 2)))))
+
+    def _above(self, step: float) -> Floats:
+        """`P(S > n step)`, bounded, for n = 0, 1, ... on the circle."""
+        transform = np.ones(MAGNITUDE_POINTS // 2 + 1, dtype=complex)
+        for weight, rate in zip(self.weights, self.rates, strict=True):
+            transform *= np.fft.rfft(_magnitudes_rounded_up(weight / step, rate))
+        mass = np.maximum(np.fft.irfft(transform, MAGNITUDE_POINTS), 0.0)
+        terms = len(self.rates) + 2
+        beyond = (
+            self.chernoff((MAGNITUDE_POINTS - terms) * step)
+            + MAGNITUDE_ROUNDING * terms * float(np.abs(transform).mean()) * MAGNITUDE_POINTS
+        )
+        return np.append(np.cumsum(mass[::-1])[::-1][1:], 0.0) + beyond
+
+
+def _magnitudes_rounded_up(weight: float, rate: float) -> Floats:
+    """The law of `weight |z|` rounded up to whole numbers, below MAGNITUDE_POINTS; what lies above is put at the end.
+
+    `P(weight |z| <= n) = 1 - 2 a^(m + 1) / (1 + a)`, m the last multiple up to n, `a = exp(-rate)`.
+    """
+    # 1e-12: a term on a whole number may count for the next one, never for the one before.
+    last = np.floor(np.arange(MAGNITUDE_POINTS) / weight * (1 - 1e-12)) if weight % 1 else np.arange(MAGNITUDE_POINTS) // weight
+    below = 1 - 2 * np.exp(-rate * (last + 1)) / (1 + np.exp(-rate))
+    mass = np.diff(below, prepend=0.0)
+    mass[-1] += 1 - below[-1]
+    return np.asarray(mass)
 
 
 class AdditiveLaw(Protocol):

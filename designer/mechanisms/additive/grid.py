@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats
 from designer.base.checks import count
+from designer.base.errors import InvalidProblem
 from designer.base.schema import list_of, noted, whole
 
 # Steps of 2^-40 noise scales: rounding a query moves the answer over n records by at most n 2^-41 scales.

@@ -13,23 +13,23 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.release import Release, SimulatedNoise
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
-from designer.certified.frozen import Simulation
-from designer.relations.rows.tabulation import TakesCounts
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import step
-from designer.problem.histogram import Universe
-from designer.problem.relation import Relation
-from designer.problem.workload import Workload
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
-from designer.sampling.simulated_reach import seed_of
 from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.arrays import Floats
 from designer.base.checks import count, probability, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.frozen import Simulation
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.mechanisms.additive.release import Release, SimulatedNoise
+from designer.problem.histogram import Universe
+from designer.problem.relation import Relation
+from designer.problem.workload import Workload
+from designer.relations.rows.tabulation import TakesCounts
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
+from designer.sampling.simulated_reach import seed_of
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 CONFIDENCE = 0.95

@@ -10,25 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive import promise, report_lines
-from designer.mechanisms.additive.accuracies import AccuracyBound, ErrorNorm, accuracy_of
-from designer.mechanisms.additive.bounds import ErrorBounds, error_bounds
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.interface import Falloff, Mechanism
-from designer.mechanisms.additive.margins import answer_margins, facts_of
-from designer.mechanisms.additive.noise import Noise, noise_for, require_sampler, require_weights
-from designer.mechanisms.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
-from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import positive
+from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
+from designer.base.json_text import array, flagged_vacuous
+from designer.base.progress import step
+from designer.base.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, Guarantee, TIMING, budget_range
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
-from designer.base.progress import step
+from designer.mechanisms.additive import promise, report_lines
+from designer.mechanisms.additive.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
+from designer.mechanisms.additive.bounds import ErrorBounds, error_bounds
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.interface import Falloff, Mechanism
+from designer.mechanisms.additive.noise import Noise, noise_for, require_sampler, require_weights
+from designer.mechanisms.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
+from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
 from designer.problem.differences import changes_given, moved
 from designer.problem.histogram import counts, exact_answers
 from designer.problem.relation import Relation
@@ -36,11 +40,6 @@ from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, wo
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
-from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import positive
-from designer.base.confidential import withholding
-from designer.base.json_text import array, flagged_vacuous
-from designer.base.schema import DELTA, MATRIX, Named, VACUOUS, keys, needs_one_of, one_of, or_null, record
 
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
@@ -240,7 +239,7 @@ class AdditiveMechanism(Mechanism):
         return self.noise.mean_absolutes(self.reconstruction)
 
     def _proven_margins(self, level: float) -> Floats:
-        """See the table of `designer.mechanisms.additive.margins`."""
+        """See the table of `designer.mechanisms.additive.accuracy`."""
         return answer_margins(self, level)
 
     def covariance(self) -> Floats:

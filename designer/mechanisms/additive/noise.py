@@ -18,11 +18,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import Grid
+from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
-from designer.base.errors import InvalidProblem
+from designer.mechanisms.additive.grid import Grid
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.bundle_grid import BundleGrid
 from designer.sampling.bodies.capped_grid import CappedGrid
@@ -34,7 +35,6 @@ from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
-from designer.base.arrays import Floats
 from solvers.exact.corners_cut import capped_cube
 from solvers.programs.absolute_moments import mean_absolute, mean_absolute_of_geometrics
 

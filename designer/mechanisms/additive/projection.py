@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.norms import Norm
+from designer.base.arrays import Floats, frozen
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.schema import exactly, noted
+from designer.certified.norms import Norm
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
-from designer.base.arrays import Floats, frozen
-from designer.base.schema import exactly, noted
 
 LARGEST = 6_000  # elements: two dense matrices of 0.3 GB
 PROJECTED = noted("The noise of the counts is projected; measured and reconstruction are null.", exactly(True))

@@ -7,17 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Falloff
+from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
+from designer.base.schema import Schema, one_of
 from designer.certified.certificate import Witness
 from designer.certified.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import InvalidProblem
-from designer.promises.approximate import Allowance, GaussianAllowance, PureAllowance, checked_delta
+from designer.mechanisms.additive.interface import Falloff
 from designer.problem.relation import BUDGETS_ADD, Relation
+from designer.promises.approximate import Allowance, GaussianAllowance, PureAllowance, checked_delta
 from designer.relations.allowed import Allowed
-from designer.base.arrays import Floats
-from designer.base.schema import Schema, one_of
 from solvers.exact.rational import float_above
 
 PURE_SHIFT = (

@@ -1,4 +1,11 @@
-"""What a mechanism for linear queries hands out: released answers, and simulated noise, which is never a release."""
+"""What a mechanism for linear queries hands out: released answers, and simulated noise, which is never a release.
+
+Post-processing of a table under an invariant (SEMI Remark 33): the nearest table that keeps the published statistics.
+
+Margins are public and released counts are noisy: unbiased counts are negative and fractional. A function of the release and of
+the public statistics alone keeps the guarantee (SEMI Proposition 23). What it costs is bias: empty
+cells are pushed up, and the others of their rows and columns down.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +13,182 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.nearest_tables import NearestTable, nearest_table
+from designer.base.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, tables_in_order
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
+from designer.base.tabular import Tabular
+from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
-from designer.relations.rows.row_unit import RowUnit
-from designer.relations.invariants.statistics import Statistics
+from designer.mechanisms.additive.grid import Grid
 from designer.problem.relation import RECORDS_PUBLIC, Relation
 from designer.problem.workload import Workload
-from designer.base.answer_table import AnswerTable, Intervals, LEVEL, LawOfAnswers, tables_in_order
-from designer.base.arrays import Floats, frozen
-from designer.base.tabular import Tabular
+from designer.relations.invariants.statistics import Integers, Statistics
+from designer.relations.rows.row_unit import RowUnit
+from solvers.status import Status
+
+TableDistance = Literal["l1", "l2"]
+
+
+class ReleasedAnswers(Protocol):
+    """What a table is computed from: noisy answers, the statistics of them that carry no noise, and what they promise."""
+
+    @property
+    def answers(self) -> Floats: ...
+    @property
+    def queries(self) -> tuple[str, ...]: ...
+    @property
+    def guarantee(self) -> Guarantee: ...
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def standard_errors(self) -> Floats | None: ...
+    @property
+    def kept(self) -> Floats | None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class NearestTable:
+    """A table `answers`, (N,), with the published statistics, computed from the release of `fingerprint`,
+    whose guarantee it keeps.
+
+    distance: how far it is from the released counts, in the norm `closeness`. post_processing: what was done, and how far it
+    moved the counts in standard errors, in sentences.
+    """
+
+    answers: Floats
+    queries: tuple[str, ...]
+    distance: float
+    closeness: TableDistance
+    post_processing: str
+    guarantee: Guarantee
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "answers", frozen(self.answers))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: answers by query name, what was done, the guarantee, the fingerprint."""
+        return {
+            "answers": dict(zip(self.queries, self.answers.tolist(), strict=True)),
+            "post_processing": self.post_processing,
+            "distance": self.distance,
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+@step("the nearest consistent table")
+def nearest_table(
+    release: ReleasedAnswers,
+    invariant: Statistics,
+    totals: object,
+    *,
+    nonnegative: bool = True,
+    integer: bool = False,
+    closeness: TableDistance = "l2",
+    records: int | None = None,
+) -> NearestTable:
+    """The table closest to the released counts whose statistics `A x` are the published `totals`, (p,).
+
+    release: answers of the identity workload, one count for each element of the invariant. records: their public number, where
+    the statistics do not determine it. Real tables are nearest in least squares ("l2"); integer ones in l1 or l2, by an integer
+    program that is a min-cost flow for two-way margins. Raises `InvalidProblem` where no such table exists: totals that
+    contradict each other, or statistics that the release keeps exactly; `DesignFailed` where the solver gives up.
+
+    >>> from designer import Problem, Workload, design, invariants
+    >>> margins = invariants.margins((2, 2))
+    >>> made = design(Problem(Workload.identity(4), margins.protect(1.0)), "k_norm").mechanism
+    >>> table = nearest_table(made.release([3, 1, 0, 2]), margins, [4, 2, 3, 3], integer=True)
+    >>> margins.answers(table.answers).tolist(), table.fingerprint == made.fingerprint
+    ([4, 2, 3, 3], True)
+    """
+    from solvers.lattices.transport import nearest_integer, nearest_real
+
+    _require_fit(release, invariant, closeness, integer)
+    counts = real_array(release.answers, "release.answers", 1)
+    rows, sums = _public(invariant, totals, records)
+    _refuse_contradiction(release, rows, sums, (*invariant.names, "the number of records"))
+    found = (
+        nearest_integer(rows, sums, counts, nonnegative, closeness)
+        if integer
+        else nearest_real(rows, sums, counts, nonnegative)
+    )
+    if found.status is Status.FAILED:
+        raise DesignFailed(
+            "nearest table: the solver gave up, which says nothing about the totals; ask for a real table, or for closeness "
+            "'l1' with integer=True."
+        )
+    if found.point is None:
+        kind = " ".join(word for word, said in (("nonnegative", nonnegative), ("integer", integer)) if said)
+        raise InvalidProblem(f"totals: no {kind or 'real'} table with these statistics was found; give the published ones.")
+    moved = Moved.of(counts, found.point, release.standard_errors, release.queries)
+    return NearestTable(
+        found.point,
+        release.queries,
+        found.distance,
+        closeness,
+        f"{_words(nonnegative, integer, closeness)} {moved.sentence()}",
+        release.guarantee,
+        release.fingerprint,
+    )
+
+
+def _require_fit(release: ReleasedAnswers, invariant: Statistics, closeness: str, integer: bool) -> None:
+    """The release speaks of the elements of the invariant, and the closeness is one that is offered."""
+    if len(release.answers) != invariant.size:
+        raise InvalidProblem(
+            f"release: has {len(release.answers)} answers; release the identity workload over the {invariant.size} elements "
+            "of the invariant."
+        )
+    if closeness not in ("l1", "l2") or (closeness == "l1" and not integer):
+        raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
+
+
+def _public(invariant: Statistics, totals: object, records: int | None) -> tuple[Integers, Floats]:
+    sums = real_array(totals, "totals", 1)
+    if len(sums) != len(invariant.matrix) or (sums != np.rint(sums)).any():
+        raise InvalidProblem(f"totals: {len(sums)} values; give the {len(invariant.matrix)} published whole numbers.")
+    if records is None:
+        return invariant.matrix, sums
+    ones = np.ones((1, invariant.size), dtype=np.int64)
+    return np.concatenate([invariant.matrix, ones]), np.append(sums, count(records, "records", least=0))
+
+
+def _refuse_contradiction(release: ReleasedAnswers, rows: Integers, sums: Floats, names: tuple[str, ...]) -> None:
+    """Totals other than those that the release itself tells without noise are refused; all of these numbers are public."""
+    from solvers.table_projection import row_space
+
+    if release.kept is None or not len(release.kept):
+        return
+    basis, _ = row_space(release.kept)
+    beside = np.abs(rows - (rows @ basis.T) @ basis).max(axis=1)
+    told = rows @ release.answers
+    # Totals are whole numbers; answers on a grid add up to them but for rounding.
+    wrong = (beside <= 1e-9 * np.abs(rows).max(axis=1)) & (
+        np.abs(told - sums) > 0.5 + 1e-9 * (np.abs(rows) @ np.abs(release.answers))
+    )
+    if wrong.any():
+        k = int(np.flatnonzero(wrong)[0])
+        raise InvalidProblem(
+            f"totals: {sums[k]:.0f} for {shown(names[k])} contradicts the release, which keeps this statistic exactly, at "
+            f"{told[k]:.0f}; give the published totals."
+        )
+
+
+def _words(nonnegative: bool, integer: bool, closeness: TableDistance) -> str:
+    kind = ("nonnegative " if nonnegative else "") + ("integer" if integer else "real")
+    return (
+        f"The {kind} table with the published statistics that is nearest in {closeness} to the released counts. Computed "
+        "from these and public numbers alone, so the guarantee is that of the release; its counts are no longer unbiased."
+    )
+
 
 LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
@@ -125,7 +293,7 @@ class Release(Tabular):
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see
-        `designer.mechanisms.additive.nearest_tables.nearest_table`."""
+        `designer.mechanisms.additive.release.nearest_table`."""
         return nearest_table(self, invariant, totals, **options)
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.certified.optimality import Optimality
 from designer.base.printing import in_markdown, printed
 from designer.base.rounding import at_most
+from designer.certified.optimality import Optimality
+from designer.mechanisms.additive.interface import Mechanism
 
 ROWS_SHOWN = 12
 

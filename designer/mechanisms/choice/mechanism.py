@@ -1,4 +1,7 @@
-"""Choosing one of finitely many candidates privately: the exponential mechanism and permute-and-flip under any relation."""
+"""Choosing one of finitely many candidates privately: the exponential mechanism and permute-and-flip under any relation.
+
+Scores from the plain data of a spec, each kind from a closed list.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +14,51 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, Guarantee, NOTIONS, budget_range
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
-from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.tabulation import TakesCounts
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.problem.histogram import Universe, counts
-from designer.problem.relation import Relation
-from designer.problem.workload import Workload
-from designer.relations.kinds import RELATION, relation_from_spec, require_listed
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
-from designer.mechanisms.choice.scores import Score
-from designer.mechanisms.choice.spec import SCORE, score_from_spec
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive, probability, shown
 from designer.base.confidential import withholding
-from designer.base.display import Displayed, HEAD
-from designer.base.json_text import require_keys
+from designer.base.display import HEAD, Displayed
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.json_text import array, require_keys
 from designer.base.printing import printed
-from designer.base.schema import Named, POSITIVE, keys, needs_one_of, number, one_of, record
+from designer.base.schema import POSITIVE, Named, either, keys, needs_one_of, number, one_of, record
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
+from designer.certified.norms import Norm
+from designer.certified.sensitivity import SensitivitySet
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
+from designer.mechanisms.choice.tabulated import Tabulated
+from designer.problem.histogram import Universe, counts
+from designer.problem.relation import Relation
+from designer.problem.workload import Workload, workload_from_spec
+from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.tabulation import TakesCounts
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
+
+OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
+EXTRA_KEYS = {cls.kind: keys(cls.schema) - keys(Linear.schema) for cls in (LargestError, Tabulated)}
+SCORE = either(*(cls.schema for cls in OF_FORMS.values()), LargestError.schema, Tabulated.schema)
+
+
+def score_from_spec(spec: Any) -> Score:
+    """The score that `to_spec` wrote; InvalidSpec or InvalidProblem for anything else."""
+    kind = spec.get("kind") if isinstance(spec, Mapping) else None
+    if kind not in [*OF_FORMS, *EXTRA_KEYS]:
+        raise InvalidSpec(f"score.kind: must be one of {sorted([*OF_FORMS, *EXTRA_KEYS])}.")
+    require_keys(spec, keys(Linear.schema) | EXTRA_KEYS.get(kind, set()), "score")
+    workload, targets = (
+        workload_from_spec(spec["workload"]),
+        array(spec["targets"], 1 + (kind == LargestError.kind), "score.targets"),
+    )
+    if kind == LargestError.kind:
+        return LargestError(workload, targets, spec["candidates"])
+    if kind == Tabulated.kind:
+        return Tabulated(workload, targets, spec["records"], spec["elements"])
+    return OF_FORMS[kind](workload, targets)
+
 
 LawName = Literal["exponential", "permute_and_flip"]
 RateConstant = Literal["range", "theorem_3"]
@@ -331,7 +356,9 @@ def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
 
 def _require_parts(score: object, relation: object) -> None:
     if not isinstance(score, Score) or not isinstance(relation, Relation):
-        raise InvalidProblem("score, relation: give a score of designer.mechanisms.choice.scores and a relation, such as a metric.")
+        raise InvalidProblem(
+            "score, relation: give a score of designer.mechanisms.choice.scores and a relation, such as a metric."
+        )
 
 
 def _require_equal_sizes(score: Score, relation: Relation) -> None:

@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from designer.certified.norms import Norm, NormOrder
 from designer.base.arrays import Floats
+from designer.certified.norms import Norm, NormOrder
 
 CACHED = 2**17  # float64 numbers, 1 MB
 

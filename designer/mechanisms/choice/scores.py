@@ -18,15 +18,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.norms import Norm
+from designer.base.arrays import Floats, Immutable, frozen, real_array
+from designer.base.checks import names, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import MATRIX, NAMES, VECTOR, Named, of_kind
+from designer.certified.norms import Norm
+from designer.mechanisms.choice.norms import Range, TwoLargest
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_to_spec
-from designer.mechanisms.choice.norms import Range, TwoLargest
-from designer.base.arrays import Floats, Immutable, frozen, real_array
-from designer.base.checks import names, shown
-from designer.base.schema import MATRIX, NAMES, Named, VECTOR, of_kind
 from solvers.exact.rational import dyadic_integers
 
 Integers = NDArray[Any]  # of Python integers

@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.norms import Norm
+from designer.base.checks import count, names, shown
 from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import Metric
+from designer.base.schema import COUNT, NAMES, of_kind
+from designer.certified.norms import Norm
+from designer.mechanisms.choice.norms import Range
+from designer.mechanisms.choice.scores import OF_FORMS, Integers, Score
 from designer.problem.histogram import Universe
 from designer.problem.relation import Block, Read, Relation
 from designer.problem.workload import Workload
-from designer.mechanisms.choice.norms import Range
-from designer.mechanisms.choice.scores import Integers, OF_FORMS, Score
-from designer.base.checks import count, names, shown
-from designer.base.schema import COUNT, NAMES, of_kind
+from designer.relations.metrics.metric import Metric
 
 Histogram = tuple[int, ...]
 

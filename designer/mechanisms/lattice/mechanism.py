@@ -4,6 +4,8 @@ The released table is a table of integers with the published statistics of the d
 in a norm of z, exponentially or like a Gaussian, and privacy is the same one inequality as for every additive mechanism:
 `||v|| <= b` for every protected change v. All noise is drawn exactly; where that is not feasible a Markov chain may be asked
 for by name, and the guarantee says what it adds.
+
+What a spec of integer noise on a kernel holds.
 """
 
 from __future__ import annotations
@@ -17,41 +19,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.interface import Falloff, Mechanism, simulation_entropy
-from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count, shown
+from designer.base.confidential import withholding
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
+from designer.base.json_text import require_keys
+from designer.base.progress import announce
+from designer.base.schema import (
+    COUNT,
+    POSITIONS,
+    POSITIVE,
+    Named,
+    either,
+    exactly,
+    keys,
+    needs_one_of,
+    number,
+    one_of,
+    or_null,
+    record,
+)
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
 from designer.certified.claims import settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
-from designer.certified.guarantee import ESTIMATED, Guarantee, POST_PROCESSING, TIMING
-from designer.certified.norm_specs import norm_from_spec, norm_to_spec
+from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, RATIO, TIMING, Guarantee
+from designer.certified.norm_specs import FALLOFF, NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
-from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
-from designer.mechanisms.lattice.answer_bounds import error_bounds_of_answers, facts_of_lattice, margin_bounds_of_answers
+from designer.mechanisms.additive.interface import Falloff, Mechanism, simulation_entropy
+from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
+from designer.mechanisms.lattice.accuracy import (
+    SUMMED,
+    Moments,
+    SummedTails,
+    error_bounds_of_answers,
+    facts_of_lattice,
+    margin_bounds_of_answers,
+    simulated_moments,
+    summed_moments,
+    summed_tails,
+)
 from designer.mechanisms.lattice.law import LatticeLaw, chain_notion, chain_parameters, sampling_words
-from designer.mechanisms.lattice.moments import Moments, SUMMED, SummedTails, simulated_moments, summed_moments, summed_tails
 from designer.mechanisms.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.mechanisms.lattice.release import LatticeRelease
-from designer.mechanisms.lattice.schema import LATTICE_MECHANISM, LATTICE_PARAMETERS
-from designer.base.progress import announce
-from designer.promises.accounting import zcdp_epsilon
 from designer.problem.differences import changes_given, moved
 from designer.problem.histogram import counts
-from designer.problem.workload import Workload, workload_from_spec, workload_to_spec
-from designer.relations.kinds import relation_from_spec, require_listed
+from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
+from designer.promises.accounting import zcdp_epsilon
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.kinds import OF_INVARIANTS, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sampling.reach import NoiseFacts
-from designer.base.arrays import Floats, frozen
-from designer.base.checks import count, shown
-from designer.base.confidential import withholding
-from designer.base.json_text import require_keys
-from designer.base.schema import keys
 from solvers.exact.rational import exact_rank, float_above
 from solvers.lattices.kernel import Lattice, integer_kernel
+
+LATTICE_MECHANISM = Named(
+    "lattice_mechanism",
+    record(
+        {
+            "family": one_of(*sorted(LATTICE_FAMILIES)),
+            "workload": WORKLOAD,
+            "relation": OF_INVARIANTS,
+            "norm": NORM,
+            "falloff": FALLOFF,
+            "cells": or_null(POSITIONS),
+            "chain": or_null(ChainPlan.schema),
+        },
+        note=(
+            "The table plus integer noise on the kernel of an invariant; `cells` are the elements that the norm "
+            "measures, null for all."
+        ),
+    ),
+)
+# How large the changes are, and what coupled chains estimate where noise is drawn by one.
+SIZES = {"adjacency": COUNT, "budget_per_unit_of_distance": POSITIVE}
+ESTIMATES = {
+    "estimated_total_variation": number(least=0),
+    "estimated_delta": number(least=0, below=1),
+    "largest_r_hat": either(number(least=0), exactly("inf")),
+}
+LATTICE_PARAMETERS = Named(
+    "parameters_of_lattice_noise",
+    record(
+        {"worst_ratio": RATIO, "dimension": COUNT},
+        {**SIZES, **ESTIMATES},
+        anyOf=needs_one_of(*SIZES),
+        dependentRequired={name: [other for other in ESTIMATES if other != name] for name in ESTIMATES},
+    ),
+)
+
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
 SLOW_BASIS, LARGEST_BASIS = 200, 1000  # ranks whose bases take about half a second, and a minute
@@ -324,7 +383,8 @@ class LatticeMechanism(Mechanism):
         return self._moments.words
 
     def covariance(self) -> Floats:
-        """Covariance of the noise in the K answers: see `designer.mechanisms.lattice.moments`; 20,000 draws give it to about 1 %."""
+        """Covariance of the noise in the K answers: see `designer.mechanisms.lattice.accuracy`; 20,000 draws give it to about
+        1 %."""
         return self._moments.second
 
     @property

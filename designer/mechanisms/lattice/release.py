@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from designer.mechanisms.additive.release import Release
 from designer.base.printing import printed
+from designer.mechanisms.additive.release import Release
 
 
 @dataclass(frozen=True, eq=False)

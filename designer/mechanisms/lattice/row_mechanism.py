@@ -16,23 +16,23 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import count, shown
+from designer.base.errors import InvalidProblem, NoAttribute, NoFeasibleAttribute
+from designer.base.json_text import require_keys
+from designer.base.schema import PLACE, Named, keys, one_of, record
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.family_names import ROW_FAMILIES
 from designer.certified.guarantee import Guarantee
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
-from designer.base.errors import InvalidProblem, NoAttribute, NoFeasibleAttribute
-from designer.relations.invariants.structure import Structure
-from designer.mechanisms.lattice.answer_bounds import error_bounds_of_rows, margin_bounds_of_rows
+from designer.mechanisms.lattice.accuracy import error_bounds_of_rows, margin_bounds_of_rows
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.problem.workload import WORKLOAD, workload_from_spec, workload_to_spec
+from designer.relations.invariants.structure import Structure
 from designer.relations.kinds import OF_INVARIANTS, relation_from_spec
 from designer.sampling.lattices.balanced_rows import BalancedRows
 from designer.sampling.lattices.lattice_choice import LatticeChoice
 from designer.sampling.reach import NoiseFacts
-from designer.base.arrays import Floats
-from designer.base.checks import count, shown
-from designer.base.json_text import require_keys
-from designer.base.schema import Named, PLACE, keys, one_of, record
 from solvers.lattices.zero_sum_moments import ZeroSumMoments
 
 THEOREM = (

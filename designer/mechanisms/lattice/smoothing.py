@@ -14,12 +14,12 @@ from fractions import Fraction
 
 import numpy as np
 
+from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.invariant import Invariant
 from designer.relations.invariants.statistics import Distance, Statistics
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.base.checks import count, positive, shown
 from solvers.exact.balls import float_above_real, rational_ball
 from solvers.exact.rational import float_above, root_above
 

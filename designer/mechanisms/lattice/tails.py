@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from designer.certified.norms import Gauge
-from designer.base.errors import InvalidProblem
 from designer.base.checks import positive
+from designer.base.errors import InvalidProblem
+from designer.certified.norms import Gauge
 
 if TYPE_CHECKING:
     from designer.mechanisms.lattice.mechanism import LatticeMechanism

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import frozen
 from designer.mechanisms.marginals.residuals import residual
 from designer.mechanisms.marginals.tables import Tables
-from designer.base.arrays import frozen
 
 
 def true_residuals(measured: Container[tuple[int, ...]], tables: Tables) -> dict[tuple[int, ...], NDArray[Any]]:

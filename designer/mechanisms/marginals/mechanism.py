@@ -17,31 +17,59 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certified.guarantee import BUDGET_RANGE, Guarantee, NOTIONS, TIMING
-from designer.certified.optimality import Optimality
-from designer.certified.frozen import Specified
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.mechanisms.marginals.cell_margins import reach_of_cells
-from designer.mechanisms.marginals.draws import stored, true_residuals
-from designer.mechanisms.marginals.noise import ResidualNoise
-from designer.mechanisms.marginals.protection import Change, PROTECTION, Presence, Protection, changes, protection_from_spec, protection_to_spec
-from designer.mechanisms.marginals.release import MarginalRelease, SimulatedTables
-from designer.mechanisms.marginals.residuals import assemble, squared_synthesis
-from designer.problem.subsets import Subsets
-from designer.mechanisms.marginals.tables import Tables, require_columns, require_table, tables_of_columns, tables_of_counts, tables_of_database
-from designer.problem.marginals_workload import MarginalWorkload, positions
-from designer.problem.domain import Domain
-from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
-from designer.sampling.reach import Margins
 from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
 from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, flagged_vacuous
-from designer.base.schema import BUDGETS, NAMES, Named, PLACE, POSITIVE_VECTOR, VACUOUS, VALUES, either, keys, list_of, noted, record
+from designer.base.schema import (
+    BUDGETS,
+    NAMES,
+    PLACE,
+    POSITIVE_VECTOR,
+    VACUOUS,
+    VALUES,
+    Named,
+    either,
+    keys,
+    list_of,
+    noted,
+    record,
+)
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
+from designer.certified.optimality import Optimality
+from designer.mechanisms.marginals.accuracy import reach_of_cells
+from designer.mechanisms.marginals.draws import stored, true_residuals
+from designer.mechanisms.marginals.noise import ResidualNoise
+from designer.mechanisms.marginals.protection import (
+    PROTECTION,
+    Change,
+    Presence,
+    Protection,
+    changes,
+    protection_from_spec,
+    protection_to_spec,
+)
+from designer.mechanisms.marginals.release import MarginalRelease, SimulatedTables
+from designer.mechanisms.marginals.residuals import assemble, squared_synthesis
+from designer.mechanisms.marginals.tables import (
+    Tables,
+    require_columns,
+    require_table,
+    tables_of_columns,
+    tables_of_counts,
+    tables_of_database,
+)
+from designer.problem.domain import Domain
+from designer.problem.marginals_workload import MarginalWorkload, positions
+from designer.problem.subsets import Subsets
+from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
+from designer.relations.rows.row_unit import RowUnit
+from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.reach import Margins
 from solvers.exact.rational import float_above, root_above
 
 MOST_CELLS = 2**20  # of a table whose variances are computed one by one

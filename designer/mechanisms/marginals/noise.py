@@ -14,12 +14,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, frozen
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.marginals.residuals import squared_norms
 from designer.problem.marginals_workload import MarginalWorkload
 from designer.sampling.entropy import Entropy
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian, LARGEST_VARIANCE
-from designer.base.arrays import Floats, frozen
+from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 
 # From here on a discrete variance is the continuous one: they differ by a factor 1 - 8 pi^2 v exp(-2 pi^2 v), here 1 - 2^-105.
 WIDE = 4.0

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.optimality import bounded
+from designer.base.arrays import Floats
+from designer.base.checks import probability, shown
 from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
+from designer.base.version import VERSION
+from designer.certified.optimality import bounded
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.noise import mean_variances
 from designer.mechanisms.marginals.protection import Change, Protection, changes, load_matrix
 from designer.problem.marginals_workload import MarginalWorkload
-from designer.base.progress import step
-from designer.base.arrays import Floats
-from designer.base.checks import probability, shown
-from designer.base.version import VERSION
 from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
 
@@ -53,7 +53,8 @@ def design_marginals(
     records public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
     allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
-    Tables of running totals, intervals or windows along some attributes: `design_structured` in `designer.mechanisms.products`, of
+    Tables of running totals, intervals or windows along some attributes: `design_structured` in
+    `designer.mechanisms.products`, of
     `StructuredWorkload.of_marginals(workload, {"age": "prefix"})`.
 
     >>> from designer import metrics

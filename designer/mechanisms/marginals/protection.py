@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.problem.subsets import Subsets
-from designer.relations.metrics.attributes import Hamming, hamming
-from designer.problem.domain import Domain
-from designer.problem.unlisted import Unlisted
 from designer.base.arrays import Floats
 from designer.base.checks import positive
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import array, require_keys
-from designer.base.schema import BUDGETS, Named, POSITIVE, either, exactly, keys, record
+from designer.base.schema import BUDGETS, POSITIVE, Named, either, exactly, keys, record
+from designer.problem.domain import Domain
+from designer.problem.subsets import Subsets
+from designer.problem.unlisted import Unlisted
+from designer.relations.metrics.attributes import Hamming, hamming
 from solvers.exact.rational import dyadic_integers
 from solvers.programs.budget_shares import PLAIN_ENTRIES
 

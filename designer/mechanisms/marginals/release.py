@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.guarantee import Guarantee
-from designer.relations.rows.row_unit import RowUnit
-from designer.mechanisms.marginals.residuals import assemble
-from designer.problem.marginals_workload import MarginalWorkload
 from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.base.arrays import Floats
 from designer.base.tabular import Tabular
+from designer.certified.guarantee import Guarantee
+from designer.mechanisms.marginals.residuals import assemble
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.relations.rows.row_unit import RowUnit
 
 
 class Determined(LawOfAnswers, Protocol):

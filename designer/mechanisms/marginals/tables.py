@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.errors import InvalidProblem
+from designer.base.frames import column_names, columns_of
+from designer.base.progress import track
+from designer.problem.domain import Domain
+from designer.problem.histogram import UNUSABLE, Universe, carries_names, counts
+from designer.problem.marginals_workload import MarginalWorkload, positions
+from designer.problem.unlisted import OTHERS, REFUSE
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.tabulation import require_one_index
 from designer.relations.rows.texts import octets, text_of
-from designer.base.errors import InvalidProblem
-from designer.problem.marginals_workload import MarginalWorkload, positions
-from designer.base.progress import track
-from designer.problem.domain import Domain
-from designer.problem.histogram import UNUSABLE, Universe, carries_names, counts
-from designer.problem.unlisted import OTHERS, REFUSE
-from designer.base.frames import column_names, columns_of
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce, step
 from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.mechanisms.marginals.release import MarginalRelease
-from designer.base.progress import announce, step
-from designer.base.checks import shown
 from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 
 CELLS = 2**18  # of the attributes that are asked about, all together

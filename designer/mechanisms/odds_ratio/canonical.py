@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from designer.base.arrays import Floats, Immutable
+from designer.base.checks import count
 from designer.base.errors import InvalidProblem
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from designer.sampling.lazy_uniform import LazyUniform, resolve
-from designer.base.arrays import Floats, Immutable
-from designer.base.checks import count
 from solvers.exact.balls import exp_ball, normal_cdf, rational_ball, sharp
 from solvers.exact.bits import working_precision
 

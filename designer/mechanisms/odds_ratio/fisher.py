@@ -14,9 +14,9 @@ from math import comb
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, positive
+from designer.base.errors import InvalidProblem
 
 LARGEST_TOTAL = 100_000
 

@@ -3,7 +3,7 @@
 With margins t public a protected change moves x11 by 1. `phi(x) = F(x - m)`, F canonical for f and `E F(X - m) = alpha` under
 omega = 1, is the most powerful unbiased f-private test (SEMI Theorem 37). It rejects when `U = x11 + N` is at least m, so U
 carries all of it. Everything here is about laws, with no data in sight; the release is in
-`designer.mechanisms.odds_ratio.odds_ratio_test`.
+`designer.mechanisms.odds_ratio.mechanism`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from designer.mechanisms.odds_ratio.canonical import CanonicalNoise
-from designer.mechanisms.odds_ratio.fisher import Margins, level
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import positive
+from designer.mechanisms.odds_ratio.canonical import CanonicalNoise
+from designer.mechanisms.odds_ratio.fisher import Margins, level
 from solvers.exact.balls import decided, float_above_real, rational_ball
 from solvers.exact.bits import precision
 

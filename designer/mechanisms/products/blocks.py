@@ -15,12 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Immutable
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.marginals.protection import Presence
+from designer.problem.domain import Domain
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import Metric
-from designer.problem.domain import Domain
-from designer.base.arrays import Immutable
 from solvers.exact.rational import dyadic_integers
 
 Integers = NDArray[np.int64]

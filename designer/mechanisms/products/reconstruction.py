@@ -10,10 +10,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.problem.attribute_queries import AttributeQueries
-from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
+from designer.problem.attribute_queries import AttributeQueries
 
 EXACT = 1e-9
 

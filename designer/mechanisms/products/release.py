@@ -1,6 +1,8 @@
 """What structured mechanisms hand out: noisy products, from which any of the answers are put together when they are asked for.
 
 docs/theory/structured.md, section 3.
+
+What a structured mechanism consists of.
 """
 
 from __future__ import annotations
@@ -13,15 +15,33 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.guarantee import Guarantee
-from designer.relations.rows.row_unit import RowUnit
-from designer.base.errors import InvalidProblem
-from designer.mechanisms.products.blocks import MeasuredProduct
-from designer.mechanisms.products.described import Described
-from designer.mechanisms.products.reconstruction import sides
 from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem
 from designer.base.tabular import Tabular
+from designer.certified.guarantee import Guarantee
+from designer.mechanisms.products.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix
+from designer.mechanisms.products.reconstruction import sides
+from designer.problem.products_workload import StructuredWorkload
+from designer.relations.rows.row_unit import RowUnit
+
+
+class Described(Protocol):
+    """What a core is written of, and answers are put together by."""
+
+    @property
+    def workload(self) -> StructuredWorkload: ...
+    @property
+    def protection(self) -> Protection: ...
+    @property
+    def noise(self) -> Noise: ...
+    @property
+    def matrices(self) -> Mapping[int, tuple[StrategyMatrix, ...]]: ...
+    @property
+    def blocks(self) -> tuple[MeasuredProduct, ...]: ...
+    @property
+    def serves(self) -> tuple[int, ...] | None: ...
+
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
 MEASURED_LIMIT = 2**25  # coordinates that one release draws noise for

@@ -15,13 +15,13 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.mechanisms.marginals.protection import Presence
-from designer.relations.metrics.metric import Metric
 from designer.mechanisms.products.blocks import MeasuredProduct, Protection, StrategyMatrix, kinds_of_changes
 from designer.mechanisms.products.reconstruction import split_inverse
 from designer.problem.products_workload import StructuredWorkload
-from designer.base.arrays import Floats
+from designer.relations.metrics.metric import Metric
 from solvers.ellipsoids.program import minimise_trace
 from solvers.ellipsoids.rows import Differences
 from solvers.programs.budget_shares import minimise_cost

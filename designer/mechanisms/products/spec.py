@@ -1,141 +1,97 @@
-"""Structured mechanisms as plain data: factors only, never their products."""
+"""Agreeing tables of structured workloads whose domain is small enough to count every combination.
+
+Releases of structured workloads as files: noisy products of whole numbers, from which anybody puts answers together.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.base.errors import InvalidSpec
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.marginals.protection import PRESENCE, protection_from_spec, protection_to_spec
-from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.metric import METRIC
-from designer.problem.domain import Domain
-from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
-from designer.relations.kinds import relation_from_spec
-from designer.problem.attribute_queries import QUERIES, queries_from_spec
-from designer.mechanisms.products.blocks import MeasuredProduct, Protection, StrategyMatrix
-from designer.mechanisms.products.described import Described
-from designer.problem.products_workload import StructuredWorkload
-from designer.base.json_text import array, flagged_vacuous, require_keys
-from designer.base.schema import NAMES, Named, PLACE, POSITIVE, POSITIVE_VECTOR, VACUOUS, VALUES, either, keys, list_of, noted, one_of, or_null, record, whole
-
-TERM = Named("structured_term", record({"axes": list_of(PLACE, least=0, distinct=True), "queries": list_of(QUERIES, least=0)}))
-AXIS = Named("strategy_matrices", record({"axis": PLACE, "rows": list_of(list_of(list_of(whole())))}))
-BLOCK = Named(
-    "structured_block",
-    record({"axes": list_of(PLACE, least=0, distinct=True), "matrices": list_of(PLACE, least=0), "strength": POSITIVE}),
-)
-CORE = Named(
-    "structured_mechanism",
-    record(
-        {
-            "attributes": NAMES,
-            "values": VALUES,
-            "terms": list_of(TERM),
-            "weights": POSITIVE_VECTOR,
-            "protection": either(PRESENCE, METRIC),
-            "noise": one_of("gaussian", "laplace"),
-            "matrices": list_of(AXIS, least=0),
-            "blocks": list_of(BLOCK),
-            "serves": noted("The block that answers each term; null for residuals.", or_null(list_of(PLACE))),
-        },
-        {"vacuous": VACUOUS, **IN_SPECS},
-        note="Kronecker products of integer matrices of single attributes, each measured with one noise.",
-    ),
-)
+from designer.base.arrays import Floats
+from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.published import PublishedSums
+from designer.base.schema import NAMES, list_of, noted, number, or_null, record, text
+from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
+from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, whole_table
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.products.release import StructuredRelease
 
 
-def core_of(made: Described) -> dict[str, Any]:
-    """Everything that decides what a structured mechanism does."""
-    workload, protection = made.workload, made.protection
-    return {
-        "attributes": list(workload.domain.attributes),
-        "values": [list(values) for values in workload.domain.values],
-        "terms": [{"axes": list(term), "queries": [q.to_spec() for q in term.values()]} for term in workload.terms],
-        "weights": workload.weights,
-        "protection": protection_to_spec(protection) if isinstance(protection, Presence) else protection.to_spec(),
-        "noise": made.noise,
-        "matrices": [
-            {"axis": axis, "rows": [matrix.rows.tolist() for matrix in listed]}
-            for axis, listed in sorted(made.matrices.items())
-        ],
-        "blocks": [
-            {"axes": list(block.parts), "matrices": list(block.parts.values()), "strength": block.strength}
-            for block in made.blocks
-        ],
-        "serves": None if made.serves is None else list(made.serves),
-        **rule_entry(workload.domain.unlisted),
+class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
+    """The noisy products by the names of their attributes, with the standard error of each of their numbers."""
+
+    schema: ClassVar[ReleaseKeys] = {
+        "categories": noted("The values of each attribute, in order.", {"type": "object", "additionalProperties": NAMES}),
+        "answers": noted(
+            "Every answer by the name of its query, where they are few; null elsewhere.",
+            or_null(list_of(record({"query": text(), "answer": number(), "standard_error": number(least=0)}))),
+        ),
+        "blocks": list_of(
+            record(
+                {
+                    "attributes": list_of(text(), least=0),
+                    "values": noted("Nested lists of whole numbers.", {"type": ["array", "integer"]}),
+                    "standard_error": number(least=0),
+                }
+            )
+        ),
     }
-
-
-def parts_of_core(core: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of the mechanism, checked as far as its constructor does not."""
-    allowed = flagged_vacuous(core, keys(CORE) | ({"unlisted"} & core.keys()))
-    if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
-        raise InvalidSpec("attributes: names and values must be texts.")
-    listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
-    domain = Domain(*listed, rule_from(core))
-    terms = tuple(
-        {axis: queries_from_spec(q, domain.shape[axis]) for axis, q in _placed(term, TERM, "axes", "queries", domain)}
-        for term in core["terms"]
+    checked = (
+        "Every noisy product is a table of whole numbers of the shape that the mechanism measures.",
+        "Every standard error is the one of the noise of its product; listed answers are those that follow from the products.",
     )
-    matrices = {}
-    for entry in core["matrices"]:
-        require_keys(entry, keys(AXIS), "matrices")
-        matrices[_axis(entry["axis"], domain)] = tuple(_integer_rows(rows) for rows in entry["rows"])
-    blocks = tuple(
-        MeasuredProduct(
-            {axis: _place(k) for axis, k in _placed(block, BLOCK, "axes", "matrices", domain)}, float(block["strength"])
-        )
-        for block in core["blocks"]
-    )
-    return {
-        "workload": StructuredWorkload(domain, terms, array(core["weights"], 1, "weights")),
-        "protection": _protection(core["protection"], domain),
-        "noise": core["noise"],
-        "matrices": matrices,
-        "blocks": blocks,
-        "serves": None if core["serves"] is None else tuple(map(_place, core["serves"])),
-        "allow_vacuous": allowed,
-    }
+
+    def content(self, mechanism: StructuredMechanism, released: StructuredRelease) -> dict[str, Any]:
+        domain = mechanism.workload.domain
+        stated = released.to_dict()
+        blocks = zip(stated["blocks"], mechanism.blocks, strict=True)
+        return {
+            "answers": stated.get("answers"),
+            "categories": {name: list(values) for name, values in zip(domain.attributes, domain.values, strict=True)},
+            "blocks": [{**told, "standard_error": math.sqrt(mechanism.variance_of(block))} for told, block in blocks],
+        }
+
+    def rebuilt(self, mechanism: StructuredMechanism, content: Mapping[str, Any]) -> StructuredRelease:
+        listed = content["blocks"]
+        if not isinstance(listed, list) or len(listed) != len(mechanism.blocks):
+            raise InvalidSpec(f"blocks: are not the {len(mechanism.blocks)} products that the mechanism measures; {RESTORE}")
+        noisy = []
+        for k, (entry, block) in enumerate(zip(listed, mechanism.blocks, strict=True)):
+            shape = [len(mechanism.matrices[axis][block.parts[axis]].rows) for axis in sorted(block.parts)]
+            noisy.append(whole_table(entry.get("values"), shape, f"blocks[{k}].values"))
+        return mechanism._release_of(noisy)
 
 
-def _placed(entry: Any, named: Named, axes: str, values: str, domain: Domain) -> list[tuple[int, Any]]:
-    """Pairs of an axis and what stands for it, axes rising."""
-    require_keys(entry, keys(named), named.name)
-    if len(entry[axes]) != len(entry[values]) or entry[axes] != sorted(set(entry[axes])):
-        raise InvalidSpec(f"{named.name}: axes must rise, with one entry of {values!r} for each.")
-    return [(_axis(axis, domain), value) for axis, value in zip(entry[axes], entry[values], strict=True)]
+class ProductAgreement(Agreement[StructuredMechanism, StructuredRelease]):
+    """The counts of all combinations of values whose answers are nearest to the released ones."""
+
+    def require(self, mechanism: StructuredMechanism, published: PublishedSums | None) -> None:
+        require_cells(mechanism.workload.domain.size, "the attributes of the domain")
+        matrix = mechanism.workload.written_out().dense()
+        if (matrix != np.rint(matrix)).any():
+            raise InvalidProblem(
+                "--consistent: the queries have entries that are no whole numbers, so their answers need not be; leave the "
+                "option out."
+            )
+        if published is not None:
+            _published(mechanism, published)
+
+    def made(
+        self, mechanism: StructuredMechanism, released: StructuredRelease, published: PublishedSums | None, whole: bool
+    ) -> AgreeingTables:
+        tables = released.answer_tables()
+        errors = np.concatenate([np.asarray(table.standard_errors) for table in tables])
+        answers = np.concatenate([table.answers for table in tables])
+        exact = [] if published is None else [_published(mechanism, published)]
+        joined, words = agreed(mechanism.workload.written_out().matrix, answers, errors, exact, whole)
+        ends = np.cumsum([len(table.answers) for table in tables])[:-1]
+        return AgreeingTables(tuple(np.split(joined, ends)), ("",) * len(tables), words, whole)
 
 
-def _axis(value: Any, domain: Domain) -> int:
-    if _place(value) >= len(domain.attributes):
-        raise InvalidSpec(f"axis: must be a position from 0 to {len(domain.attributes) - 1}.")
-    return int(value)
-
-
-def _place(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise InvalidSpec("structured mechanism: positions must be whole numbers from 0.")
-    return value
-
-
-def _integer_rows(rows: Any) -> StrategyMatrix:
-    values = array(rows, 2, "matrices.rows")
-    if not (np.isfinite(values).all() and (values == np.rint(values)).all() and (np.abs(values) < 2**52).all()):
-        raise InvalidSpec("matrices.rows: must hold whole numbers.")
-    return StrategyMatrix(values.astype(np.int64))
-
-
-def _protection(spec: Any, domain: Domain) -> Protection:
-    if isinstance(spec, dict) and spec.get("kind") == "presence":
-        made = protection_from_spec(spec, domain)
-        assert isinstance(made, Presence)
-        return made
-    relation = relation_from_spec(spec)
-    if not isinstance(relation, (Hamming, Product)):
-        raise InvalidSpec("protection.kind: must be presence, hamming or product.")
-    return relation
+def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tuple[Any, Floats]:
+    keys = mechanism.workload.domain.keys
+    return published.matched(keys.columns, keys.rows)

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.sensitivity import SensitivitySet
 from designer.base.errors import InvalidProblem
+from designer.certified.sensitivity import SensitivitySet
 
 MOST_PAIRS = 200_000  # whose exact budgets take a second
 

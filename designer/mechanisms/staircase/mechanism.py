@@ -15,16 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import array, require_keys
+from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
+from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
+from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
+from designer.certified.optimality import Optimality
+from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import report_lines
 from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.release import Release, answers_of, tells
-from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
-from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, Guarantee, NOTIONS, TIMING, budget_range
-from designer.certified.optimality import Optimality
-from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
+from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.problem.differences import changes_given, moved
 from designer.problem.histogram import counts, exact_answers
 from designer.problem.relation import Relation
@@ -32,12 +38,6 @@ from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, wo
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
-from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
-from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
-from designer.base.arrays import Floats, frozen, real_array
-from designer.base.confidential import withholding
-from designer.base.json_text import array, require_keys
-from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
 
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 THEOREM = (

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.checks import count, rational, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, PLACE, RATIONAL, keys, list_of, noted, of_kind, whole
+from designer.mechanisms.staircase.differences import Difference, coordinates
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_stairs import DiscreteStairs
 from designer.sampling.lattices.peaked_sampler import PeakedSampler
-from designer.mechanisms.staircase.differences import Difference, coordinates
-from designer.base.arrays import Floats
-from designer.base.checks import count, rational, shown
-from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, PLACE, RATIONAL, keys, list_of, noted, of_kind, whole
 from solvers.exact.hermite import smith_form
 from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw
 from solvers.lattices.steps import Points, Shells, Steps, Walks

@@ -12,21 +12,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.mechanisms.additive.grid import Grid
+from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.json_text import array, require_keys
+from designer.base.schema import BUDGETS, Named, keys, list_of, record, whole
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.norms import Norm
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
-from designer.relations.metrics.metric import Metric
+from designer.mechanisms.additive.grid import Grid
 from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import METRIC, relation_from_spec
-from designer.base.arrays import Floats, Immutable, frozen
-from designer.base.checks import count, shown
-from designer.base.json_text import array, require_keys
-from designer.base.schema import BUDGETS, Named, keys, list_of, record, whole
+from designer.relations.metrics.metric import Metric
 
 THEOREM = (
     "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, "

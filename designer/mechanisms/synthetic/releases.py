@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.guarantee import BUDGET_RANGE, Guarantee, NOTIONS, budget_range
-from designer.relations.rows.row_unit import RowUnit
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
 from designer.base.arrays import Floats
 from designer.base.schema import COUNT, Named, noted, one_of, record, whole
 from designer.base.tabular import Tabular
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.relations.rows.row_unit import RowUnit
+from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 
 FLOATING_POINT = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic "

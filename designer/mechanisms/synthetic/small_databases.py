@@ -13,24 +13,39 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.guarantee import Guarantee
-from designer.certified.optimality import Optimality
-from designer.relations.problem import Problem
-from designer.relations.rows.tabulation import TakesCounts
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
-from designer.problem.histogram import Universe, exact_answers
-from designer.problem.relation import Relation
-from designer.relations.kinds import require_listed
-from designer.sampling.entropy import Entropy, SeededEntropy
-from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
-from designer.mechanisms.synthetic.lipschitz_queries import FARTHEST, LipschitzQueries, public_records, read_core, require_queries, whole_histogram
-from designer.mechanisms.synthetic.releases import LAWS, PARAMETERS, RECORDS, SELECTION, SyntheticRelease, SyntheticSimulation, statement
 from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, positive, shown
 from designer.base.confidential import withholding
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.schema import COUNT, Named, record
+from designer.certified.certificate import PrivacyCertificate
+from designer.certified.guarantee import Guarantee
+from designer.certified.optimality import Optimality
+from designer.mechanisms.synthetic.lipschitz_queries import (
+    FARTHEST,
+    LipschitzQueries,
+    public_records,
+    read_core,
+    require_queries,
+    whole_histogram,
+)
+from designer.mechanisms.synthetic.releases import (
+    LAWS,
+    PARAMETERS,
+    RECORDS,
+    SELECTION,
+    SyntheticRelease,
+    SyntheticSimulation,
+    statement,
+)
+from designer.problem.histogram import Universe, exact_answers
+from designer.problem.relation import Relation
+from designer.relations.kinds import require_listed
+from designer.relations.problem import Problem
+from designer.relations.rows.tabulation import TakesCounts
+from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 
 Integers = NDArray[np.int64]
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries, public_records, whole_histogram
-from designer.mechanisms.synthetic.releases import SyntheticSimulation
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
+from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries, public_records, whole_histogram
+from designer.mechanisms.synthetic.releases import SyntheticSimulation
 
 
 def simulate_chain(

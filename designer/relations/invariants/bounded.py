@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.base.progress import track
 from designer.relations.invariants.known import Booleans, KnownChanges
 from designer.relations.invariants.lengths import Lengths, longest_of, squares_of_two
 from designer.relations.invariants.lines import partitions_of
 from designer.relations.invariants.statistics import Integers, Statistics
-from designer.base.progress import track
-from designer.base.arrays import Floats
 from solvers.exact.rational import integer_rank
 from solvers.lattices.colliding import MULTISETS, multiset_count
 from solvers.lattices.enumeration import short_vectors

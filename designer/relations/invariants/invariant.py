@@ -16,16 +16,16 @@ from typing import overload
 
 import numpy as np
 
+from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem, NoAttribute
+from designer.problem.domain import Domain
+from designer.problem.histogram import Universe, counts, exact_answers
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.impossible import proven_adjacency
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import Distance, Integers, Statistics
 from designer.relations.invariants.transport import InvariantMetric, transported
 from designer.relations.metrics.metric import Metric
-from designer.problem.domain import Domain
-from designer.problem.histogram import Universe, counts, exact_answers
-from designer.base.checks import count, positive, shown
 
 LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 

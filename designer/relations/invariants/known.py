@@ -1,11 +1,16 @@
 """What is known of the changes that an invariant leaves without a list of them: the longest in weighted norms, what no change
-moves, and how many there are at least (docs/theory/invariants.md, 11)."""
+moves, and how many there are at least (docs/theory/invariants.md, 11).
+
+The longest changes of a two-way table in a weighted norm: rectangles, and hexagons where three records may move
+(docs/theory/invariants.md, 11.5).
+"""
 
 from __future__ import annotations
 
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,15 +18,63 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.certified.by_length import Longest
 from designer.relations.invariants.changes import sums_are_exact
-from designer.relations.invariants.cycles import long_cycles
 from designer.relations.invariants.lengths import Change, Lengths, Order, known_lengths
 from designer.relations.invariants.lines import LineTable, line_table
 from designer.relations.invariants.statistics import Statistics
 from designer.relations.invariants.structure import Classes, Structure
-from designer.base.arrays import Floats
 from solvers.exact.rational import root_above
+
+HEAVIEST = 3  # columns of a pair of rows among which a hexagon finds its own: the two others may take two of them
+Scored = tuple[float, Change]
+
+
+def long_cycles(place: Classes, scores: Floats, records: int, limit: int) -> list[Scored]:
+    """The cycles of at most `records` (2 or 3) records with the largest sums of scores: of every pair of rows the best
+    rectangle, of every three rows the best hexagon; of these at most `limit`, the best first.
+
+    place: (r, c), the element in each cell. scores: (r, c), at least 0.
+    """
+    found = list(_rectangles(place, scores))
+    if records > 2 and min(place.shape) > 2:
+        found += _hexagons(place, scores)
+    return sorted(found, key=lambda one: -one[0])[:limit]
+
+
+def _change(place: Classes, cells: tuple[tuple[int, int], ...]) -> Change:
+    """Cells with alternating signs, the first one +1."""
+    return tuple(sorted((int(place[cell]), 1 - 2 * (k % 2)) for k, cell in enumerate(cells)))
+
+
+def _rectangles(place: Classes, scores: Floats) -> Iterator[Scored]:
+    for i in range(len(scores) - 1):
+        sums = scores[i] + scores[i + 1 :]
+        best = np.argsort(-sums, axis=1, kind="stable")[:, :2]
+        for j, (a, b) in enumerate(best.tolist(), start=i + 1):
+            yield float(sums[j - i - 1, [a, b]].sum()), _change(place, ((i, a), (i, b), (j, b), (j, a)))
+
+
+def _hexagons(place: Classes, scores: Floats) -> Iterator[Scored]:
+    """`(i, a) (j, a) (j, b) (k, b) (k, d) (i, d)`: a column for each pair of three rows, all different."""
+    rows = len(scores)
+    sums = scores[:, None, :] + scores[None, :, :]
+    heavy = np.argsort(-sums, axis=2, kind="stable")[:, :, :HEAVIEST]
+    weight = np.take_along_axis(sums, heavy, axis=2)
+    picks = np.array(list(itertools.product(range(HEAVIEST), repeat=3)))
+    for i, j in itertools.combinations(range(rows - 1), 2):
+        k = np.arange(j + 1, rows)
+        a, b, d = heavy[i, j][picks[:, 0]], heavy[j, k][:, picks[:, 1]], heavy[k, i][:, picks[:, 2]]
+        total = weight[i, j][picks[:, 0]] + weight[j, k][:, picks[:, 1]] + weight[k, i][:, picks[:, 2]]
+        total = np.where((a == b) | (a == d) | (b == d), -np.inf, total)
+        chosen = total.argmax(axis=1)
+        for n, pick in enumerate(chosen.tolist()):
+            columns = int(a[pick]), int(b[n, pick]), int(d[n, pick])
+            row = int(k[n])
+            cells = ((i, columns[0]), (j, columns[0]), (j, columns[1]), (row, columns[1]), (row, columns[2]), (i, columns[2]))
+            yield float(total[n, pick]), _change(place, cells)
+
 
 COUNTED = 1000  # records whose changes are counted, class by class
 FLOATS = Fraction(1, 2**45)  # more than sums of six floats and their squares are off, relatively

@@ -11,15 +11,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, Immutable, frozen
+from designer.problem.relation import Block, Indices, rectangles
 from designer.relations.invariants.lengths import Order
 from designer.relations.invariants.statistics import Statistics
-from designer.relations.metrics.metric import Metric
-from designer.relations.metrics.taxonomies import taxonomy
 from designer.relations.metrics.algebra import Restricted
-from designer.relations.metrics.metric import Scaled
-from designer.relations.metrics.taxonomies import Taxonomy
-from designer.problem.relation import Block, Indices, rectangles
-from designer.base.arrays import Floats, Immutable, frozen
+from designer.relations.metrics.metric import Metric, Scaled
+from designer.relations.metrics.taxonomies import Taxonomy, taxonomy
 from solvers.exact.rational import float_below
 
 JOINT: Mapping[Order, np.ufunc] = {"l1": np.add, "l2": np.hypot, "linf": np.maximum}

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.relations.invariants.structure import Classes
 from designer.base.arrays import Floats
+from designer.relations.invariants.structure import Classes
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
+from designer.base.checks import count, positive
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
+from designer.base.schema import COUNT, POSITIVE, exactly, of_kind
 from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
 from designer.certified.unlisted import UnlistedSet
-from designer.base.errors import DesignFailed, InvalidProblem
+from designer.problem.relation import Block, Indices, Read, rectangles
 from designer.relations.invariants.bounded import bounded_changes, require_boundable
 from designer.relations.invariants.changes import ChangeRelation, change_words, most_changes, points_of_change, sums_are_exact
 from designer.relations.invariants.known import Booleans, Exchanges, KnownChanges, known_changes
 from designer.relations.invariants.lengths import Change
 from designer.relations.invariants.statistics import Statistics
-from designer.base.progress import announce
-from designer.problem.relation import Block, Indices, Read, rectangles
-from designer.base.arrays import Floats
-from designer.base.checks import count, positive
-from designer.base.schema import COUNT, POSITIVE, exactly, of_kind
 from solvers.lattices.colliding import MULTISETS, multiset_count
 
 SLOW_SEARCH = 100  # elements among which a search takes seconds

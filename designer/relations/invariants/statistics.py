@@ -9,12 +9,12 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.relations.invariants.lines import LineTable, line_table
-from designer.relations.invariants.structure import Structure, structure_of
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import count, names, shown
-from designer.base.schema import BOOLEAN, NAMES, Named, PLACE, POSITIONS, list_of, or_null, record, whole
+from designer.base.errors import InvalidProblem
+from designer.base.schema import BOOLEAN, NAMES, PLACE, POSITIONS, Named, list_of, or_null, record, whole
+from designer.relations.invariants.lines import LineTable, line_table
+from designer.relations.invariants.structure import Structure, structure_of
 from solvers.exact.rational import integer_rank
 
 Integers = NDArray[np.int64]

@@ -16,21 +16,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count
+from designer.base.errors import InvalidProblem, NoAttribute
+from designer.base.schema import COUNT, exactly, of_kind
 from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
 from designer.certified.unlisted import UnlistedSet
-from designer.base.errors import InvalidProblem, NoAttribute
+from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.invariants.changes import ChangeRelation, change_words, most_changes
 from designer.relations.invariants.known import Booleans, known_changes, measured
 from designer.relations.invariants.lengths import Change
 from designer.relations.invariants.levels import Levels, levels_within
 from designer.relations.invariants.statistics import Statistics
-from designer.relations.metrics.metric import Metric
-from designer.relations.metrics.metric import METRIC
-from designer.problem.relation import Block, Indices, Read, Relation
-from designer.base.arrays import Floats, frozen
-from designer.base.checks import count
-from designer.base.schema import COUNT, exactly, of_kind
+from designer.relations.metrics.metric import METRIC, Metric
 from solvers.exact.rational import float_below
 
 # A transport between two multisets of r records is the best of r! assignments, each added up in rationals.

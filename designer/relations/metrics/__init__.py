@@ -10,15 +10,40 @@ from __future__ import annotations
 
 from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
 from designer.relations.metrics.attributes import Hamming, Product, attribute_values, hamming, product
-from designer.relations.metrics.elements import Instance, Partition, PerElement, Uniform, instance, partition, per_element, uniform
+from designer.relations.metrics.elements import (
+    Instance,
+    Partition,
+    PerElement,
+    Uniform,
+    instance,
+    partition,
+    per_element,
+    uniform,
+)
 from designer.relations.metrics.graphs import Graph, graph
 from designer.relations.metrics.matrix import Matrix, from_matrix
 from designer.relations.metrics.metric import Metric, Scaled, Sum, scaled, sum_of
 from designer.relations.metrics.points import Euclidean, GreatCircle, Line, euclidean, great_circle
-from designer.relations.metrics.presence import AddRemove, AppearOrChange, add_remove, after_noisy_total, appear_or_change, number_of_records
+from designer.relations.metrics.presence import (
+    AddRemove,
+    AppearOrChange,
+    add_remove,
+    after_noisy_total,
+    appear_or_change,
+    number_of_records,
+)
 from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
 from designer.relations.metrics.taxonomies import Taxonomy, taxonomy
-from designer.relations.metrics.thresholds import SmoothThreshold, Threshold, blowfish, blowfish_attribute, blowfish_full_domain, blowfish_graph, blowfish_partition, smooth_threshold
+from designer.relations.metrics.thresholds import (
+    SmoothThreshold,
+    Threshold,
+    blowfish,
+    blowfish_attribute,
+    blowfish_full_domain,
+    blowfish_graph,
+    blowfish_partition,
+    smooth_threshold,
+)
 
 __all__ = [
     "AddRemove",

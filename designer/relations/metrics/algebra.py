@@ -14,13 +14,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import Combination, METRIC, METRICS, Metric, _opened, inner_words, metric_from_spec, relabelled, require_metric
-from designer.problem.nearness import Nearness, all_pairs_of
-from designer.problem.relation import Indices, Read
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
+from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIONS, of_kind
+from designer.problem.nearness import Nearness, all_pairs_of
+from designer.problem.relation import Indices, Read
+from designer.relations.metrics.metric import (
+    METRIC,
+    METRICS,
+    Combination,
+    Metric,
+    _opened,
+    inner_words,
+    metric_from_spec,
+    relabelled,
+    require_metric,
+)
 from solvers.exact.rational import root_below
 
 

@@ -14,15 +14,23 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import near, positive, shown
 from designer.base.errors import InvalidProblem
-from designer.relations.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
-from designer.relations.metrics.metric import METRICS, Metric, clipped, inner_words, metric_from_spec, relabelled, require_metric
+from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
 from designer.problem.domain import Domain, attribute_lines
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
-from designer.base.arrays import Floats
-from designer.base.checks import near, positive, shown
-from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
+from designer.relations.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
+from designer.relations.metrics.metric import (
+    METRICS,
+    Metric,
+    clipped,
+    inner_words,
+    metric_from_spec,
+    relabelled,
+    require_metric,
+)
 from solvers.exact.rational import last_float_above
 
 

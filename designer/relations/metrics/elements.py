@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
-from designer.problem.nearness import Nearness, all_pairs_of, without_features
-from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import count, positive
+from designer.base.errors import InvalidProblem
 from designer.base.schema import BOOLEAN, BUDGETS, COUNT, POSITIVE, list_of, of_kind, text
+from designer.problem.nearness import Nearness, all_pairs_of, without_features
+from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read
+from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
 
 UNPROTECTED = 1e250  # in the place of infinity, whose difference from itself is no number
 

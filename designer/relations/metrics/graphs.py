@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
+from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.metrics.longest import LongestPath, csr_edges, longest_path
 from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
 from designer.relations.metrics.networks import element_names, is_network, network_edges
-from designer.problem.relation import Block, Indices, Read, Relation
-from designer.base.arrays import Floats, frozen
-from designer.base.checks import count, positive, shown
-from designer.base.schema import COUNT, Named, PLACE, POSITIVE, list_of, of_kind
 from solvers.exact.rational import dyadic_integers
 
 MOST_NODES = 10**6  # 0.7 s

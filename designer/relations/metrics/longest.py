@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
 from designer.base.progress import announce
 from designer.problem.relation import Indices
-from designer.base.arrays import Floats
 
 # Nodes that are reached in all: 5,000 nodes from each of them, in seconds; 100,000 from some hundreds of them.
 REACHED = 3 * 10**7

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats, frozen, real_array
 from designer.base.errors import InvalidProblem
+from designer.base.schema import BOOLEAN, BUDGET, list_of, of_kind
+from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.triangle import implied_pairs, require_triangle_inequality, shortest_paths
-from designer.problem.relation import Block, Indices, Read, Relation
-from designer.base.arrays import Floats, frozen, real_array
-from designer.base.schema import BOOLEAN, BUDGET, list_of, of_kind
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,14 +11,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import canonical
+from designer.base.schema import POSITIVE, list_of, of_kind, refer
 from designer.problem.domain import Domain, attribute_lines
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule
 from designer.problem.relation import Block, Indices, Read, Relation, rectangles
-from designer.base.arrays import Floats
-from designer.base.checks import positive, shown
-from designer.base.json_text import canonical
-from designer.base.schema import POSITIVE, list_of, of_kind, refer
 from solvers.exact.rational import last_float_above
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.

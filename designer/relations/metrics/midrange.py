@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from designer.relations.metrics.metric import Metric
 from designer.problem.relation import Relation, rectangles
+from designer.relations.metrics.metric import Metric
 
 LEAST_MIDRANGE = 1e-100  # from here to its inverse: no factor, and no sum, takes a budget out of the range
 

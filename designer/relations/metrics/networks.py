@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import names, shown
+from designer.base.errors import InvalidProblem
 
 Node = Hashable
 

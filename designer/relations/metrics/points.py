@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import Metric
-from designer.problem.nearness import MOST_FEATURES, Nearness, Order, all_pairs_of
-from designer.problem.relation import Block, Indices, Read
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import positive
-from designer.base.schema import MATRIX, Named, POSITIVE, list_of, number, of_kind
+from designer.base.errors import InvalidProblem
+from designer.base.schema import MATRIX, POSITIVE, Named, list_of, number, of_kind
+from designer.problem.nearness import MOST_FEATURES, Nearness, Order, all_pairs_of
+from designer.problem.relation import Block, Indices, Read
+from designer.relations.metrics.metric import Metric
 from solvers.exact.bits import working_precision
 from solvers.exact.rational import root_below
 

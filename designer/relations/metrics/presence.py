@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import BOOLEAN, BUDGETS, of_kind
+from designer.problem.nearness import Nearness
+from designer.problem.relation import Block, Indices, Read, Relation, rectangles
 from designer.relations.metrics.elements import own_budgets
 from designer.relations.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric
 from designer.relations.metrics.midrange import unclipped
 from designer.relations.metrics.series import Ordered
 from designer.relations.metrics.triangle import ROUNDING
-from designer.problem.nearness import Nearness
-from designer.problem.relation import Block, Indices, Read, Relation, rectangles
-from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import count, positive, shown
-from designer.base.schema import BOOLEAN, BUDGETS, of_kind
 from solvers.exact.rational import float_above
 
 MOST_ELEMENTS = 10**8

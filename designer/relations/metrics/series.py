@@ -12,14 +12,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
-from designer.relations.metrics.points import euclidean, require_measurable, straight
-from designer.problem.nearness import Nearness, Order
-from designer.problem.relation import Block, Read
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import positive, shown
-from designer.base.schema import Fragment, MATRIX, POSITIVE, VECTOR, of_kind, one_of
+from designer.base.errors import InvalidProblem
+from designer.base.schema import MATRIX, POSITIVE, VECTOR, Fragment, of_kind, one_of
+from designer.problem.nearness import Nearness, Order
+from designer.problem.relation import Block, Read
+from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
+from designer.relations.metrics.points import euclidean, require_measurable, straight
 
 EPOCH = date(2000, 1, 1)
 MICROSECONDS_A_DAY = 86_400_000_000

@@ -11,20 +11,29 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
+from designer.base.schema import POSITIVE, of_kind
+from designer.problem.domain import Domain
+from designer.problem.nearness import Nearness, of_parts
+from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
 from designer.relations.metrics.attributes import Hamming, hamming
 from designer.relations.metrics.elements import Partition, Uniform, partition, uniform
 from designer.relations.metrics.graphs import Graph, graph
 from designer.relations.metrics.longest import LongestPath, csr_edges, longest_path
-from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, METRIC, Metric, clipped, inner_words, metric_from_spec, require_metric
+from designer.relations.metrics.metric import (
+    LARGEST_BUDGET,
+    LEAST_BUDGET,
+    METRIC,
+    Metric,
+    clipped,
+    inner_words,
+    metric_from_spec,
+    require_metric,
+)
 from designer.relations.metrics.networks import is_network
 from designer.relations.metrics.points import euclidean
-from designer.problem.domain import Domain
-from designer.problem.nearness import Nearness, of_parts
-from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
-from designer.base.arrays import Floats
-from designer.base.checks import positive
-from designer.base.schema import POSITIVE, of_kind
 
 THRESHOLD = {"ground": METRIC, "threshold": POSITIVE, "epsilon": POSITIVE}
 

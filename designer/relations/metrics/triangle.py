@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from designer.base.arrays import Floats, frozen
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
 from designer.problem.relation import Indices
-from designer.base.arrays import Floats, frozen
 
 # Distances computed in floating point miss the inequality by a few units in the last place;
 # every pair is certified by itself anyway.

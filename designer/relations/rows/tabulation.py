@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.guarantee import Guarantee
-from designer.certified.frozen import Specified, Takes
-from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.spark_tables import refuse_spark_frame
-from designer.relations.rows.texts import octets, text_of
+from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
+from designer.base.frames import Columns, column_names, columns_of
+from designer.certified.frozen import Specified, Takes
+from designer.certified.guarantee import Guarantee
 from designer.problem.histogram import Universe, require_form
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE
-from designer.base.confidential import withholding
-from designer.base.frames import Columns, column_names, columns_of
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.spark_tables import refuse_spark_frame
+from designer.relations.rows.texts import octets, text_of
 from solvers.exact.rational import float_above
 
 OUTSIDE = (

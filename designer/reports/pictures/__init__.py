@@ -1,1 +1,1 @@
-"""Pictures of frozen objects and of their releases, whatever their kind, and those that readers choose."""
+"""Pictures: figures without a screen, what all of them have in common, and those of every kind of object."""

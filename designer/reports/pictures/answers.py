@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from designer.base.answer_table import LEVEL, AnswerTable
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.reports.pictures.charts import size_for, spans_by_name
 from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import with_unit
 from designer.reports.pictures.numerals import for_people
-from designer.base.answer_table import AnswerTable, LEVEL
-from designer.base.arrays import Floats
 
 MOST_TABLES = 12
 Unit = Callable[[str], str]  # from the name of a query to what its answer is counted in, empty where that is not known

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.reports.pictures.labels import as_text, name_ticks, said, shortened
 from designer.reports.pictures.numerals import for_people, no_less, ticks_for_people
 from designer.reports.pictures.style import colour, ink
-from designer.base.arrays import Floats
 
 MOST = 30  # names that are read at a glance
 LOOKED_AT = 1000  # names whose lengths say how wide a picture is

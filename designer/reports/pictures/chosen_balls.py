@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from designer.reports.pictures.of_additive import ball_of
-from designer.mechanisms.additive.interface import Mechanism
-from designer.reports.pictures.drawn_balls import ball_drawing
-from designer.base.errors import InvalidProblem
-from designer.reports.pictures.drawing import Drawing
 from designer.base.checks import meant, shown
+from designer.base.errors import InvalidProblem
+from designer.mechanisms.additive.interface import Mechanism
+from designer.reports.pictures.drawing import Drawing
+from designer.reports.pictures.drawn_balls import ball_drawing
+from designer.reports.pictures.of_mechanisms import ball_of
 
 
 def norm_ball(mechanism: Mechanism, queries: Sequence[str] | None = None) -> Drawing:

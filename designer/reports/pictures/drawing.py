@@ -9,12 +9,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from designer.base.errors import InvalidProblem
-from designer.reports.pictures.figures import INK, blank, check_picture, picture_bytes, styled
-from designer.reports.pictures.labels import REMARK, as_text
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.output import write_whole
 from designer.base.printing import one_line
+from designer.reports.pictures.figures import INK, blank, check_picture, picture_bytes, styled
+from designer.reports.pictures.labels import REMARK, as_text
 
 _HEAD = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.norms import Gauge, Norm
 from designer.certified.sensitivity import Pairs, SensitivitySet
-from designer.base.errors import DesignFailed, InvalidProblem
 from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import as_text, legend, shortened
 from designer.reports.pictures.numerals import ticks_for_people
 from designer.reports.pictures.style import colour, ink
-from designer.base.arrays import Floats
-from designer.base.checks import shown
 
 MOST_PAIRS = 3000  # differences that are drawn, those of largest ratio
 TURNS, RISES = 720, 41

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from designer.base.errors import InvalidProblem
-from designer.reports.pictures.labels import spell_out_missing
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
+from designer.reports.pictures.labels import spell_out_missing
 
 INK = "#12345e"  # stands for the colour of the page's text, in pictures that are put into pages
 # What a picture of its own looks like: small letters, no frame to the right and above, names as texts that readers can search.

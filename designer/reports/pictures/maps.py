@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.arrays import Floats, real_array
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import as_text, shortened
 from designer.reports.pictures.numerals import for_people, ticks_for_people
 from designer.reports.pictures.style import colour
-from designer.base.arrays import Floats, real_array
-from designer.base.checks import shown
 
 KM_PER_DEGREE = 6371.0088 * np.pi / 180  # of a great circle of the mean sphere (radius R1 of the IUGG)
 MOST_NAMED = 12

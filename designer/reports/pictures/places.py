@@ -7,15 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from designer.mechanisms.additive.interface import Mechanism
-from designer.certified.frozen import Released, Specified
+from designer.base.answer_table import AnswerTable
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.certified.frozen import Released, Specified
 from designer.files.data_files import numeric_column, read_table
+from designer.mechanisms.additive.interface import Mechanism
 from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import with_unit
 from designer.reports.pictures.maps import map_drawing
-from designer.base.answer_table import AnswerTable
-from designer.base.checks import shown
 
 LATITUDE, LONGITUDE = "latitude", "longitude"
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.base.output import write_whole
 from designer.reports.pictures.drawing import Drawing, chosen
 from designer.reports.pictures.figures import check_picture, picture_bytes, require_matplotlib, styled
-from designer.base.checks import shown
-from designer.base.output import write_whole
 
 # From a comparison to a figure of matplotlib, such as `figure` makes.
 Draw = Callable[[Any], Any]

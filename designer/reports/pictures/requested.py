@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from designer.reports.pictures.of_additive import neighbourhoods
-from designer.relations.problem import Problem
-from designer.reports.pictures.relation_picture import MOST_DRAWN, relation_drawing
 from designer.designing.structured_problem import StructuredProblem
+from designer.relations.problem import Problem
 from designer.reports.pictures.drawing import Drawing
+from designer.reports.pictures.of_designs import MOST_DRAWN, relation_drawing
+from designer.reports.pictures.of_mechanisms import neighbourhoods
 
 
 def problem_drawings(problem: Problem | StructuredProblem) -> tuple[Drawing, ...]:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
-from designer.sampling.bodies.nearest_plane import NearestPlane, ROUND_UP
+from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
 from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
-from designer.sampling.bodies.nearest_plane import NearestPlane, ROUND_UP
+from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.continuous import Floats, accepted, nearest
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.balls import rational_ball

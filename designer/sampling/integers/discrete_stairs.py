@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Immutable
 from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lattices.peaked_sampler import uniform_below
-from designer.base.arrays import Immutable
 from solvers.exact.balls import exp_ball
 
 if TYPE_CHECKING:

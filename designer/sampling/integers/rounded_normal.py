@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.lazy_uniform import LazyUniform, resolve
-from designer.base.arrays import Floats
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Immutable
 from designer.base.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
 from designer.sampling.lattices.klein_steps import Integers
-from designer.base.arrays import Immutable
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy

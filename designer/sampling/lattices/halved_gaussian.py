@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.base.arrays import Immutable
 from designer.base.errors import InvalidProblem
 from designer.sampling.lattices.klein_steps import Integers, KleinSteps, Level
-from designer.base.arrays import Immutable
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy

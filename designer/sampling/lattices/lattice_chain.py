@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import announce
-from designer.sampling.entropy import SeededEntropy
 from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import require_keys
+from designer.base.progress import announce
 from designer.base.schema import Named, keys, number, record, whole
+from designer.sampling.entropy import SeededEntropy
 from solvers.lattices.chain import Chain, JumpLaw
 from solvers.lattices.convergence import VariationBound, r_hat, tuned_decay, variation_bound
 

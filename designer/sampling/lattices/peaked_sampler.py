@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Immutable, frozen
 from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lazy_uniform import LazyUniform
-from designer.base.arrays import Immutable, frozen
 from solvers.exact.balls import exp_ball, rational_ball
 from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw
 

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.certified.optimality import Optimality, bounded
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.policies import GaussianSums
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import positive
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.certified.optimality import Optimality, bounded
+from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.policies.policies import GaussianSums
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from solvers.solution import Solution
 
 

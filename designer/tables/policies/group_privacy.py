@@ -10,10 +10,10 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.policy import Policy, Unit, raised, require_unit
 from designer.base.arrays import Floats
 from designer.base.checks import rational_from
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.policy import Policy, Unit, raised, require_unit
 from solvers.exact.rational import root_above
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import names
+from designer.base.errors import InvalidProblem
 
 Numbers = NDArray[Any]  # float64, or objects (Fraction) for exact arithmetic
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from designer.base.checks import shown
 from designer.base.errors import InvalidSpec
+from designer.base.json_text import require_keys
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
-from designer.tables.policies.policies import AsZcdp, DEEPEST, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
+from designer.tables.policies.policies import DEEPEST, AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
 from designer.tables.policies.policy import Policy
 from designer.tables.policies.slow_policies import StudentSum, TransformedSum
-from designer.base.checks import shown
-from designer.base.json_text import require_keys
 
 POLICIES: dict[str, type[Policy]] = {
     cls.kind: cls

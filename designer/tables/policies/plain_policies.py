@@ -19,8 +19,24 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.tables.policies.policy import Amounts, Columns, Policy, Read, Unit, bracketed, column, length, magnitude, magnitudes, measure, parameter, parameters, raised, require_unit
 from designer.base.arrays import Floats
+from designer.tables.policies.policy import (
+    Amounts,
+    Columns,
+    Policy,
+    Read,
+    Unit,
+    bracketed,
+    column,
+    length,
+    magnitude,
+    magnitudes,
+    measure,
+    parameter,
+    parameters,
+    raised,
+    require_unit,
+)
 from solvers.exact.rational import float_above, root_above
 
 

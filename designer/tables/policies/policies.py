@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from designer.relations.rows.texts import octets, octets_of
+from designer.base.arrays import Floats
+from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.frames import is_missing
+from designer.relations.rows.texts import octets, octets_of
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.tables.policies.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
 from designer.tables.policies.values import entry, is_whole
-from designer.base.arrays import Floats
-from designer.base.checks import shown
-from designer.base.frames import is_missing
 from solvers.exact.rational import float_above
 
 __all__ = [

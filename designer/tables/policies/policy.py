@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.values import entry, python_number
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import rational, shown
+from designer.base.errors import InvalidProblem
+from designer.tables.policies.values import entry, python_number
 
 Unit = Literal["zcdp", "pure"]
 Columns = Mapping[str, NDArray[Any]]

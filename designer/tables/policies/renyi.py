@@ -13,9 +13,9 @@ from itertools import pairwise
 from math import ceil, sqrt
 from typing import TYPE_CHECKING
 
+from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.policy import parameter
-from designer.base.checks import rational, shown
 from solvers.exact.balls import exp_ball, rational_ball
 
 if TYPE_CHECKING:

@@ -16,12 +16,24 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
-from designer.tables.policies.policy import Columns, Policy, Read, Unit, bracketed, column, magnitude, magnitudes, measure, parameter, raised
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.integers.discrete_student import DiscreteStudent, LARGEST_POWER
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, shown
+from designer.base.errors import InvalidProblem
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_student import LARGEST_POWER, DiscreteStudent
+from designer.tables.policies.policy import (
+    Columns,
+    Policy,
+    Read,
+    Unit,
+    bracketed,
+    column,
+    magnitude,
+    magnitudes,
+    measure,
+    parameter,
+    raised,
+)
 from solvers.exact.balls import fraction_above, fraction_below, rational_ball
 from solvers.exact.rational import float_above, root_above
 

@@ -11,9 +11,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import names
+from designer.base.errors import InvalidProblem
 
 COUNT = "count"  # the measure that is 1 for every record
 

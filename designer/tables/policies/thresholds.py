@@ -17,13 +17,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.certified.optimality import Optimality
+from designer.base.arrays import Floats, Immutable
+from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.certified.optimality import Optimality
 from designer.tables.policies.design import RecordDesign
 from designer.tables.policies.policies import ConstantPolicy, Splitting, SumOfPolicies
 from designer.tables.policies.targets import COUNT, PriorRecords
-from designer.base.arrays import Floats, Immutable
-from designer.base.checks import count, positive, shown
 from solvers.programs.ceiling_product import CeilingProduct, least_product
 
 

@@ -9,8 +9,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
 from designer.base.frames import is_missing
 
 Number = int | float | Decimal | Fraction

@@ -144,7 +144,10 @@ DISCUSSION = Section(
             "Section 5, unbounded data",
             "part of the budget pays for the number of records; without bias none is needed",
             Verdict.PROVEN,
-            ("designer/relations/metrics/presence.py:after_noisy_total", "designer/relations/metrics/presence.py:appear_or_change"),
+            (
+                "designer/relations/metrics/presence.py:after_noisy_total",
+                "designer/relations/metrics/presence.py:appear_or_change",
+            ),
             "tests/relations/test_composition.py::test_cut_or_filled_lists_keep_the_promise_of_after_noisy_total",
         ),
     ),

@@ -91,7 +91,7 @@ POLICIES = Section(
             "Definition 3.2",
             "P-per-record zCDP",
             Verdict.DEFINITION,
-            ("designer/tables/plan.py:TablePlan", "designer/tables/policy_certificate.py:PolicyCertificate"),
+            ("designer/tables/plan.py:TablePlan", "designer/tables/plan_words.py:PolicyCertificate"),
             "tests/tables/test_table_plan.py::test_the_policy_is_what_every_neighbour_shows",
         ),
         Row(
@@ -130,7 +130,10 @@ POLICIES = Section(
             "Lemma 4.4",
             "groups: J times the sum of losses; a sharper bound is attained",
             Verdict.PROVEN,
-            ("designer/tables/policies/group_privacy.py:simple_group_loss", "designer/tables/policies/group_privacy.py:group_loss"),
+            (
+                "designer/tables/policies/group_privacy.py:simple_group_loss",
+                "designer/tables/policies/group_privacy.py:group_loss",
+            ),
             "tests/tables/policies/test_group_privacy.py::test_sharp_bound_is_below_both_lemmas",
         ),
         Row(

@@ -9,9 +9,8 @@ from itertools import product
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
+from designer.base.arrays import Floats
 from designer.certified.norms import Gauge
-from designer.relations.invariants.adjacency import Conforming, semi_adjacency
-from designer.relations.invariants.analysis import Scope, ScopedPromise, by_distance, compare_promises, composition_first, semi_first
 from designer.mechanisms.odds_ratio.canonical import Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.umpu import NoisyCountTest
@@ -19,7 +18,16 @@ from designer.promises.accounting import gdp_delta, zcdp_epsilon_bun_steinke, zc
 from designer.promises.order import Strength
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.base.arrays import Floats
+from designer.relations.invariants.adjacency import (
+    Conforming,
+    Scope,
+    ScopedPromise,
+    by_distance,
+    compare_promises,
+    composition_first,
+    semi_adjacency,
+    semi_first,
+)
 from examples.reproduction import Result
 
 BITS = list(product((0, 1), repeat=3))

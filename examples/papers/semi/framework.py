@@ -339,7 +339,7 @@ PROPERTIES = Section(
             "Proposition 23",
             "a function of the release and of t keeps the promise",
             Verdict.PROVEN,
-            ("designer/mechanisms/additive/nearest_tables.py:nearest_table",),
+            ("designer/mechanisms/additive/release.py:nearest_table",),
             "tests/mechanisms/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
         ),
     ),

@@ -197,7 +197,7 @@ TABLES = Section(
             "Remark 33",
             "released counts may be made whole and nonnegative afterwards",
             Verdict.REPRODUCED,
-            ("designer/mechanisms/additive/nearest_tables.py:nearest_table",),
+            ("designer/mechanisms/additive/release.py:nearest_table",),
             "tests/mechanisms/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
             (of_example(semi_dp_nearest_tables, "nonnegative*", "integer*", read=Read.WORDS),),
         ),

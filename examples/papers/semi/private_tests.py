@@ -46,7 +46,10 @@ TEST = Section(
             "Theorem 37",
             "x11 with canonical noise gives the best unbiased private test, and a p-value",
             Verdict.ERRATUM,
-            ("designer/mechanisms/odds_ratio/umpu.py:NoisyCountTest", "designer/mechanisms/odds_ratio/odds_ratio_test.py:OddsRatioTest"),
+            (
+                "designer/mechanisms/odds_ratio/umpu.py:NoisyCountTest",
+                "designer/mechanisms/odds_ratio/mechanism.py:OddsRatioTest",
+            ),
             f"{UMPU}::test_no_private_test_is_more_powerful",
             (
                 *odds_ratio("margins (6, 5), (7, 4): size*"),
@@ -83,7 +86,7 @@ CENSUS = Section(
             "Definition 38",
             "rho-zCDP: Renyi divergences of order alpha are at most rho alpha",
             Verdict.PROVEN,
-            ("designer/relations/invariants/analysis.py:ZCDP",),
+            ("designer/relations/invariants/adjacency.py:ZCDP",),
             "tests/promises/test_accounting.py::test_zcdp_covers_every_single_bit",
         ),
         Row(
@@ -106,7 +109,7 @@ CENSUS = Section(
             "Section 6.1",
             "state totals make 2.56-zCDP 10.24-zCDP, and epsilon 17.9 becomes 41.0 at delta 1e-10",
             Verdict.REPRODUCED,
-            ("designer/relations/invariants/analysis.py:allocation", "examples/census_2020.py:reproduce"),
+            ("designer/relations/invariants/adjacency.py:allocation", "examples/census_2020.py:reproduce"),
             "python -m examples.census_2020",
             (of_example(census_2020, "rho under*", "epsilon*"),),
         ),
@@ -122,14 +125,20 @@ APPENDIX = Section(
             "Lemma 41",
             "groups of a product are below products of groups",
             Verdict.PROVEN,
-            ("designer/relations/invariants/analysis.py:semi_first", "designer/relations/invariants/analysis.py:composition_first"),
+            (
+                "designer/relations/invariants/adjacency.py:semi_first",
+                "designer/relations/invariants/adjacency.py:composition_first",
+            ),
             "tests/relations/invariants/test_invariant_analysis.py::test_groups_of_a_product_are_below_the_product_of_groups",
         ),
         Row(
             "Lemma 42",
             "what changes do not span is constant over all databases",
             Verdict.ERRATUM,
-            ("designer/problem/relation.py:Relation.public_rows", "designer/relations/invariants/adjacency.py:Conforming.components"),
+            (
+                "designer/problem/relation.py:Relation.public_rows",
+                "designer/relations/invariants/adjacency.py:Conforming.components",
+            ),
             "tests/relations/invariants/test_invariants.py::test_unprotected_attributes_under_an_invariant_publish_more",
             errata=(
                 Erratum(

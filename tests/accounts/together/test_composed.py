@@ -10,23 +10,35 @@ from itertools import combinations, permutations, product
 import numpy as np
 import pytest
 
-from designer import AdditiveMechanism, Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.grid import Grid
-from designer.certified.guarantee import Guarantee, NOTIONS
-from designer.certified.norms import Norm
-from designer.certified.frozen import Specified
+from designer import (
+    AdditiveMechanism,
+    Domain,
+    InvalidProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Selection,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    invariants,
+    metrics,
+)
 from designer.accounts import composed, expense_of, spent
 from designer.accounts.together.common import CommonChanges, CommonPairs
 from designer.accounts.together.costs import Cost
-from designer.accounts.together.worst import _join
-from designer import MarginalWorkload, Presence, design_marginals
+from designer.accounts.together.elements import _join
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import NOTIONS, Guarantee
+from designer.certified.norms import Norm
+from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.choice.scores import Linear
+from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.problem.relation import Relation
 from designer.relations.joint_promises import for_groups
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer import StructuredWorkload, design_structured
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
 from tests.oracles.spec_specimens import specimens
 

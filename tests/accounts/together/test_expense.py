@@ -10,17 +10,28 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, metrics
-from designer.certified.frozen import Specified
+from designer import (
+    Domain,
+    InvalidProblem,
+    InvalidSpec,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Workload,
+    design,
+    design_marginals,
+    invariants,
+    metrics,
+)
 from designer.accounts import Expense, expense_of, spent
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.terms import largest_budget
+from designer.certified.frozen import Specified
 from designer.files.spec import FORMATS
-from designer import MarginalWorkload, Presence, design_marginals
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
 from designer.promises.tradeoff import EpsilonDelta
-from designer.tables.policies.policies import AsZcdp
 from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
+from designer.tables.policies.policies import AsZcdp
 from tests.oracles.additive_promises import additive
 from tests.oracles.spec_specimens import specimens
 

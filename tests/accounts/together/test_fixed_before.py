@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.certified.frozen import Specified
-from designer.accounts import composed, expense_of
+from designer.accounts import Ledger, Total, checked, composed, expense_of
 from designer.base.errors import OverTotal
-from designer.accounts import Ledger, Total, checked
+from designer.certified.frozen import Specified
 
 EPSILON = 1.0
 E = Fraction(3)  # stands for e^epsilon: any ratio above 1 shows the same

@@ -10,28 +10,40 @@ from itertools import combinations_with_replacement, permutations
 import numpy as np
 import pytest
 
-from designer import AdditiveMechanism, Domain, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.mechanisms.additive.grid import Grid
-from designer.certified.norms import Norm
-from designer.certified.frozen import Specified
+from designer import (
+    AdditiveMechanism,
+    Domain,
+    InvalidProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Selection,
+    StructuredMechanism,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    invariants,
+    metrics,
+)
 from designer.accounts import composed
+from designer.base.json_text import plain
+from designer.certified.frozen import Specified
+from designer.certified.norms import Norm
 from designer.files.spec import FORMATS
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer import MarginalWorkload, Presence, design_marginals
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta
-from designer import Selection
+from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Stairs
-from designer import StructuredMechanism, StructuredWorkload
-from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.promises.tradeoff import EpsilonDelta
 from designer.tables import Count, Groups, Measure, PureSum, TablePlan
-from designer.base.json_text import plain
 from tests.oracles.small_laws import Atoms, both, excess, largest_loss, law, loss_atoms
 
 X = (2, 1, 1, 2)

@@ -10,8 +10,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer import AdditiveMechanism, DesignFailed, Domain, InvalidProblem, design, metrics
-from designer import StatisticalQueries
+from designer import AdditiveMechanism, DesignFailed, Domain, InvalidProblem, StatisticalQueries, design, metrics
 from designer.families.averages.averages import average_bounds
 from designer.families.averages.joint_averages import squared_averages, worst_squared_error
 from solvers.programs.biconvex import fit_rows_jointly

@@ -8,8 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, metrics, programs
-from designer import StatisticalQueries
+from designer import DesignFailed, Domain, InvalidProblem, StatisticalQueries, metrics, programs
 from designer.families.averages.averages import separable
 from designer.families.averages.joint_averages import squared_averages
 

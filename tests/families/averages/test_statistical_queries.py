@@ -13,12 +13,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, load, metrics
-from designer.relations.metrics.metric import Metric
-from designer.relations.row_groups import RowGroups
-from designer import Statistic, StatisticalQueries, Term
+from designer import (
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    Problem,
+    Statistic,
+    StatisticalQueries,
+    Term,
+    Workload,
+    design,
+    load,
+    metrics,
+)
 from designer.families.averages.averages import average_bounds, separable, worst_row_bias
 from designer.families.averages.image_universe import image_of
+from designer.relations.metrics.metric import Metric
+from designer.relations.row_groups import RowGroups
 from solvers.programs.mcshane import Distances as Limits
 from solvers.programs.mcshane import defect
 

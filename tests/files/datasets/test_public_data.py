@@ -13,14 +13,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, datasets, metrics
+from designer import Domain, InvalidProblem, MarginalWorkload, datasets, design_marginals, metrics
 from designer.files.datasets.__main__ import main
 from designer.files.datasets.collection import PUBLIC
 from designer.files.datasets.public_data import FOLDER, PublicData
-from designer import MarginalWorkload, design_marginals
 from tests.house.test_public_names import NAMES
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EVERY = [known() for known in PUBLIC]
 CHECKSUMS = {
     "adult": "da1146bd22a9d4499a706794706eb3675d146b7158b6c8514f3c5457c4f4db22",

@@ -47,7 +47,7 @@ SAID = About(
     "one resident",
     {"north": "persons", "*": "commuters"},
 )
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "problem.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "problem.schema.json").read_text())
 
 
 def written(folder: Path, about: str) -> Path:

@@ -15,28 +15,38 @@ import jsonschema
 import numpy as np
 import pytest
 
-from designer import DesignFailed, Domain, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
+from designer import (
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    NotPrivate,
+    Problem,
+    Selection,
+    StatisticalQueries,
+    Workload,
+    design,
+    invariants,
+    metrics,
+)
 from designer.certified.frozen import Specified
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.odds_ratio_test import OddsRatioTest
-from designer.files.problem.kinds import read_request
-from designer.files.problem.schema import problem_schema
-from designer.promises.laplace import LaplaceTradeoff
-from designer.promises.piecewise import PiecewiseLinear
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer import Selection
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
-from designer.mechanisms.choice.tabulated import Tabulated
-from designer import StatisticalQueries
 from designer.families.averages.averages import separable
 from designer.families.averages.joint_averages import squared_averages
 from designer.families.averages.statistical_program import StatisticalProgram
+from designer.families.programs.preprocessing_program import PreprocessingProgram
+from designer.files.problem.kinds import read_request
+from designer.files.problem.schema import problem_schema
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.mechanisms.choice.tabulated import Tabulated
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from designer.mechanisms.synthetic.preprocessing import mwem_price, prepared, small_db_price, theorem_6_price, theorem_8_price
-from designer.families.programs.preprocessing_program import PreprocessingProgram
 from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.promises.laplace import LaplaceTradeoff
+from designer.promises.piecewise import PiecewiseLinear
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from tests.files.problem.test_problem_schema import as_json, as_toml, at, closed_tables
 from tests.oracles.selection_by_definition import BY_DEFINITION
-from tests.problem_files.test_problem_schema import as_json, as_toml, at, closed_tables
 
 ASKED = '[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nmarginals = [["sex"], ["age"]]\n'
 CITY = '[domain]\nsex = ["F", "M"]\nage = 2\n'

@@ -13,14 +13,14 @@ import jsonschema
 import pytest
 
 from designer import InvalidProblem
+from designer.base.schema import Named, record
 from designer.files.problem.forms import RULES, require_form
 from designer.files.problem.kind import Kind
 from designer.files.problem.kinds import KINDS, read_request
 from designer.files.problem.request import Choices
 from designer.files.problem.schema import problem_schema
-from designer.base.schema import Named, record
-from tests.problem_files.good_files import GOOD, write_tables
-from tests.problem_files.test_problem_schema import as_json, as_toml
+from tests.files.problem.good_files import GOOD, write_tables
+from tests.files.problem.test_problem_schema import as_json, as_toml
 
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 OTHERS = ({"unknown": 1}, True, "-", "", -1, 0, 1.5, float("inf"), [], [[[1]]], ["-", "-"], date(2020, 1, 1))

@@ -10,15 +10,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Targets, datasets, load, metrics
+from designer import (
+    InvalidProblem,
+    MarginalMechanism,
+    MarginalWorkload,
+    Presence,
+    Targets,
+    datasets,
+    design_marginals,
+    load,
+    marginals_meeting,
+    metrics,
+)
 from designer.cli.entry import main
-from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals, marginals_meeting
 from designer.files.problem.kinds import read_request
 from designer.files.problem.marginals import MarginalsRequest
 from designer.problem.domain import Domain
-from tests.problem_files.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
+from tests.files.problem.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "adult_marginals.toml"
 
 

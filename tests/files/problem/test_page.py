@@ -13,7 +13,7 @@ from designer.files.problem.kind import DEFAULT
 from designer.files.problem.kinds import KINDS, read_request
 from designer.files.problem.schema import problem_schema
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "guides" / "problem_files.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 TABLES = dict(re.findall(r"`([\w.]+\.csv)`:\n\n```csv\n(.*?)```", PAGE, re.DOTALL))

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Workload, design, metrics, read_problem
-from designer.problem.histogram import Keys
 from designer.base.json_text import plain
-from tests.problem_files.good_files import write
+from designer.problem.histogram import Keys
+from tests.files.problem.good_files import write
 
 TABLE = "name,state,lat,lon,elevation,bad\nA,X,40.5,-74,10,1\nB,X,41.5,-75,20,\nC,Y,42.5,-76,30,x\n"
 ELEMENTS = '[elements]\ntable = "cities.csv"\nnames = ["name", "state"]\n'

@@ -15,12 +15,12 @@ import pytest
 
 from designer import InvalidProblem, read_problem
 from designer.families import FAMILIES
-from designer.files.schema import written
 from designer.files.problem.schema import problem_schema
-from tests.problem_files import test_problem_file as problems
-from tests.problem_files import test_relation_file as relations
+from designer.files.schema import written
+from tests.files.problem import test_problem_file as problems
+from tests.files.problem import test_relation_file as relations
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 GOOD = {

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, design, invariants, metrics, read_problem
+from designer.base.json_text import plain
 from designer.files.problem.relations import RELATION_KEYS
 from designer.problem.relation import Relation
 from designer.relations.kinds import RELATIONS
-from designer.base.json_text import plain
-from tests.problem_files.good_files import write
+from tests.files.problem.good_files import write
 
 HEAD = (
     '[elements]\ntable = "t.csv"\nnames = ["name"]\n[domain]\nsex = ["F", "M"]\nage = 2\n[workload]\nbuilder = '

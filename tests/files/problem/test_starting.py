@@ -11,14 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 
-from designer.cli import main
 from designer.base.errors import InvalidProblem
+from designer.cli import main
 from designer.files.headers import FileColumn
 from designer.files.problem.kinds import KINDS, read_request
 from designer.files.problem.schema import problem_schema
 from designer.files.problem.starting import STARTS, starting_file
 from designer.files.problem.unfilled import MARK, unfilled_place
-from tests.problem_files.test_problem_schema import as_json
+from tests.files.problem.test_problem_schema import as_json
 
 HEADER = "sex,age group,pay\n"
 COLUMNS = tuple(map(FileColumn, ("sex", "age group", "pay")))

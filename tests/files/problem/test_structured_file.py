@@ -10,14 +10,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import Design, DesignFailed, InvalidProblem, Problem, StructuredDesign, StructuredProblem, design, load, metrics, read_problem
-from designer.cli import main
-from designer import Presence
-from designer.files.problem.linear_forms import ASKED_KINDS
-from designer.problem.domain import Domain
-from designer import StructuredMechanism, StructuredWorkload, design_structured
-from designer.problem.attribute_queries import KINDS
+from designer import (
+    Design,
+    DesignFailed,
+    InvalidProblem,
+    Presence,
+    Problem,
+    StructuredDesign,
+    StructuredMechanism,
+    StructuredProblem,
+    StructuredWorkload,
+    design,
+    design_structured,
+    load,
+    metrics,
+    read_problem,
+)
 from designer.base.json_text import plain
+from designer.cli import main
+from designer.files.problem.linear_forms import ASKED_KINDS
+from designer.problem.attribute_queries import KINDS
+from designer.problem.domain import Domain
 
 DOMAIN = Domain.of({"age": 6, "sex": ["F", "M"], "pay": 4})
 HEAD = '[domain]\nage = 6\nsex = ["F", "M"]\npay = 4\n'

@@ -12,11 +12,35 @@ import pytest
 from designer import InvalidProblem, Targets, datasets, load
 from designer.cli.entry import main
 from designer.files.problem.kinds import read_request
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Key, Measure, OTHERS, PartitionSelection, PureSum, Quantile, SlowlyScaledSum, StudentNoise, Sum, TablePlan, TransformedNoise, UnitSplitting, VarianceBy, design_table_plan, hierarchy, least_plan, tree, variance_for
-from tests.problem_files.good_files import CAP, DESIGN, PLAN, write, write_tables
+from designer.tables import (
+    OTHERS,
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Key,
+    Measure,
+    PartitionSelection,
+    PureSum,
+    Quantile,
+    SlowlyScaledSum,
+    StudentNoise,
+    Sum,
+    TablePlan,
+    TransformedNoise,
+    UnitSplitting,
+    VarianceBy,
+    design_table_plan,
+    hierarchy,
+    least_plan,
+    tree,
+    variance_for,
+)
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
+from tests.files.problem.good_files import CAP, DESIGN, PLAN, write, write_tables
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "business_patterns.toml"
 
 

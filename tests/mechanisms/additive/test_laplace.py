@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.certified.norms import weighted_l1
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
 BASELINES = ("strategy_1", "strategy_2", "strategy_3", "uniform_budget")
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.mechanisms.additive.laplace_sums import LaplaceSum, largest_quantile
+from designer.mechanisms.additive.bounds import LaplaceSum, largest_quantile
 
 
 def exact_quantile(coefficients: list[int], rates: list[float], delta: float) -> int:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants
-from designer.mechanisms.additive.nearest_tables import NearestTable, nearest_table
-from designer.mechanisms.additive.release import Release
+from designer.mechanisms.additive.release import NearestTable, Release, nearest_table
 from solvers.lattices.conforming_tables import Fibre
 from solvers.lattices.transport import nearest_integer, nearest_real
 from solvers.status import Status

@@ -18,15 +18,24 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Workload, invariants, metrics
+from designer import (
+    DesignFailed,
+    InvalidProblem,
+    InvalidSpec,
+    NotPrivate,
+    Selection,
+    Workload,
+    invariants,
+    largest_rate,
+    metrics,
+)
+from designer.base.json_text import canonical
 from designer.certified.frozen import seal
 from designer.files import spec
-from designer.problem.relation import Relation
-from designer.sampling.selection import ExponentialLaw
-from designer import Selection, largest_rate
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.mechanisms.choice.tabulated import Tabulated
-from designer.base.json_text import canonical
+from designer.problem.relation import Relation
+from designer.sampling.selection import ExponentialLaw
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS, ball
 

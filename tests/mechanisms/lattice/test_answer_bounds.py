@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom, gamma, norm
 
 from designer import Problem, Workload, design, invariants
-from designer.mechanisms.lattice.answer_bounds import _laplace_margin_of, _tail_of_norm
+from designer.mechanisms.lattice.accuracy import _laplace_margin_of, _tail_of_norm
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 DRAWS = 20_000

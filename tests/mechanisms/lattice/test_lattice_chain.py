@@ -11,8 +11,8 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load
 from designer.base import progress
-from designer.certified.norms import Norm
 from designer.certified.frozen import seal
+from designer.certified.norms import Norm
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.sampling.lattices import lattice_chain, lattice_choice
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, directions

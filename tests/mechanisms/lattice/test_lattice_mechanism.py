@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
-from designer.certified.norms import Norm
 from designer.certified.frozen import seal
+from designer.certified.norms import Norm
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 
 SHAPES = [

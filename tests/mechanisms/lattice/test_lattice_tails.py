@@ -11,7 +11,16 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
 from designer.mechanisms.lattice.smoothing import smooth_deviation
-from designer.mechanisms.lattice.tails import cell_tail, definition_13_variance, mean_norm, mean_square, noise_tail, theorem_12_tail, theorem_15_tail, theorem_constant
+from designer.mechanisms.lattice.tails import (
+    cell_tail,
+    definition_13_variance,
+    mean_norm,
+    mean_square,
+    noise_tail,
+    theorem_12_tail,
+    theorem_15_tail,
+    theorem_constant,
+)
 from solvers.lattices.kernel import integer_kernel
 
 FAILURE_PROBABILITY = 1e-6

@@ -13,9 +13,9 @@ import pytest
 from scipy.stats import binom
 
 from designer import Problem, Workload, design, invariants, load
-from designer.certified.norms import Norm
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
-from designer.mechanisms.lattice.answer_bounds import margin_bounds_of_rows
+from designer.certified.norms import Norm
+from designer.mechanisms.lattice.accuracy import margin_bounds_of_rows
 from designer.mechanisms.lattice.row_mechanism import RowMechanism, row_mean_square
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.lattices import balanced_rows

@@ -14,10 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants
-from designer.certified.norms import Norm
 from designer.accounts import composed
+from designer.certified.norms import Norm
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.lattice.smoothing import SmoothPrivacy, composed_smooth, joint_invariant, smooth_deviation, smooth_epsilon, smooth_privacy
+from designer.mechanisms.lattice.smoothing import (
+    SmoothPrivacy,
+    composed_smooth,
+    joint_invariant,
+    smooth_deviation,
+    smooth_epsilon,
+    smooth_privacy,
+)
 from designer.relations.joint_promises import post_processing
 
 

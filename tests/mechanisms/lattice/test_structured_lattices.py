@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, load, metrics
-from designer.certified.norms import Norm
 from designer.base.errors import DesignFailed
+from designer.certified.norms import Norm
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.sampling.lattices.crossed_gaussian import CellsInOrder, PartitionGaussian
 from designer.sampling.lattices.zero_sum import PartitionLaplace

@@ -8,8 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from designer import DesignFailed, InvalidProblem, Targets, metrics
-from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals, least_marginal_budget
+from designer import (
+    DesignFailed,
+    InvalidProblem,
+    MarginalMechanism,
+    MarginalWorkload,
+    Presence,
+    Targets,
+    design_marginals,
+    least_marginal_budget,
+    metrics,
+)
 from designer.designing.marginals_least import table_margins
 from designer.mechanisms.marginals.protection import Protection
 from designer.problem.domain import Domain

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem
-from designer import MarginalWorkload, Presence, design_marginals
+from designer import InvalidProblem, MarginalWorkload, Presence, design_marginals
 from designer.mechanisms.marginals import tables
 from designer.problem.domain import Domain
 

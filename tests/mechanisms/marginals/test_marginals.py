@@ -16,10 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from designer import Problem, Workload, design, load, metrics
-from designer.certified.frozen import seal
+from designer import MarginalMechanism, MarginalWorkload, Presence, Problem, Workload, design, design_marginals, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
-from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals
+from designer.certified.frozen import seal
 from designer.mechanisms.marginals.residuals import residual, squared_norms, synthesis
 from designer.mechanisms.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN
 from designer.problem.domain import Domain

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from designer import MarginalWorkload, Presence, StructuredWorkload, design_marginals, design_structured
 from designer.base.errors import InvalidProblem
-from designer import MarginalWorkload, Presence, design_marginals
 from designer.mechanisms.marginals import tables
 from designer.mechanisms.marginals.tables import UNKNOWN, tables_of_columns, tables_of_database
 from designer.problem.domain import Domain
-from designer import StructuredWorkload, design_structured
 from tests.tables.test_tables_on_spark import as_table, spark
 
 ibis = pytest.importorskip("ibis")

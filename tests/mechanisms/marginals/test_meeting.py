@@ -6,8 +6,17 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, Targets, metrics
-from designer import MarginalMechanism, MarginalWorkload, Presence, design_marginals, marginals_meeting
+from designer import (
+    DesignFailed,
+    InvalidProblem,
+    MarginalMechanism,
+    MarginalWorkload,
+    Presence,
+    Targets,
+    design_marginals,
+    marginals_meeting,
+    metrics,
+)
 from designer.mechanisms.marginals.protection import Protection, changes, load_matrix
 from designer.problem.domain import Domain
 

@@ -7,8 +7,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, metrics
-from designer import MarginalWorkload, Presence, design_marginals, whole_tables
+from designer import InvalidProblem, MarginalWorkload, Presence, design_marginals, metrics, whole_tables
 from designer.problem.domain import Domain
 from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 

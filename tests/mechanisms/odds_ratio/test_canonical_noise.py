@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap, canonical_noise, enclosing_cell, is_canonical
+from designer.mechanisms.odds_ratio.canonical import (
+    CanonicalNoise,
+    GaussianNoise,
+    PiecewiseNoise,
+    Tulap,
+    canonical_noise,
+    enclosing_cell,
+    is_canonical,
+)
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.sampling.entropy import SeededEntropy

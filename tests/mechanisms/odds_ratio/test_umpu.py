@@ -17,8 +17,16 @@ from scipy import integrate, optimize, stats
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
-from designer.mechanisms.odds_ratio.odds_ratio_test import NAMED, OddsRatioTest, UNUSABLE, require_two_by_two
-from designer.mechanisms.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest, exceedance_ball, interval, lower_limit, p_value_above
+from designer.mechanisms.odds_ratio.mechanism import NAMED, UNUSABLE, OddsRatioTest, require_two_by_two
+from designer.mechanisms.odds_ratio.umpu import (
+    Laplace,
+    LaplaceMean,
+    NoisyCountTest,
+    exceedance_ball,
+    interval,
+    lower_limit,
+    p_value_above,
+)
 from designer.promises.piecewise import PiecewiseLinear, from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from solvers.exact.balls import sharp

@@ -10,12 +10,11 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from designer import NotPrivate, metrics
-from designer.relations.rows.row_unit import RowUnit
-from designer import Presence
-from designer.problem.domain import Domain
+from designer import NotPrivate, Presence, metrics
 from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix, kinds_of_changes, share_spent
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.problem.domain import Domain
+from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.spec_specimens import structured
 
 MADE = structured()

@@ -8,10 +8,23 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics
-from designer import MarginalWorkload, Presence, design_marginals
+from designer import (
+    AttributeQueries,
+    DesignFailed,
+    InvalidProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    StructuredMechanism,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    load,
+    metrics,
+)
 from designer.problem.domain import Domain
-from designer import AttributeQueries, StructuredMechanism, StructuredWorkload, design_structured
 from solvers.ellipsoids.program import minimise_trace
 
 DOMAIN = Domain.of({"age": 5, "sex": ["F", "M"], "pay": 4})

@@ -13,13 +13,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, StructuredProblem, design, load, metrics
-from designer import MarginalWorkload, Presence, design_marginals
-from designer.problem.domain import Domain
-from designer import AttributeQueries, StructuredMechanism, StructuredWorkload, design_structured
+from designer import (
+    AttributeQueries,
+    DesignFailed,
+    InvalidProblem,
+    MarginalWorkload,
+    NotPrivate,
+    Presence,
+    Problem,
+    StructuredMechanism,
+    StructuredProblem,
+    StructuredWorkload,
+    design,
+    design_marginals,
+    design_structured,
+    load,
+    metrics,
+)
 from designer.mechanisms.products.blocks import MeasuredProduct
 from designer.mechanisms.products.exact_products import exact_product
-from tests.structured.test_structured import measured_rows, written_out
+from designer.problem.domain import Domain
+from tests.mechanisms.products.test_structured import measured_rows, written_out
 
 DOMAIN = Domain.of({"age": 5, "sex": ["F", "M"], "pay": 3})
 SUBSETS = {("age", "sex"): 1.0, ("age", "pay"): 0.5, ("pay",): 2.0}

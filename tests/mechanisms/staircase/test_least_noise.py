@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
-from designer.certified.sensitivity import SensitivitySet
 from designer.certified.frozen import to_spec
-from designer.sampling.entropy import SeededEntropy
+from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.staircase.differences import protected_differences
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Peaks, Stairs
+from designer.sampling.entropy import SeededEntropy
 from solvers.programs import lattice_law
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.staircase_laws import largest_loss, lowest_heights, moved_steps

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.base.errors import InvalidSpec
 from designer.files import spec
-from designer.problem.domain import Domain
-from designer.problem.histogram import UNUSABLE
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem, theorem_8
 from designer.mechanisms.synthetic.small_databases import small_db
+from designer.problem.domain import Domain
+from designer.problem.histogram import UNUSABLE
 from examples import dx_synthetic
 from solvers.programs.multiplicative_weights import distribution, replayed, updated
 from tests.oracles.goodness_of_fit import p_value

@@ -14,11 +14,18 @@ from scipy.optimize import linprog
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, metrics
 from designer.base.errors import DesignFailed
-from designer.problem.domain import Domain
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import mwem
-from designer.mechanisms.synthetic.preprocessing import mwem_price, preprocess, records_of, small_db_price, theorem_6_price, theorem_8_price
+from designer.mechanisms.synthetic.preprocessing import (
+    mwem_price,
+    preprocess,
+    records_of,
+    small_db_price,
+    theorem_6_price,
+    theorem_8_price,
+)
 from designer.mechanisms.synthetic.small_databases import small_db
+from designer.problem.domain import Domain
 from examples.dx_setting import universe
 
 PRICES = (mwem_price, small_db_price, theorem_6_price, theorem_8_price)

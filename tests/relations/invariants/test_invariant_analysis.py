@@ -10,11 +10,21 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, invariants
-from designer.relations.invariants.adjacency import Conforming
-from designer.relations.invariants.analysis import Scope, ScopedPromise, ZCDP, allocation, by_distance, compare_promises, composition_first, semi_first, under_invariant
 from designer.promises.order import Strength, compare_tradeoffs
 from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.relations.invariants.adjacency import (
+    ZCDP,
+    Conforming,
+    Scope,
+    ScopedPromise,
+    allocation,
+    by_distance,
+    compare_promises,
+    composition_first,
+    semi_first,
+    under_invariant,
+)
 
 STATES = invariants.partition(["Ohio", "Ohio", "Utah"])
 

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer.base.errors import DesignFailed, InvalidSpec, NotPrivate
+from designer.base.json_text import plain
 from designer.certified.certificate import certify
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
-from designer.base.errors import DesignFailed, InvalidSpec, NotPrivate
-from designer.relations.invariants.one_budget import InvariantChanges
-from designer.relations.invariants.transport import InvariantMetric, LARGEST_TRANSPORT
 from designer.problem.domain import Domain
+from designer.relations.invariants.one_budget import InvariantChanges
+from designer.relations.invariants.transport import LARGEST_TRANSPORT, InvariantMetric
 from designer.relations.kinds import relation_from_spec
-from designer.base.json_text import plain
 from tests.oracles.shallow import shallow
 
 INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load
+from designer.base.json_text import plain
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
@@ -17,7 +18,6 @@ from designer.relations.invariants.bounded import bounded_changes, require_bound
 from designer.relations.invariants.lengths import length_of
 from designer.relations.invariants.lines import line_table
 from designer.relations.invariants.one_budget import InvariantChanges
-from designer.base.json_text import plain
 from solvers.lattices.enumeration import short_vectors
 
 ORDERS = ("l1", "l2", "linf")

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer.base.json_text import plain
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.relations.invariants.levels import levels_within
 from designer.relations.invariants.transport import InvariantMetric
-from designer.relations.metrics.algebra import restriction
 from designer.relations.kinds import relation_from_spec
-from designer.base.json_text import plain
+from designer.relations.metrics.algebra import restriction
 
 STATES = ["a", "a", "a", "b", "b", "c", "c", "d"]
 REGIONS = ["N", "N", "N", "N", "N", "S", "S", "S"]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load
+from designer.base.json_text import plain
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.relations.problem import NOTIONS
-from designer.relations.invariants import LinkedTables
 from designer.problem.domain import Domain
+from designer.relations.invariants import LinkedTables
 from designer.relations.kinds import relation_from_spec
-from designer.base.json_text import plain
+from designer.relations.problem import NOTIONS
 from solvers.lattices.enumeration import short_vectors
 
 ORDERS = ("l1", "l2", "linf")

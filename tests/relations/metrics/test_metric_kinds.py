@@ -19,16 +19,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, Problem, Workload, design, load, metrics
-from designer.certified.guarantee import budget_range
+from designer.base.json_text import plain
 from designer.certified.frozen import to_spec
-from designer.relations.metrics import Metric
+from designer.certified.guarantee import budget_range
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import RELATIONS, relation_from_spec
-from designer.base.json_text import plain
+from designer.relations.metrics import Metric
 from solvers.exact.rational import root_below
 from tests.oracles.metric_kinds import DOMAIN, SPECIMENS, every_metric, with_origin
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").read_text())
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "spec.schema.json").read_text())
 FORM = jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/relation"})
 ROUNDED_DOWN = Fraction(1, 2**70)  # irrational parts are rounded down by less than 2^-79 of themselves, a few times
 every_relation = st.one_of(every_metric(), with_origin())

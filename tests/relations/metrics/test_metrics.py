@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, metrics
-from designer.relations.metrics.points import EARTH_RADIUS_KM, Metric
+from designer.base.json_text import plain
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import relation_from_spec
-from designer.base.json_text import plain
+from designer.relations.metrics.points import EARTH_RADIUS_KM, Metric
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))

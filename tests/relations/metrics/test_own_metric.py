@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
+from designer import InvalidProblem, NotPrivate, Problem, Selection, Workload, design, invariants, load, metrics
+from designer.base.arrays import Floats
 from designer.certified.frozen import Specified
-from designer import Selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.base.arrays import Floats
 
 ASKED = Workload([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
 

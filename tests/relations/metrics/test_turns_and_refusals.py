@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, metrics
-from designer.relations.metrics.points import _turn
 from designer.relations.kinds import RELATIONS
+from designer.relations.metrics.points import _turn
 
 
 def test_a_difference_of_angles_is_that_of_rationals_less_whole_turns() -> None:

@@ -17,14 +17,14 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.cli import main
-from designer.relations.rows.row_unit import ONE_ROW, OTHER_ENGINES, RowUnit, SEVERAL
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.unlisted import WORDS
+from designer.relations.rows.row_unit import ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.opening import open_table
-from designer.tables.promise import NO_NUMBER
+from designer.tables.plan_words import NO_NUMBER
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
+from designer.base.confidential import WITHHELD
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.rows.tabulation import tabulated
-from designer.base.confidential import WITHHELD
 
 CASES = Domain.of({"code": ["a", "A"], "place": ["x", "y"]})
 ROWS = {"code": ["a", "A", "A", "a", "A"], "place": ["x", "x", "y", "y", "y"]}

@@ -14,18 +14,32 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, design, load, metrics, save_release, verify_release
+from designer import (
+    Domain,
+    InvalidProblem,
+    InvalidSpec,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Selection,
+    StructuredWorkload,
+    Workload,
+    design,
+    design_marginals,
+    design_structured,
+    load,
+    metrics,
+    save_release,
+    verify_release,
+)
+from designer.accounts.together.expense import expense_of
 from designer.certified.frozen import Specified, seal, to_spec
 from designer.cli import main
-from designer.accounts.together.expense import expense_of
-from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.tabulation import tabulated
-from designer import MarginalWorkload, Presence, design_marginals
+from designer.mechanisms.choice.scores import Linear
 from designer.problem.histogram import Keys
 from designer.problem.unlisted import OTHERS, RULES, WORDS
-from designer import Selection
-from designer.mechanisms.choice.scores import Linear
-from designer import StructuredWorkload, design_structured
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.tabulation import tabulated
 from designer.tables import Condition, Count, Groups, Measure, PartitionSelection, Sum, TablePlan
 
 ibis = pytest.importorskip("ibis")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from designer.base.answer_table import AnswerTable
 from designer.reports.pictures.answers import answer_drawings, spans_of
 from designer.reports.pictures.charts import MOST, bars_by_name, largest_of, rest_words, spans_by_name, table_in_colours
 from designer.reports.pictures.labels import REMARK
-from designer.base.answer_table import AnswerTable
 
 figures = pytest.importorskip("matplotlib.figure")
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 
 from designer.base.errors import InvalidProblem
-from designer.reports.pictures.drawing import Drawing, beside, chosen
 from designer.base.version import installing_with
+from designer.reports.pictures.drawing import Drawing, beside, chosen
 
 figures = pytest.importorskip("matplotlib.figure")
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())

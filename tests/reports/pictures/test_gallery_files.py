@@ -16,7 +16,7 @@ from tests.oracles.public_imports import inner_names
 
 pyplot: Any = pytest.importorskip("matplotlib.pyplot")
 
-FOLDER = Path(__file__).parents[2] / "examples" / "gallery"
+FOLDER = Path(__file__).parents[3] / "examples" / "gallery"
 FILES = sorted(FOLDER.glob("plot_*.py"))
 LONG = {"plot_blowfish_graphs", "plot_error_against_budget", "plot_families_against_the_limit"}  # three to five seconds each
 OUTSIDE = {"matplotlib", "numpy", "designer", "fractions", "itertools", "math", "pathlib", "tempfile"}

@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from designer.reports.pictures.labels import REMARK, as_text, fonts_for, legend, name_ticks, said, shortened, spell_out_missing, with_unit
+from designer.reports.pictures.labels import (
+    REMARK,
+    as_text,
+    fonts_for,
+    legend,
+    name_ticks,
+    said,
+    shortened,
+    spell_out_missing,
+    with_unit,
+)
 
 figures = pytest.importorskip("matplotlib.figure")
 

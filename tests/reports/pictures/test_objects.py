@@ -8,23 +8,33 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Comparison, InvalidProblem, LeastBudget, Problem, Targets, Workload, compare, design, invariants, metrics
+from designer import (
+    Comparison,
+    InvalidProblem,
+    LeastBudget,
+    Problem,
+    Selection,
+    Targets,
+    Workload,
+    compare,
+    design,
+    drawings_of,
+    invariants,
+    metrics,
+    plot,
+)
 from designer import least_budget as find_least
-from designer.reports.pictures.of_additive import DRAWS, SEED
 from designer.certified.about import About
-from designer.reports.pictures.drawn_tradeoffs import delta_drawing, tradeoff_drawing
-from designer.reports.pictures.drawn_errors import least_errors
-from designer import drawings_of, plot
-from designer.relations.invariants.invariant import Invariant
+from designer.mechanisms.choice.scores import Closeness
+from designer.mechanisms.staircase.noise import Stairs
 from designer.promises.account import Account
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
-from designer.tables.policies.policies import GaussianSums
+from designer.relations.invariants.invariant import Invariant
+from designer.reports.pictures.of_designs import least_errors
+from designer.reports.pictures.of_mechanisms import DRAWS, SEED, delta_drawing, profile, tradeoff_drawing
 from designer.sampling.entropy import SeededEntropy
-from designer import Selection
-from designer.mechanisms.choice.scores import Closeness
-from designer.reports.pictures.of_staircase import profile
-from designer.mechanisms.staircase.noise import Stairs
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
+from designer.tables.policies.policies import GaussianSums
 from tests.oracles.spec_specimens import specimens
 
 figures = pytest.importorskip("matplotlib.figure")

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer import placed_drawing
+from designer import InvalidProblem, Problem, Workload, design, metrics, placed_drawing
 
 pytest.importorskip("matplotlib")
 PLACES = {"Linz": (48.3, 14.29), "Ulm": (48.4, 9.99), "Brig": (46.32, 7.99), "Rom": (41.9, 12.5)}

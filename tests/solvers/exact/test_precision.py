@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from flint import arb, ctx
 
-from designer.relations.metrics import great_circle
 from designer.promises import accounting
+from designer.relations.metrics import great_circle
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from designer.tables.margins import MarginLattice
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.crossed_margins import MarginLattice
 from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.lattices.transport import nearest_integer, nearest_real
 from solvers.programs.nearest_sums import fitted_sums

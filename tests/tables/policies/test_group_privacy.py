@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from designer.base.errors import InvalidProblem
 from designer.promises.accounting import zcdp_epsilon
-from designer.tables.policies.group_privacy import advanced_group_loss, epsilon, group_loss, group_losses, group_policy_loss, one_sided_loss, simple_group_loss
+from designer.tables.policies.group_privacy import (
+    advanced_group_loss,
+    epsilon,
+    group_loss,
+    group_losses,
+    group_policy_loss,
+    one_sided_loss,
+    simple_group_loss,
+)
 from designer.tables.policies.policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
 from designer.tables.policies.renyi import gaussian_divergence
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
+from designer.tables.margins import Margin, MarginLattice
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.crossed_margins import Margin, MarginLattice
 
 TREE = Hierarchy.of(["a", "a", "a", "b", "b", "c"], ["1", "2", "3", "1", "2", "1"], top="all")
 LATTICE = MarginLattice(TREE, {"sector": 3, "size": 2})

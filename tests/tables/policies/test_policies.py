@@ -14,13 +14,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.json_text import plain
 from designer.promises.accounting import pure_rho
 from designer.tables.policies.kinds import policy_from_spec
 from designer.tables.policies.metrics import policy_min
 from designer.tables.policies.plain_policies import ceilings
-from designer.tables.policies.policies import AsZcdp, ConstantPolicy, GaussianSums, LaplaceSums, MaximumOfPolicies, Piecewise, Policy, ScaledPolicy, Splitting, SumOfPolicies
+from designer.tables.policies.policies import (
+    AsZcdp,
+    ConstantPolicy,
+    GaussianSums,
+    LaplaceSums,
+    MaximumOfPolicies,
+    Piecewise,
+    Policy,
+    ScaledPolicy,
+    Splitting,
+    SumOfPolicies,
+)
 from designer.tables.policies.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
-from designer.base.json_text import plain
 
 SPLIT = Splitting("1/2", {"a": 50, "b": "1/8"})
 GAUSS = GaussianSums.of_deviations({"a": 50, "b": "7.5"}, [3])

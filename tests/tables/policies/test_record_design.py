@@ -10,7 +10,7 @@ import pytest
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.design import RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from designer.tables.policies.thresholds import SplitDesign, design_thresholds
 from solvers.programs.ceiling_product import CeilingProduct, ceiling, least_product, relaxed
 from solvers.programs.loads import least_load, proven_bound

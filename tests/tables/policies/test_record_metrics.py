@@ -10,7 +10,15 @@ from scipy import stats
 
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.group_privacy import group_loss
-from designer.tables.policies.metrics import Losses, NoisySum, absolute_relative_error, gaussian_relative_error, policy_losses, policy_min, realized_losses
+from designer.tables.policies.metrics import (
+    Losses,
+    NoisySum,
+    absolute_relative_error,
+    gaussian_relative_error,
+    policy_losses,
+    policy_min,
+    realized_losses,
+)
 from designer.tables.policies.policies import ConstantPolicy, GaussianSums, Splitting
 
 RNG = np.random.default_rng(5)

@@ -11,7 +11,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, programs
 from designer.tables.policies.design import design_records
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import Accuracy, COUNT, PriorRecords
+from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from solvers.programs.loads import bound_near, least_load
 
 

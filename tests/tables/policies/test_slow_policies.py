@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
+from designer.sampling.entropy import SeededEntropy
 from designer.tables.policies.policies import AsZcdp, GaussianSums
 from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
-from designer.sampling.entropy import SeededEntropy
 
 LOG = TransformedNoise("log", 1000, "0.05")
 ROOT = TransformedNoise("root", 100, 3)

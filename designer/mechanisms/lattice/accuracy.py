@@ -1,0 +1,437 @@
+"""How large lattice noise gets in each answer: what is proven without simulation (docs/theory/lattice.md, 8).
+
+| noise | standard error | margin |
+| --- | --- | --- |
+| on a lattice of rank 1 | that of the discrete law | its quantile |
+| Gaussian | that of the continuous counterpart, from above | `2 e^(-t^2 / (2 v))`, v its variance |
+| exponential in an l2 norm or an ellipsoid | the same | Gaussians with the continuous law of their scale |
+| exponential in l1 | that of independent Laplace noise | the same; Chernoff's bound of the norm, times the query's dual norm |
+
+For other norms, and for chains, nothing is proven, and the bounds are refused.
+
+Moments of lattice noise in the answers: summed over the lattice where few vectors matter, which is also where draws would
+hardly ever move; simulated elsewhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.arrays import Floats, frozen
+from designer.base.errors import DesignFailed
+from designer.base.rounding import share_at_most
+from designer.certified.norms import Gauge, Norm
+from designer.mechanisms.additive.interface import Falloff
+from designer.mechanisms.lattice.law import LatticeLaw
+from designer.problem.workload import Workload
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integers.margins import gaussian_margin, laplace_margin
+from designer.sampling.reach import NoiseFacts
+
+SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
+PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
+NEGLIGIBLE = 1e-10  # of the second moments: what longer vectors would add
+ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
+MOST_DIMENSIONS = 8
+MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds the vectors that matter
+MOST_PRODUCTS = 800_000_000  # of places and rows of the norm: a second or two
+CHUNK = 200_000
+MOST_SORTED = 20_000_000  # sizes of answers that are put in order: some 3 s
+SAME = 1e-12  # of sizes that are one, but for floats
+SURE = 5.0  # standard errors of draws that a bound may be off
+UNSEEN = 100  # times what was not summed, at least, is a probability that the sums tell
+SUMMED = "quantiles of the discrete law, summed over the lattice"
+
+
+class Moments(NamedTuple):
+    """Second moments (K, K), the covariance, and mean absolute values (K,) of the noise in the answers. draws: behind them; 0
+    where they are summed. uncertain: the largest relative standard error of a simulated standard error; 0 where none is
+    simulated. bounded: how many standard errors are proven bounds, which draws cannot tell from the truth."""
+
+    second: Floats
+    absolute: Floats
+    draws: int
+    uncertain: float = 0.0
+    bounded: int = 0
+
+    @property
+    def errors(self) -> Floats:
+        """Standard errors, (K,); those that are summed are rounded up by what sums leave out."""
+        return np.sqrt(self.second.diagonal() * (1 if self.draws else 1 + ROUNDED))
+
+    @property
+    def words(self) -> str:
+        """What standard errors are where they are not computed, in a sentence; empty where they are."""
+        if not self.draws:
+            return ""
+        own = f"simulated with {self.draws:,} draws, to about {share_at_most(2 * self.uncertain)}"
+        proven = "proven bounds, which draws cannot tell from the truth"
+        parts = [own] * (self.bounded < len(self.second)) + [proven] * (self.bounded > 0)
+        return f"Standard errors are {', or '.join(parts)}."
+
+
+def simulated_moments(acceptance: float, cells: int, draw: Callable[[int], Floats], bounds: Floats) -> Moments:
+    """Moments of as many draws, (draws, K), as 500,000 proposals or 16 million cells give, from 150 to 20,000.
+
+    bounds: of the standard errors, from above, (K,); one that is no more than `SURE` of their own standard errors above the
+    simulated ones takes their place.
+    """
+    draws = min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * acceptance), SIMULATED_CELLS // cells)))
+    noise = draw(draws)
+    second, squares = noise.T @ noise / draws, np.square(noise)
+    variances = second.diagonal().copy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = np.sqrt(np.maximum(np.square(squares).mean(axis=0) - variances**2, 0) / draws) / variances  # of variances
+        near = np.square(bounds) <= variances * (1 + SURE * spread)
+        wider = np.where(near, bounds / np.sqrt(variances), 1.0)
+    near |= bounds == 0
+    wider = np.where(np.isfinite(wider), wider, 1.0)
+    own = spread[~near & (variances > 0)]
+    uncertain = float(own.max(initial=0.0)) / 2
+    absolute = np.abs(noise).mean(axis=0)
+    return Moments(frozen(second * np.outer(wider, wider)), frozen(absolute), draws, uncertain, int(near.sum()))
+
+
+class SummedTails(NamedTuple):
+    """The law of the size of the noise in every answer. sizes: of answer k, (L_k,), in rising order; beyond: (L_k,), the
+    probabilities of more than each of them. left: a bound of the probability of all that was not summed."""
+
+    sizes: tuple[Floats, ...]
+    beyond: tuple[Floats, ...]
+    left: float
+
+    def margins(self, beyond: float) -> Floats | None:
+        """The least t, (K,), with `P(|noise in answer k| > t_k) <= beyond`, but for what was not summed; None where that is no
+        small part of it."""
+        if beyond < UNSEEN * self.left:
+            return None
+        places = (int(np.argmax(tail + self.left <= beyond)) for tail in self.beyond)
+        return np.array([own[place] for own, place in zip(self.sizes, places, strict=True)])
+
+
+def summed_tails(law: LatticeLaw, falloff: Falloff, queries: Floats) -> SummedTails | None:
+    """The law of the noise in each answer to `queries`, (K, N), summed like `summed_moments`; None where that takes long. The
+    norm is l1, l2 or an ellipsoid, of which tails are proven (docs/theory/lattice.md, 8)."""
+    found = _box(law, falloff)
+    if found is None or math.prod((2 * found.reach + 1).tolist()) * len(queries) > MOST_SORTED:
+        return None
+    moves = law.lattice.basis.astype(np.float64) @ queries.T
+    mass = 0.5
+    parts: list[list[tuple[Floats, Floats]]] = [[(np.zeros(1), np.full(1, 0.5))] for _ in queries]
+    for points, weights in _weighted(law.norm, falloff, found):
+        mass += float(weights.sum())
+        for own, part in zip(np.abs(points @ moves).T, parts, strict=True):
+            part.append(_merged([(own, weights)]))
+    merged = [_merged(part) for part in parts]
+    dimension, length = law.relation.invariant.freedom, found.length
+    size, degrees = (length, dimension) if falloff == "exponential" else (length**2 / 2, dimension / 2)
+    left = math.exp(degrees * math.log(size / degrees) + degrees - size)
+    tails = tuple(frozen(np.append(np.cumsum(masses[:0:-1])[::-1], 0.0) / mass) for _, masses in merged)
+    return SummedTails(tuple(frozen(sizes) for sizes, _ in merged), tails, left + ROUNDED)
+
+
+def _merged(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Different sizes in rising order, and the weight of each; sizes that floats alone tell apart count as the larger one."""
+    sizes, weights = (np.concatenate(kind) for kind in zip(*parts, strict=True))
+    order = np.argsort(sizes, kind="stable")
+    sizes, weights = sizes[order], weights[order]
+    last = np.append(np.flatnonzero(np.diff(sizes) > SAME * (1 + sizes[1:])), len(sizes) - 1)
+    return sizes[last], np.diff(np.append(0.0, np.cumsum(weights)[last]))
+
+
+def summed_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moments | None:
+    """Moments of the noise in the answers to `queries`, (K, N), by summing
+    `exp(-||z||)`, or `exp(-||z||^2 / 2)`, over all lattice vectors whose norm is below what matters; None where these are many.
+
+    What is left out is about `NEGLIGIBLE` of the sums: as much as a Gamma law has beyond there.
+    """
+    found = _box(law, falloff)
+    if found is None:
+        return None
+    moves = law.lattice.basis.astype(np.float64) @ queries.T
+    mass, second, absolute = 0.5, np.zeros((len(queries), len(queries))), np.zeros(len(queries))
+    for points, weights in _weighted(law.norm, falloff, found):
+        answers = points @ moves
+        mass += float(weights.sum())
+        second += answers.T @ (answers * weights[:, None])
+        absolute += weights @ np.abs(answers)
+    return Moments(frozen(second / mass), frozen(absolute / mass), 0)
+
+
+class _Box(NamedTuple):
+    """The coordinates in the basis, from `-reach` to `reach` (s,), that hold all vectors of norms up to `length`.
+    basis: (s, R), of the measured cells."""
+
+    basis: Floats
+    reach: NDArray[np.int64]
+    length: float
+
+
+def _box(law: LatticeLaw, falloff: Falloff) -> _Box | None:
+    """The vectors that matter; None where they are many."""
+    dimension = law.relation.invariant.freedom
+    if dimension > MOST_DIMENSIONS:
+        return None
+    basis = law.lattice.basis[:, law.columns].astype(np.float64)
+    shortest = float(np.asarray(law.norm(basis)).min())
+    length = _length_that_matters(dimension, shortest, falloff == "gaussian")
+    reach = np.floor(length * _widths(law.norm, basis) * (1 + 1e-9)).astype(np.int64)
+    places = math.prod((2.0 * reach + 1).tolist())
+    rows = len(law.norm.body.facets.floats) if isinstance(law.norm, Gauge) else law.norm.dimension
+    if not places <= MOST_PLACES or places * rows > MOST_PRODUCTS:
+        return None
+    return _Box(basis, reach, length)
+
+
+def _length_that_matters(dimension: int, shortest: float, squared: bool) -> float:
+    """Norms above it have weights that matter less than `NEGLIGIBLE`, beside those of the shortest vector that is known."""
+    from scipy.special import gammainccinv
+
+    if squared:
+        return float(math.sqrt(2 * gammainccinv(dimension / 2 + 1, NEGLIGIBLE) + shortest**2))
+    return float(gammainccinv(dimension + 2, NEGLIGIBLE)) + shortest
+
+
+def _widths(norm: Norm, basis: Floats) -> Floats:
+    """The largest coordinate in the basis, (s,), of vectors whose norm is at most 1, or a bound above it."""
+    if isinstance(norm, Gauge):
+        vertices = norm.scale * norm.body.vertices.floats
+        return np.asarray(np.abs(np.linalg.solve(basis.T, vertices.T)).max(axis=1))
+    image = np.atleast_2d(norm.factor) @ basis.T
+    longer = math.sqrt(len(image)) if norm.order == "linf" else 1.0  # an l1 norm is at least the l2 norm
+    widths = longer * np.sqrt(np.diagonal(np.linalg.inv(image.T @ image)))
+    return np.asarray(np.minimum(widths, np.abs(np.linalg.pinv(image)).max(axis=1)) if norm.order == "l1" else widths)
+
+
+def _weighted(norm: Norm, falloff: Falloff, box: _Box) -> Iterator[tuple[NDArray[np.int64], Floats]]:
+    """One of each pair z, -z of vectors in the box, in coordinates of the basis, (n, s), with their weights, (n,), in chunks;
+    without 0, whose weight is 1."""
+    shape = tuple((2 * box.reach + 1).tolist())
+    count = math.prod(shape)
+    for start in range(count // 2 + 1, count, CHUNK):
+        places = np.arange(start, min(start + CHUNK, count))
+        points = np.stack(np.unravel_index(places, shape), axis=1) - box.reach
+        lengths = np.asarray(norm(points @ box.basis))
+        yield points, np.exp(-lengths if falloff == "exponential" else -(lengths**2) / 2)
+
+
+if TYPE_CHECKING:
+    from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+    from designer.sampling.lattices.lattice_chain import ChainPlan
+    from designer.sampling.lattices.lattice_choice import LatticeChoice
+    from solvers.lattices.kernel import Lattice
+
+
+class LatticeNoise(Protocol):
+    """What the bounds need to know of a mechanism: the law of its noise, and the answers that it reaches."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def workload(self) -> Workload: ...
+    @property
+    def relation(self) -> ChangeRelation | InvariantDistance: ...
+    @property
+    def norm(self) -> Norm: ...
+    @property
+    def falloff(self) -> str: ...
+    @property
+    def cells(self) -> tuple[int, ...] | None: ...
+    @property
+    def chain(self) -> ChainPlan | None: ...
+    @property
+    def choice(self) -> LatticeChoice: ...
+    @property
+    def columns(self) -> NDArray[np.intp]: ...
+    @property
+    def lattice(self) -> Lattice: ...
+    @property
+    def dimension(self) -> int: ...
+
+
+BOUNDS = "proven bounds of noise on a lattice (docs/theory/lattice.md, 8)"
+SLICES = 4000  # of the law of the scale of a mixture
+MANY = 200  # dimensions, and linear programs of as many variables
+TILTS = 64  # that Chernoff's bound is tried at
+ROOMY = 1 + 1e-9  # for the floats that added a bound up
+
+
+def error_bounds_of_answers(mechanism: LatticeNoise) -> Floats:
+    """Upper bounds of the standard deviation of the noise in each answer, (K,); exact for rank 1."""
+    if mechanism.dimension == 1:
+        steps, weight = _one_direction(mechanism)
+        return steps * math.sqrt(_variance_of_one(mechanism.falloff, weight))
+    if mechanism.norm.order == "l2" and mechanism.chain is None:
+        spread = mechanism.dimension + 1 if mechanism.falloff == "exponential" else 1
+        return np.sqrt(spread * _along(mechanism)) * ROOMY
+    return _by_cells(mechanism)
+
+
+def margin_bounds_of_answers(mechanism: LatticeNoise, beyond: float) -> Floats:
+    """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`; the least ones for rank 1."""
+    if mechanism.dimension == 1:
+        steps, weight = _one_direction(mechanism)
+        exponential = mechanism.falloff == "exponential"
+        return np.asarray(steps * (laplace_margin(weight, beyond) if exponential else gaussian_margin(weight**-2, beyond)))
+    if mechanism.norm.order == "l2" and mechanism.chain is None:
+        normal = math.sqrt(2 * math.log(2 / beyond))
+        unit = _mixture_margin(mechanism.dimension, beyond) if mechanism.falloff == "exponential" else normal
+        return np.sqrt(_along(mechanism)) * unit * ROOMY
+    by_norm = _by_norm(mechanism, _tail_of_norm(mechanism.dimension, beyond))
+    return np.asarray(np.minimum(by_norm, _margins_by_cells(mechanism, beyond)) * ROOMY)
+
+
+def facts_of_lattice(mechanism: LatticeNoise) -> NoiseFacts:
+    """By which law the margins of a lattice mechanism go; a draw costs its cells, those of rejected ones, and of the steps of a
+    chain."""
+    if mechanism.dimension == 1 and mechanism.chain is None:
+        return NoiseFacts("the quantile of the discrete law on a line", True, 1.0)
+    size, choice = mechanism.relation.size, mechanism.choice
+    if choice.sampler is None:
+        return NoiseFacts(BOUNDS, False, math.inf)
+    steps = 1 if mechanism.chain is None else mechanism.chain.steps
+    return NoiseFacts(BOUNDS, False, size * steps / max(choice.acceptance, 1e-12))
+
+
+def error_bounds_of_rows(mechanism: LatticeNoise, rounding: float) -> Floats:
+    """Upper bounds of the standard deviations of noise that is drawn row by row and balanced, (K,).
+
+    rounding: a bound of the covariance that balancing adds, along any direction of the lattice.
+    """
+    return np.asarray(np.sqrt(np.square(_by_cells(mechanism)) + rounding * _squares(mechanism)) * ROOMY)
+
+
+def margin_bounds_of_rows(mechanism: LatticeNoise, rounding: float, roundings: int, beyond: float) -> Floats:
+    """Numbers t, (K,), with `P(|noise in answer k| > t_k) <= beyond`: the rows' share, and what `roundings` of them, each
+    below 1 in every cell, add at most, or (Chebyshev) but for a tenth of `beyond`."""
+    rows, weight = mechanism.workload.dense(), float(mechanism.norm.map[0])
+    surely = roundings * np.minimum(np.abs(rows).sum(axis=1), np.abs(_weighed(mechanism) * weight).sum(axis=1))
+    mostly = np.sqrt(rounding * _squares(mechanism) / (beyond / 10))
+    safe = _margins_by_cells(mechanism, beyond) + surely
+    return np.asarray(np.minimum(safe, _margins_by_cells(mechanism, 0.9 * beyond) + mostly) * ROOMY)
+
+
+def _one_direction(mechanism: LatticeNoise) -> tuple[Floats, float]:
+    """A lattice of rank 1: what one step of it adds to each answer, (K,), and the norm of a step."""
+    _require_known(mechanism)
+    step = mechanism.lattice.basis.astype(np.float64)
+    return np.abs(mechanism.workload.dense() @ step[0]), float(mechanism.norm(step[:, mechanism.columns])[0])
+
+
+def _variance_of_one(falloff: str, weight: float) -> float:
+    rate = Fraction(weight)
+    law = DiscreteLaplace([rate]) if falloff == "exponential" else DiscreteGaussian([1 / rate**2])
+    return float(law.variance()[0])
+
+
+def _along(mechanism: LatticeNoise) -> Floats:
+    """`q' (B (B' P B)^-1 B') q` for each query q, (K,): the variances of the continuous Gaussian with the norm's precision."""
+    weights, known = mechanism.norm.map, mechanism.relation.invariant.layout
+    if known is not None and mechanism.cells is None and weights.ndim == 1 and len(set(weights.tolist())) == 1:
+        return np.asarray(np.square(known.projected(mechanism.workload.dense())).sum(axis=1) / float(weights[0]) ** 2)
+    basis = mechanism.lattice.basis.astype(np.float64)
+    image = np.atleast_2d(mechanism.norm.factor) @ basis[:, mechanism.columns].T
+    triangle: Floats = np.asarray(np.linalg.qr(image, mode="r"))
+    return np.asarray(np.square(np.linalg.solve(triangle.T, basis @ mechanism.workload.dense().T)).sum(axis=0))
+
+
+def _mixture_margin(dimension: int, beyond: float) -> float:
+    """t with `E min(1, 2 e^(-t^2 / (4 g))) <= beyond`, g from Gamma((m + 1) / 2): upper sums over slices of equal mass."""
+    from scipy.stats import gamma
+
+    ends = gamma.isf(np.arange(SLICES)[::-1] / SLICES, (dimension + 1) / 2)[:-1]  # the last slice has no end
+    low, high = 0.0, math.sqrt(4 * float(ends[-1]) * math.log(4 * SLICES / beyond))
+    for _ in range(60):
+        middle = (low + high) / 2
+        tail = (np.minimum(1.0, 2 * np.exp(-(middle**2) / (4 * ends))).sum() + 1) / SLICES
+        low, high = (low, middle) if tail <= beyond else (middle, high)
+    return high
+
+
+def _by_norm(mechanism: LatticeNoise, norm: float) -> Floats:
+    """The bound by the length of the whole vector, (K,); not tried in many dimensions, where it is worse and takes long."""
+    if mechanism.dimension > MANY:
+        return np.full(len(mechanism.workload.queries), np.inf)
+    return _reach(mechanism) * norm
+
+
+def _by_cells(mechanism: LatticeNoise) -> Floats:
+    """`root 2 |q'|_2`, q' what the statistics leave of a query in units of the weight: independent Laplace noise has that."""
+    return np.asarray(np.sqrt(2 * np.square(_weighed(mechanism)).sum(axis=1)) * ROOMY)
+
+
+def _squares(mechanism: LatticeNoise) -> Floats:
+    """`|q'|_2^2`, what the statistics leave of each query, (K,)."""
+    return np.asarray(np.square(_weighed(mechanism) * float(mechanism.norm.map[0])).sum(axis=1))
+
+
+def _margins_by_cells(mechanism: LatticeNoise, beyond: float) -> Floats:
+    return np.array([_laplace_margin_of(query, beyond) for query in _weighed(mechanism)])
+
+
+def _weighed(mechanism: LatticeNoise) -> Floats:
+    """Queries less their shifts by statistics that are kept, near the shortest, over the weight: (K, N)."""
+    _require_known(mechanism)
+    rows, invariant = mechanism.workload.dense(), mechanism.relation.invariant
+    if invariant.layout is not None:
+        return np.asarray(invariant.layout.projected(rows) / float(mechanism.norm.map[0]))
+    kept = invariant.constraints.astype(np.float64)
+    shifts = np.linalg.lstsq(kept.T, rows.T, rcond=None)[0]
+    return np.asarray((rows - shifts.T @ kept) / float(mechanism.norm.map[0]))
+
+
+def _laplace_margin_of(query: Floats, beyond: float) -> float:
+    """The least t found with `2 e^(-s t) prod 1 / (1 - s^2 q_i^2) <= beyond` for some s; query q: (N,)."""
+    squares = np.square(query[query != 0])
+    if not len(squares):
+        return 0.0
+    rates = math.sqrt(1 / squares.max()) * np.arange(1, TILTS) / TILTS
+    logs = -np.log1p(-np.multiply.outer(rates**2, squares)).sum(axis=1)
+    return float(((logs + math.log(2 / beyond)) / rates).min())
+
+
+def _reach(mechanism: LatticeNoise) -> Floats:
+    """`max |<q, z>| / ||z||_1` over the lattice, (K,), in units of the weight: a query and its shifts by the statistics that
+    are kept give the same answers, and the shift of least largest entry gives the bound."""
+    from scipy.optimize import linprog
+
+    _require_known(mechanism)
+    constraints, size = mechanism.relation.invariant.constraints.astype(np.float64), mechanism.relation.size
+    ones, zero = np.ones((size, 1)), np.zeros(len(constraints))
+    found = []
+    for query in mechanism.workload.dense():
+        below = np.block([[-constraints.T, -ones], [constraints.T, -ones]])
+        solved = linprog(np.append(zero, 1.0), below, np.concatenate([-query, query]), bounds=(None, None))
+        shift = np.asarray(solved.x)[:-1] if solved.success else zero
+        found.append(np.abs(query - shift @ constraints).max())
+    return np.array(found) * ROOMY / float(mechanism.norm.map[0])
+
+
+def _require_known(mechanism: LatticeNoise) -> None:
+    norm = mechanism.norm
+    equal = mechanism.cells is None and norm.map.ndim == 1 and len(set(norm.map.tolist())) == 1
+    rank_1 = mechanism.dimension == 1
+    if mechanism.chain is not None or not (rank_1 or (norm.order == "l1" and equal and not isinstance(norm, Gauge))):
+        raise DesignFailed(
+            f"{mechanism.family}: no bound of the noise in an answer is proven for this norm, or for a chain; use the shape "
+            "l2, ellipsoid or l1."
+        )
+
+
+def _tail_of_norm(dimension: int, beyond: float) -> float:
+    """s with `(s/m)^m e^(m - s) <= beyond`, see `noise_tail` in `designer.mechanisms.lattice.tails`."""
+    m = dimension
+    low, high = float(m), 2.0 * m - 2 * math.log(beyond)
+    while m * math.log(high / m) + m - high > math.log(beyond):
+        high *= 2
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (low, middle) if m * math.log(middle / m) + m - middle <= math.log(beyond) else (middle, high)
+    return high * ROOMY

@@ -1,0 +1,310 @@
+"""The private test of the odds ratio of a 2x2 table whose margins are public: a frozen object, its release, its guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from designer.base.answer_table import AnswerTable, Limits
+from designer.base.checks import count, probability, shown
+from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem, NotPrivate
+from designer.base.json_text import require_keys
+from designer.base.schema import COUNT, Named, keys, list_of, number, one_of, record, whole
+from designer.base.tabular import Tabular
+from designer.certified.certificate import PrivacyCertificate, Witness
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
+from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
+from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
+from designer.problem.histogram import Labelled, carries_names
+from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
+from designer.promises.tradeoff import Tradeoff
+
+TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
+THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
+# One text for every unusable table, so that the refusal says nothing about the data.
+UNUSABLE = "table: must hold two rows of two nonnegative whole numbers with the public margins; nothing was released."
+NAMED = (
+    "table: carries names, which public margins have not; give the plain array ((x11, x12), (x21, x22)). Nothing was released."
+)
+CHECKED = [Fraction(-place, 4) for place in range(2, 42)]
+# Least 1 - (alpha + beta). A draw by Lemma 36 walks 1 / loss steps and more: at 2^-9 0.5 s for G_mu and 3 s for groups of 100.
+# Other noise fits 64 bits while its rate is above 2^-55.
+LEAST_LOSS = {True: 2.0**-9, False: 2.0**-40}
+
+
+@dataclass(frozen=True, eq=False)
+class OddsRatioTest(Specified):
+    """Releases `U = floor_h(x11 + N)`, N canonical for `tradeoff`: what the most powerful
+    unbiased private test of the odds ratio needs.
+
+    margins: public. tradeoff: the promise for databases with these margins of which at most `adjacency` records differ, 2 or 3;
+    both mean one basic move, x11 changes by 1. noise: "closed_form" (Tulap, normal, or Lemma 36 where there is none)
+    or "piecewise" (Lemma 36).
+    exponent: the grid h = 2^-exponent; rounding down to it is post-processing, and towards larger p-values.
+
+    >>> from designer.promises.tradeoff import EpsilonDelta
+    >>> test = OddsRatioTest(Margins((30, 20), (25, 25)), EpsilonDelta(1))
+    >>> round(test.test.power(0.05, 5.0), 2), test.privacy.holds
+    (0.7, True)
+    """
+
+    format = "dp-designer/odds-ratio-test"
+    schema = Named(
+        "odds_ratio_test",
+        record(
+            {
+                "rows": TWO_COUNTS,
+                "columns": TWO_COUNTS,
+                "tradeoff": TRADEOFFS,
+                "adjacency": one_of(2, 3),
+                "noise": one_of("closed_form", "piecewise"),
+                "exponent": whole(least=1, most=64),
+            },
+            note=(
+                "The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of "
+                "2^-exponent."
+            ),
+        ),
+    )
+    parameters_schema = Named(
+        "parameters_of_tests", record({"adjacency": COUNT, "least_alpha_plus_beta": number(above=0, below=1)})
+    )
+
+    margins: Margins
+    tradeoff: Tradeoff
+    adjacency: int = 3
+    noise: Literal["closed_form", "piecewise"] = "closed_form"
+    exponent: int = 40
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.margins, Margins) or not isinstance(self.tradeoff, Tradeoff):
+            raise InvalidProblem(
+                "margins, tradeoff: give `Margins(rows, columns)` and a tradeoff function of designer.promises.tradeoff."
+            )
+        if count(self.adjacency, "adjacency", least=0) < 2:
+            raise InvalidProblem(
+                f"adjacency: {self.adjacency}; two databases with equal margins differ in two records or more, so nothing "
+                "would be protected. Give 2 or 3."
+            )
+        if self.adjacency > 3:
+            raise InvalidProblem(
+                f"adjacency: {self.adjacency}; the test is proven for one basic move. Give 2 or 3: more records are promised "
+                "`tradeoff.group(records // 2)`."
+            )
+        if not isinstance(self.noise, str) or self.noise not in ("closed_form", "piecewise"):
+            raise InvalidProblem(f"noise: {shown(self.noise)} is unknown; one of closed_form, piecewise.")
+        if not 1 <= count(self.exponent, "exponent") <= 64:
+            raise InvalidProblem(f"exponent: {self.exponent} is beyond 64; the grid is 2^-exponent.")
+        if len(self.margins.support) < 2:
+            raise InvalidProblem(
+                f"margins: {self.margins.rows}, {self.margins.columns} leave a single table, which they publish; there is "
+                "nothing to protect or test."
+            )
+        self._require_drawable()
+        certificate = self.verify()
+        if not certificate.holds:
+            raise NotPrivate("noise: does not spend its tradeoff function as canonical noise does; take the piecewise noise.")
+        object.__setattr__(self, "privacy", certificate)
+
+    def _require_drawable(self) -> None:
+        """The noise must be narrow enough to be drawn, and the promise one at all."""
+        slow, least = isinstance(self.law, PiecewiseNoise), float(self.tradeoff.fixed_point())
+        if not least > 0:
+            raise InvalidProblem(
+                "tradeoff: allows errors whose sum is 0, or below the floats, which protects nobody; allow less loss."
+            )
+        # The steps of Tulap noise are of the size of epsilon, whatever delta is.
+        loss = min(1 - 2 * least, float(self.law.tradeoff.epsilon) if isinstance(self.law, Tulap) else 1.0)
+        if loss < LEAST_LOSS[slow]:
+            raise InvalidProblem(
+                f"tradeoff: allows a loss of {loss:.2g}, below {LEAST_LOSS[slow]:.2g}: {type(self.law).__name__} would be "
+                "too wide to draw; allow more loss, or take closed_form noise where there is one."
+            )
+
+    @cached_property
+    def law(self) -> CanonicalNoise:
+        """The noise law."""
+        return PiecewiseNoise(self.tradeoff) if self.noise == "piecewise" else canonical_noise(self.tradeoff)
+
+    @property
+    def test(self) -> NoisyCountTest:
+        """The test as a function of laws: critical value, rejection probabilities, size, power."""
+        return NoisyCountTest(self.margins, self.law)
+
+    def verify(self) -> PrivacyCertificate:
+        """Changes within the margins are multiples k of (1, -1, -1, 1), of l1 norm 4 |k| <= 2 adjacency;
+        the noise is checked in balls."""
+        moves = 2 * self.adjacency // 4
+        canonical = is_canonical(self.law, CHECKED)
+        witness = Witness(0, 1, "one basic move: (x11, x12, x21, x22) changes by (1, -1, -1, 1)", (float(moves),), 1.0)
+        arithmetic = (
+            "the sensitivity in integers; F(x) = f(F(x + 1)) and symmetry of the noise in balls of 128 bits at "
+            f"{len(CHECKED)} points"
+        )
+        return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
+
+    @withholding
+    def check(self, data: object, /) -> None:
+        """See `Specified.check`: a table of two by two counts."""
+        super().check(data)
+        require_two_by_two(data)
+
+    @withholding
+    def release(self, table: object) -> OddsRatioRelease:
+        """The noisy count of a table with these margins, and what follows from it alone.
+        `table` is ((x11, x12), (x21, x22))."""
+        first = first_cell(table, self.margins)
+        return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0]))
+
+    def _release_of(self, cell: int) -> OddsRatioRelease:
+        """The release of a noisy count of so many steps of the grid."""
+        return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
+
+    def release_counts(self, histogram: object) -> OddsRatioRelease:
+        """The same from counts as a file holds them: the four cells, row by row, or the table itself."""
+        counts: Any = histogram.counts if isinstance(histogram, Labelled) and not histogram.columns else histogram
+        four = not carries_names(counts) and np.size(counts) == 4
+        return self.release(np.reshape(counts, (2, 2)) if four else counts)
+
+    def core(self) -> dict[str, Any]:
+        """Everything that decides what the test does."""
+        return {
+            "rows": list(self.margins.rows),
+            "columns": list(self.margins.columns),
+            "tradeoff": self.tradeoff.to_spec(),
+            "adjacency": self.adjacency,
+            "noise": self.noise,
+            "exponent": self.exponent,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> OddsRatioTest:
+        """The test of a spec, certified anew."""
+        require_keys(core, keys(cls.schema), "mechanism")
+        margins = Margins(core["rows"], core["columns"])
+        return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
+
+    @property
+    def guarantee(self) -> Guarantee:
+        rows, columns = self.margins.rows, self.margins.columns
+        return Guarantee(
+            unit=f"The values of up to {self.adjacency} records, changed so that all margins stay.",
+            relation=(
+                f"Databases with row sums {rows} and column sums {columns} of which at most {self.adjacency} records "
+                "differ: x11 changes by at most 1. Databases with other margins are told apart."
+            ),
+            unprotected=(f"Row sums {rows} and column sums {columns} are public and exact.",),
+            notion=(
+                "f-private given the margins: telling two such databases apart is at least as hard as "
+                f"{self.tradeoff.sentence()} says."
+            ),
+            parameters={"adjacency": self.adjacency, "least_alpha_plus_beta": 2 * float(self.tradeoff.fixed_point())},
+            mechanism=(
+                f"x11 + N with N canonical for the tradeoff function ({type(self.law).__name__}); p-values and limits "
+                "follow from it."
+            ),
+            sampling=(
+                "Exact: random bits of the operating system, drawn until ball arithmetic proves between which grid "
+                "points the noise lies."
+            ),
+            floating_point=(
+                f"The statistic is an integer multiple of 2^-{self.exponent}, the exact real statistic rounded down."
+            ),
+            timing="The number of random bits and of search steps depends on the noise; the time of a release is not covered.",
+            post_processing=TRADEOFFS_MULTIPLY,
+            fingerprint=self.fingerprint,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OddsRatioRelease(Tabular):
+    """A noisy count, (x11 + N) rounded down to the grid, and what is computed from it without the data."""
+
+    test: OddsRatioTest
+    statistic: Fraction
+    guarantee: Guarantee
+    fingerprint: str
+
+    @cached_property
+    def p_greater(self) -> float:
+        """p-value of omega <= 1 against omega > 1 (SEMI eq. 6), rounded up: uniform up to 2^-exponent at omega = 1."""
+        return p_value_above(self.test.margins, self.test.law, self.statistic)
+
+    @cached_property
+    def p_less(self) -> float:
+        """p-value of omega >= 1 against omega < 1, from the table with its columns exchanged, rounded up."""
+        mirrored = Margins(self.test.margins.rows, self.test.margins.columns[::-1])
+        return p_value_above(mirrored, self.test.law, mirrored.rows[0] - self._cell[1])
+
+    @property
+    def p_two_sided(self) -> float:
+        """Twice the smaller one: valid; no claim that it is the best."""
+        return min(1.0, 2 * min(self.p_greater, self.p_less))
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Limits that hold the odds ratio with at least this probability,
+        whatever it is: the tests of all odds ratios, inverted."""
+        return interval(self.test.margins, self.test.law, self._cell, 1 - probability(confidence, "confidence"))
+
+    @property
+    def _cell(self) -> tuple[Fraction, Fraction]:
+        return self.statistic, self.statistic + Fraction(1, 2**self.test.exponent)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """The noisy count and the p-values; what is uncertain in them is what `interval` says of the odds ratio."""
+        values = np.array([float(self.statistic), self.p_greater, self.p_less, self.p_two_sided])
+        keys = tuple((name,) for name in ("noisy count", "p-value, greater", "p-value, less", "p-value, two-sided"))
+        return (AnswerTable("test", ("number",), keys, values, None, limits=_no_limits),)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: statistic, p-values, 95 % interval, the guarantee, the fingerprint."""
+        return {
+            "statistic": str(self.statistic),
+            "p_greater": self.p_greater,
+            "p_less": self.p_less,
+            "interval_95": self.interval(),
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+def _no_limits(level: float, simultaneous: bool) -> Limits:
+    raise InvalidProblem("intervals: a p-value has none; `released.interval(confidence)` holds the odds ratio.")
+
+
+def require_two_by_two(table: object) -> None:
+    """Refuse what carries names, and what is not of two rows and two columns."""
+    if carries_names(table):
+        raise InvalidProblem(NAMED)
+    try:
+        square = np.asarray(table).shape == (2, 2)
+    except (TypeError, ValueError):
+        square = False
+    if not square:
+        raise InvalidProblem(UNUSABLE)
+
+
+def first_cell(table: object, margins: Margins) -> int:
+    """x11 of a table that has the margins. The one function that reads the data; whatever is wrong is refused with one text."""
+    require_two_by_two(table)
+    array = np.asarray(table)
+    if array.dtype.kind not in "iu" or (array < 0).any() or margins != _margins(array):
+        raise InvalidProblem(UNUSABLE)
+    return int(array[0, 0])
+
+
+def _margins(array: Any) -> Margins | None:
+    rows, columns = array.astype(object).sum(axis=1), array.astype(object).sum(axis=0)
+    try:
+        return Margins((int(rows[0]), int(rows[1])), (int(columns[0]), int(columns[1])))
+    except InvalidProblem:
+        return None

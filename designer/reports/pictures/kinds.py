@@ -1,0 +1,140 @@
+"""The pictures of everything that has some, and `plot`, which draws one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.certified.frozen import Released, Specified
+from designer.designing.comparison import Comparison
+from designer.designing.least import LeastBudget
+from designer.families.made import Design, Made
+from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.mechanisms.staircase.noise import Stairs
+from designer.reports.pictures.answers import answer_drawings, tables_to_draw
+from designer.reports.pictures.drawing import Drawing, beside, chosen
+from designer.reports.pictures.figures import check_picture
+from designer.reports.pictures.of_designs import MOST_DRAWN, budget_drawings, comparison_drawings, relation_drawing, with_limits
+from designer.reports.pictures.of_mechanisms import (
+    TAIL,
+    marginal_drawings,
+    mechanism_drawings,
+    noise_on_cells,
+    plan_drawings,
+    policy_drawings,
+    release_maps,
+    selection_drawings,
+    stairs_drawing,
+    term_drawings,
+    tradeoff_drawing,
+)
+from designer.reports.pictures.registered import kind_among, registered_figure, save_figure
+from designer.tables.plan import TablePlan
+from designer.tables.policies.policy import Policy
+
+Drawings = tuple[Drawing, ...]
+
+
+def drawings_of(thing: Any, released: Released | None = None) -> Drawings:
+    """The pictures of a mechanism, a release, a design, a comparison, a least budget or a policy, in the order of a page.
+
+    released: a release of the mechanism, whose answers come first. Their names differ. None where nothing can be drawn. Raises
+    `InvalidProblem` for a release of another mechanism, and for what has no pictures.
+    """
+    if released is not None:
+        return _with_answers(thing, released)
+    for kind, drawn in _OF:
+        if isinstance(thing, kind):
+            return drawn(thing)
+    if callable(getattr(thing, "answer_tables", None)):
+        return answer_drawings(tables_to_draw(thing))
+    raise InvalidProblem(
+        f"plot: a {shown(type(thing).__name__)} has no pictures; give a mechanism, a release, a design, a comparison, a least "
+        "budget or a policy."
+    )
+
+
+def plot(
+    thing: Any,
+    path: str | Path | None = None,
+    *,
+    ax: Any = None,
+    kind: str | None = None,
+    released: Released | None = None,
+    replace: bool = True,
+) -> Any:
+    """Draw one picture of something into a file, which is returned, or into axes of matplotlib, by default new ones, which are
+    returned. Needs matplotlib (extra `plot`).
+
+    kind: the name of one of `drawings_of(thing, released)`, by default the first; of a comparison also a picture of your own,
+    into a file, see `designer.register_picture`. Without a kind, the file of a comparison shows losses and deviations
+    side by side. replace: may a regular file of that name be replaced? Raises `InvalidProblem` for other names, and for axes
+    that have not the dimensions of the picture.
+    """
+    if path is not None and ax is not None:
+        raise InvalidProblem("plot: draws into a file or into axes; give path or ax, not both.")
+    if path is not None:
+        check_picture(Path(path))
+    own = registered_figure(kind, thing) if kind is not None and isinstance(thing, Comparison) else None
+    if own is not None:
+        if path is None:
+            raise InvalidProblem(f"kind: {shown(kind)} makes a figure of its own; give a path to write it to.")
+        return save_figure(own, Path(path), replace=replace)
+    found = drawings_of(thing, released)
+    if isinstance(thing, Comparison) and path is not None and kind is None and found:
+        return save_figure(lambda: beside(found[:2]), Path(path), replace=replace)
+    compared = isinstance(thing, Comparison) and kind is not None
+    drawing = kind_among(found, kind) if compared else chosen(found, kind, type(thing).__name__)
+    return drawing.plot(ax) if path is None else drawing.save(path, replace=replace)
+
+
+def _with_answers(mechanism: Any, released: Released) -> Drawings:
+    if not isinstance(mechanism, Specified):
+        raise InvalidProblem("released: goes with the mechanism that made it; give that mechanism, or the release alone.")
+    if released.fingerprint != mechanism.fingerprint:
+        raise InvalidProblem(
+            f"released: was made by {shown(released.fingerprint)}, not by this mechanism, {shown(mechanism.fingerprint)}; "
+            "give the mechanism that made it."
+        )
+    tables = tables_to_draw(released)
+    maps = release_maps(mechanism, tables) if isinstance(mechanism, Mechanism) else ()
+    return (*answer_drawings(tables, mechanism.about.unit), *drawings_of(mechanism), *maps)
+
+
+def _of_staircase(made: StaircaseMechanism) -> Drawings:
+    profile = (stairs_drawing(made.noise, float(made.grid.step(0))),) if isinstance(made.noise, Stairs) else ()
+    return (*mechanism_drawings(made), *profile)
+
+
+def _of_comparison(found: Comparison) -> Drawings:
+    relation, drawn = found.problem.relation, comparison_drawings(found.problem, found.rows, found.limit)
+    graph = relation.single_records and relation.size <= MOST_DRAWN
+    return (*drawn, relation_drawing(relation, found.problem.workload.elements)) if graph else drawn
+
+
+# The first class that a thing is an instance of; the narrower before the wider.
+_OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
+    (StaircaseMechanism, _of_staircase),
+    (LatticeMechanism, lambda made: (*mechanism_drawings(made), *noise_on_cells(made))),
+    (Mechanism, mechanism_drawings),
+    (StructuredMechanism, term_drawings),
+    (MarginalMechanism, marginal_drawings),
+    (TablePlan, plan_drawings),
+    (Selection, lambda made: selection_drawings(made.law, made.rate, made.shortfall_bound(TAIL))),
+    (OddsRatioTest, lambda made: (tradeoff_drawing({"the promise": made.tradeoff}),)),
+    (Specified, lambda made: ()),
+    (Design, lambda made: with_limits(drawings_of(made.mechanism), made.problem, made.mechanism)),
+    (Made, lambda made: drawings_of(made.mechanism)),
+    (Comparison, _of_comparison),
+    (LeastBudget, budget_drawings),
+    (Policy, lambda policy: policy_drawings({"policy": policy})),
+)
