@@ -146,7 +146,7 @@ class AveragesFile(Request):
         if choices.seconds is not None:
             raise InvalidProblem(f"seconds: {choices.seconds} does not go with family = {family!r}, which has no such limit.")
         if "solver" in options:
-            from designer.families.averages.statistical_program import StatisticalProgram
+            from designer.families.programs.statistical_program import StatisticalProgram
 
             program = StatisticalProgram(self.queries, records, loss)
             made: Specified = program.design(options["solver"], **options.get("solver_options", {})).mechanism

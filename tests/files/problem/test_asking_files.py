@@ -31,8 +31,8 @@ from designer import (
 from designer.certified.frozen import Specified
 from designer.families.averages.averages import separable
 from designer.families.averages.joint_averages import squared_averages
-from designer.families.averages.statistical_program import StatisticalProgram
 from designer.families.programs.preprocessing_program import PreprocessingProgram
+from designer.families.programs.statistical_program import StatisticalProgram
 from designer.files.problem.kinds import read_request
 from designer.files.problem.schema import problem_schema
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
