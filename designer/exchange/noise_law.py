@@ -48,7 +48,7 @@ from designer.certified.capped_norm import CappedNorm
 from designer.certified.frozen import FORMAT_VERSION, Specified
 from designer.certified.norms import Gauge, Norm
 from designer.exchange.spending import Noisy, require_noisy
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
@@ -107,7 +107,7 @@ NOISE = record(
     {
         "format": exactly(NOISE_FORMAT),
         "version": exactly(NOISE_VERSION),
-        "spec": record({"format": one_of(*FORMATS), "version": exactly(FORMAT_VERSION)}),
+        "spec": record({"format": one_of(*KINDS), "version": exactly(FORMAT_VERSION)}),
         "fingerprint": HASH,
         "family": text(),
         "queries": NAMES,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from typing import Any
 
 from designer.base.errors import InvalidProblem
@@ -12,36 +11,28 @@ from designer.base.published import PublishedSums
 from designer.base.tabular import Tabular
 from designer.certified.agreement import AgreeingTables, Agreement
 from designer.certified.frozen import Released, Specified
+from designer.files.kinds import KINDS
 
 GIVEN = "Margins that a file gave are taken as public, and the guarantee does not cover what they tell of the records."
-# How releases of each format of specs are made to agree: the module and the class.
-AGREEMENTS = {
-    "dp-designer/mechanism": ("designer.mechanisms.additive.spec", "CountAgreement"),
-    "dp-designer/staircase-mechanism": ("designer.mechanisms.additive.spec", "CountAgreement"),
-    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.spec", "TableAgreement"),
-    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.spec", "TableAgreement"),
-    "dp-designer/structured-mechanism": ("designer.mechanisms.products.spec", "ProductAgreement"),
-    "dp-designer/marginals": ("designer.mechanisms.marginals.spec", "MarginAgreement"),
-    "dp-designer/table-plan": ("designer.tables.agreement", "PlanAgreement"),
-}
 
 
 @cache
-def _agreement(format: str) -> Agreement[Any, Any]:
-    """How releases of a format are made to agree, imported when it is needed."""
-    module, name = AGREEMENTS[format]
-    found: Agreement[Any, Any] = getattr(import_module(module), name)()
-    return found
+def _agreement(format: str) -> Agreement[Any, Any] | None:
+    """How releases of a format are made to agree, imported when it is needed; None where none are."""
+    found: type[Agreement[Any, Any]] | None = KINDS[format].part("agreement") if format in KINDS else None
+    return None if found is None else found()
 
 
-def require_agreement(mechanism: Specified, published: PublishedSums | None = None) -> None:
-    """Refuse, before any data are touched, releases that can never be made to agree; `InvalidProblem` with the reason."""
-    if mechanism.format not in AGREEMENTS:
+def require_agreement(mechanism: Specified, published: PublishedSums | None = None) -> Agreement[Any, Any]:
+    """How releases are made to agree; `InvalidProblem` with the reason, before any data are touched, where they never are."""
+    agreement = _agreement(mechanism.format)
+    if agreement is None:
         raise InvalidProblem(
             f"--consistent: releases of {mechanism.format!r} have no agreeing tables: none are implemented, or there is no "
             "table; leave the option out."
         )
-    _agreement(mechanism.format).require(mechanism, published)
+    agreement.require(mechanism, published)
+    return agreement
 
 
 def negative_words(mechanism: Specified, released: Released, *, agreed: bool = False) -> list[str]:
@@ -79,6 +70,6 @@ def agreeing_tables(
     published: margins that the release does not hold. Raises `InvalidProblem` where none are implemented or no table has the
     margins, `DesignFailed` where the solver gives up.
     """
-    require_agreement(mechanism, published)
-    made = _agreement(mechanism.format).made(mechanism, released, published, whole).compared(released.answer_tables())
+    agreement = require_agreement(mechanism, published)
+    made = agreement.made(mechanism, released, published, whole).compared(released.answer_tables())
     return made if published is None else replace(made, words=f"{made.words} {GIVEN}")

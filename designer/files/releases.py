@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,26 +43,13 @@ from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
 from designer.certified.guarantee import Guarantee
 from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
+from designer.files.kinds import KINDS
 from designer.files.signatures import Trusted, read_signed
-from designer.files.spec import FORMATS, load, proven_statement, reading
+from designer.files.spec import load, proven_statement, reading
 from designer.relations.rows.row_unit import RowUnit
 
 RELEASE_VERSION = 1
-# How releases of each format of specs are written: the module and the class.
-FORMS = {
-    "dp-designer/mechanism": ("designer.mechanisms.additive.spec", "GridForm"),
-    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.spec", "LatticeForm"),
-    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.spec", "LatticeForm"),
-    "dp-designer/staircase-mechanism": ("designer.mechanisms.staircase.spec", "StaircaseForm"),
-    "dp-designer/structured-mechanism": ("designer.mechanisms.products.spec", "StructuredForm"),
-    "dp-designer/marginals": ("designer.mechanisms.marginals.spec", "MarginalForm"),
-    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.spec", "OddsRatioForm"),
-    "dp-designer/mwem": ("designer.mechanisms.synthetic.spec", "MultiplicativeForm"),
-    "dp-designer/table-plan": ("designer.tables.spec", "TableForm"),
-    "dp-designer/small-db": ("designer.mechanisms.synthetic.spec", "SmallDatabaseForm"),
-    "dp-designer/selection": ("designer.mechanisms.choice.spec", "ChoiceForm"),
-}
-SPEC = Named("spec", record({"format": one_of(*FORMATS), "version": exactly(FORMAT_VERSION)}))
+SPEC = Named("spec", record({"format": one_of(*KINDS), "version": exactly(FORMAT_VERSION)}))
 ENTRY = Named(
     "ledger_entry",
     record(
@@ -119,8 +105,7 @@ class ReleaseVerdict:
 @cache
 def form_of(format: str) -> ReleaseForm[Any, Any]:
     """How releases of a format of specs are written, imported when it is needed."""
-    module, name = FORMS[format]
-    form: ReleaseForm[Any, Any] = getattr(import_module(module), name)()
+    form: ReleaseForm[Any, Any] = KINDS[format].part("release_form")()
     return form
 
 
@@ -246,7 +231,7 @@ def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
 
 def _require_frame(given: Mapping[str, Any]) -> None:
     """What every release file has, before the spec is looked at: the format, the version, the seal."""
-    if given.get("format") in list(FORMS):
+    if given.get("format") in list(KINDS):
         raise InvalidSpec("release: is a spec; give the release behind its spec: dp-designer verify SPEC RELEASE.")
     if given.get("format") != RELEASE_FORMAT or type(given.get("version")) is not int or given["version"] != RELEASE_VERSION:
         raise InvalidSpec(
@@ -259,7 +244,7 @@ def _require_frame(given: Mapping[str, Any]) -> None:
         raise InvalidSpec(f"seal: does not match the contents; the file was altered or damaged: {RESTORE}")
     require_keys(given["spec"], keys(SPEC), "spec")
     version = given["spec"]["version"]
-    if given["spec"]["format"] not in list(FORMS) or type(version) is not int or version != FORMAT_VERSION:
+    if given["spec"]["format"] not in list(KINDS) or type(version) is not int or version != FORMAT_VERSION:
         raise InvalidSpec(f"spec: {shown(given['spec'])} is no format and version of a spec that this program reads.")
     if not is_utc_text(given["time"]):
         raise InvalidSpec(f"time: {shown(given['time'])} is no time in UTC such as 2026-01-31T12:00:00Z; {RESTORE}")

@@ -12,10 +12,11 @@ import json
 from typing import Any
 
 from designer.base.schema import Schema, bundle, exactly
-from designer.certified.frozen import FORMAT_VERSION
+from designer.certified.frozen import FORMAT_VERSION, Specified
+from designer.files.kinds import KINDS
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
-from designer.files.spec import FORMATS, FRAME, class_of
+from designer.files.spec import FRAME
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 NOTE = (
@@ -33,12 +34,12 @@ def spec_schema() -> dict[str, Any]:
         "title": f"dp-designer spec, version {FORMAT_VERSION}",
         "description": NOTE,
     }
-    return bundle({**head, **FRAME, "allOf": [_rules(format) for format in FORMATS]})
+    return bundle({**head, **FRAME, "allOf": [_rules(format) for format in KINDS]})
 
 
 def _rules(format: str) -> Schema:
     """What a spec of this format holds in the places that depend on the format."""
-    kind = class_of(format)
+    kind: type[Specified] = KINDS[format].part("mechanism")
     parts = {
         "mechanism": kind.schema,
         "certificate": kind.certificate_schema,
@@ -58,7 +59,7 @@ def release_file_schema() -> dict[str, Any]:
             "was released, all else follows from them and from the spec: `dp-designer verify SPEC RELEASE` recomputes it."
         ),
     }
-    return bundle({**head, "oneOf": [release_schema(format) for format in FORMATS]})
+    return bundle({**head, "oneOf": [release_schema(format) for format in KINDS]})
 
 
 def signature_schema() -> dict[str, Any]:

@@ -3,7 +3,7 @@ claims are compared, not believed.
 
 The schema is published in docs/spec.schema.json, as `designer.files.schema` writes it. Infinity is written as "inf"; floats are
 written with the digits that bring the same float back; nothing in a file is executed or looked up by name beyond the closed
-lists in this module and `designer.relations.kinds`.
+lists in `designer.files.kinds` and `designer.relations.kinds`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
-from importlib import import_module
 from typing import Any, TypeVar, cast, overload
 
 from designer.base.checks import shown
@@ -27,24 +26,10 @@ from designer.certified.frozen import FORMAT_VERSION, Specified, seal
 from designer.certified.guarantee import SOFTWARE, Guarantee, was_said
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
+from designer.files.kinds import KINDS
 from designer.files.migrations import migrated, readable_versions
 from designer.files.signatures import Source, Trusted, read_signed
 from solvers.exact.rational import float_above
-
-# What a file may hold: its format, and the module and class that read it.
-FORMATS = {
-    "dp-designer/mechanism": ("designer.mechanisms.additive.mechanism", "AdditiveMechanism"),
-    "dp-designer/lattice-mechanism": ("designer.mechanisms.lattice.mechanism", "LatticeMechanism"),
-    "dp-designer/row-mechanism": ("designer.mechanisms.lattice.row_mechanism", "RowMechanism"),
-    "dp-designer/staircase-mechanism": ("designer.mechanisms.staircase.mechanism", "StaircaseMechanism"),
-    "dp-designer/structured-mechanism": ("designer.mechanisms.products.mechanism", "StructuredMechanism"),
-    "dp-designer/marginals": ("designer.mechanisms.marginals.mechanism", "MarginalMechanism"),
-    "dp-designer/odds-ratio-test": ("designer.mechanisms.odds_ratio.mechanism", "OddsRatioTest"),
-    "dp-designer/mwem": ("designer.mechanisms.synthetic.multiplicative", "MWEM"),
-    "dp-designer/table-plan": ("designer.tables.plan", "TablePlan"),
-    "dp-designer/small-db": ("designer.mechanisms.synthetic.small_databases", "SmallDB"),
-    "dp-designer/selection": ("designer.mechanisms.choice.mechanism", "Selection"),
-}
 
 PROVENANCE = Named(
     "provenance",
@@ -70,7 +55,7 @@ PROVENANCE = Named(
 )
 FRAME = record(
     {
-        "format": one_of(*FORMATS),
+        "format": one_of(*KINDS),
         "version": exactly(FORMAT_VERSION),
         "mechanism": noted("Everything that decides what the mechanism does.", {}),
         "guarantee": Guarantee.schema,
@@ -109,7 +94,7 @@ def load(
     size_limit: int = SIZE_LIMIT,
     allow_vacuous: bool = False,
 ) -> Specified:
-    """The mechanism of a spec, of any kind in `FORMATS`, certified anew.
+    """The mechanism of a spec, of any kind in `KINDS`, certified anew.
 
     source: the path of a file that `mechanism.save` wrote, its bytes, or its plain data (a mapping). A file is read once, and
     a signature beside it (`.sig`) is always checked. kind: the class that is needed, such as `designer.Mechanism`; a spec of
@@ -137,9 +122,9 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys({key: value for key, value in spec.items() if key != "about"}, keys(FRAME), "spec")
-    if spec["format"] not in list(FORMATS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
+    if spec["format"] not in list(KINDS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
         raise InvalidSpec(
-            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(FORMATS)} "
+            f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(KINDS)} "
             f"version {FORMAT_VERSION}; a newer program may have written it."
         )
     _check_shape(spec)
@@ -181,15 +166,8 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
             )
 
 
-def class_of(format: str) -> type[Specified]:
-    """The class that reads a format of `FORMATS`, imported when it is needed."""
-    module, name = FORMATS[format]
-    kind: type[Specified] = getattr(import_module(module), name)
-    return kind
-
-
 def _mechanism(spec: Mapping[str, Any]) -> Specified:
-    kind = class_of(spec["format"])
+    kind: type[Specified] = KINDS[spec["format"]].part("mechanism")
     optimality, provenance = _optimality_from_spec(spec["optimality"]), _provenance_from_spec(spec["provenance"])
     made = kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
     return made.described(About.from_dict(spec["about"])) if "about" in spec else made

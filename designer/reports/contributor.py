@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of
@@ -61,8 +61,26 @@ class Worst:
         return None if self.cost is None else Risk.of(self.cost)
 
 
+@dataclass(frozen=True)
+class ProofSketch:
+    """Why a theorem is true: what it claims, in a sentence, and the steps that show it, those of the pages of theory, shortened
+    for readers who know fractions and exponentials and nothing of the field. page: where the whole proof stands."""
+
+    claim: str
+    steps: tuple[str, ...]
+    page: str
+
+
+POISSON = (
+    "Such a sum is largest when it is seen from a grid point, because it is a sum of cosines with positive weights (Poisson "
+    "summation). So the second ratio is at most 1, on any grid and in any dimension."
+)
+
+
 class Contributor(ABC, Generic[M]):
-    """The sections that depend on the format M of a spec."""
+    """The sections that depend on the format M of a spec. sketches: of every theorem that its certificates cite."""
+
+    sketches: ClassVar[Mapping[str, ProofSketch]]
 
     @abstractmethod
     def published(self, made: M) -> Told:
@@ -123,6 +141,13 @@ class Contributor(ABC, Generic[M]):
         """The theorem that the certificate cites."""
         found: str = made.privacy.theorem
         return found
+
+    def sketch(self, made: M) -> ProofSketch:
+        """Why that theorem is true; `InvalidProblem` for one that has no sketch."""
+        theorem = self.cited(made)
+        if theorem not in self.sketches:
+            raise InvalidProblem(f"theorem: no sketch of a proof is known of {theorem[:80]!r}.")
+        return self.sketches[theorem]
 
     def open_points(self, made: M) -> tuple[str, ...]:
         """What nothing here checks, of this format."""

@@ -3,25 +3,78 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from designer.accounts.together.costs import Cost
 from designer.accounts.together.terms import cost_of_budget
 from designer.base.printing import counted
+from designer.mechanisms.choice.mechanism import THEOREM as OF_SELECTIONS
 from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.odds_ratio.mechanism import THEOREM as OF_ODDS_RATIOS
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.synthetic.lipschitz_queries import THEOREM as OF_SYNTHETIC_DATA
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.reports.content import Piece, Prose
-from designer.reports.contributor import Contributor, Told, listed
+from designer.reports.contributor import Contributor, ProofSketch, Told, listed
 from designer.reports.meanings import Meaning
 from designer.reports.names import some, verbatim_of
 from designer.reports.odds import above
 
+OF_SELECTED: Mapping[str, ProofSketch] = {
+    OF_SELECTIONS: ProofSketch(
+        "No candidate is more than exp(b) times as likely to be chosen after a protected change of budget b as before it.",
+        (
+            "A candidate is chosen with a probability of exp(rate times its score), over the sum of these numbers of all "
+            "candidates.",
+            "A protected change moves the scores by some numbers v. It multiplies the numerator by exp(rate times its own v), "
+            "and the sum by something between exp(rate times the least v) and exp(rate times the largest v).",
+            "So the probability changes by a factor of at most exp(rate times (largest v - least v)). Permute-and-flip has the "
+            "law of the largest of score plus independent exponential noise, and the same factor is proven for that.",
+            "The certificate computes largest less least for every protected change, and finds rate times it at most b.",
+        ),
+        "docs/theory/selection.md, section 2",
+    ),
+}
+OF_SYNTHESISED: Mapping[str, ProofSketch] = {
+    OF_SYNTHETIC_DATA: ProofSketch(
+        "No run is more than exp(b) times as likely after a protected change of budget b as before it.",
+        (
+            "The certificate shows that one record that changes from i to j moves the answer of query k by at most c_k times "
+            "its budget d(i, j).",
+            "The data are touched in at most two ways. Something is chosen by how far answers are off, be it a query or one of "
+            "many small tables: such scores move by no more than the answers, so a choice of rate s / (2 c) costs s d(i, j). "
+            "And answers may be measured, with discrete Laplace noise of rate s / c_k, which costs s d(i, j) as well.",
+            "Each step may depend on what came out before. For any outputs so far, the factor of the next step is as above; "
+            "factors multiply, so the shares s add up, and all shares together are at most 1.",
+            "The made-up table is computed from the choices and the noisy answers alone, and keeps the promise.",
+        ),
+        "docs/theory/synthetic.md, section 2",
+    ),
+}
+OF_TESTS: Mapping[str, ProofSketch] = {
+    OF_ODDS_RATIOS: ProofSketch(
+        "Telling two tables apart that have the same margins and differ by the stated number of records is at least as hard as "
+        "the stated tradeoff function says.",
+        (
+            "With the sums of rows and columns fixed, a table of two rows and two columns is known from one cell. Few records "
+            "that change, with all sums kept, move that cell by at most 1.",
+            "The tradeoff function f says how many misses a test must have that has so many false alarms. The noise is "
+            "canonical for it: its distribution function F satisfies F(x) = f(F(x + 1)), which says that telling a shift by 1 "
+            "apart is exactly as hard as f allows.",
+            "A smaller shift is no easier to tell, so every protected change is as hard to tell as f says.",
+            "P-values and limits are computed from the noisy cell and the published sums alone, and keep the promise.",
+        ),
+        "docs/theory/tradeoff.md, section 7",
+    ),
+}
+
 
 class SelectedCandidates(Contributor[Selection]):
     """One of several public candidates, of a high score more likely than of a low one."""
+
+    sketches = OF_SELECTED
 
     def elements(self, made: Selection) -> Sequence[str]:
         return made.workload.elements
@@ -52,6 +105,8 @@ class SelectedCandidates(Contributor[Selection]):
 
 class TestsOfOddsRatios(Contributor[OddsRatioTest]):
     """A test of an odds ratio with published margins."""
+
+    sketches = OF_TESTS
 
     __test__ = False  # no test of pytest's
 
@@ -87,6 +142,8 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
 
 class Synthesised(Contributor[MWEM | SmallDB]):
     """A made-up table that answers the queries nearly as the true one does."""
+
+    sketches = OF_SYNTHESISED
 
     def elements(self, made: MWEM | SmallDB) -> Sequence[str]:
         return made.queries.workload.elements

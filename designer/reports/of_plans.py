@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -14,12 +14,14 @@ from designer.accounts.together.terms import cost_of_record
 from designer.base.printing import counted
 from designer.base.rounding import closest
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
-from designer.reports.contributor import ROWS, Contributor, Told, Worst, epsilon_delta
+from designer.reports.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
 from designer.reports.names import named, some, verbatim_of
 from designer.reports.odds import Risk, above, off_by
 from designer.tables.measure import MOST_UNITS
 from designer.tables.plan import TablePlan
+from designer.tables.plan_words import OF_OTHER_NOISE
+from designer.tables.plan_words import THEOREM as OF_PLANS
 from designer.tables.queries import Additive, Average, Query
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
@@ -34,8 +36,36 @@ COLUMNS = (
 )
 
 
+_WITH_NORMAL_NOISE = ProofSketch(
+    "Whether a record r is in the table changes the outputs by a Renyi divergence of at most a P(r), for every order a "
+    "above 1; P is the public function that is stated.",
+    (
+        "A record counts in one group of each query, and moves the whole number that is summed there by at most its "
+        "amount, clipped and rounded by public rules that look at the record alone.",
+        "That number gets discrete normal noise of variance v. " + POISSON,
+        "So one query costs the record amount^2 / (2 v), whatever the other records are; queries use independent noise, "
+        "and their costs add up to P(r).",
+        "Where groups are found privately, a record that is alone in its group shows it only if the noise is above the "
+        "threshold; that is the stated probability delta(r), which is added.",
+    ),
+    "docs/theory/tables.md, sections 1 and 2",
+)
+OTHER_NOISE = (
+    "Some queries have other noise than normal: sums that are transformed first, or Laplace and Student noise. Each states its "
+    "own cost as a public function of the record; a pure promise of e is one of e times tanh(e / 2) in the unit used here."
+)
+OF_TABLES: Mapping[str, ProofSketch] = {
+    OF_PLANS: _WITH_NORMAL_NOISE,
+    OF_PLANS + OF_OTHER_NOISE: ProofSketch(
+        _WITH_NORMAL_NOISE.claim, (*_WITH_NORMAL_NOISE.steps, OTHER_NOISE), "docs/theory/tables.md, sections 1, 2 and 7"
+    ),
+}
+
+
 class QueriesOfTables(Contributor[TablePlan]):
     """Counts, sums, averages and quantiles of records, by group."""
+
+    sketches = OF_TABLES
 
     def about_whom(self, made: TablePlan) -> str:
         columns = sorted({measure.column for measure in made.measures})

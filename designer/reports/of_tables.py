@@ -3,18 +3,70 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from designer.base.printing import counted
+from designer.mechanisms.marginals.mechanism import THEOREM as OF_MARGINALS
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.products.mechanism import THEOREM as OF_PRODUCTS
 from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.reports.content import Prose, Sheet
-from designer.reports.contributor import ROWS, Contributor, Told
+from designer.reports.contributor import POISSON, ROWS, Contributor, ProofSketch, Told
 from designer.reports.names import named, verbatim_of
 from designer.reports.odds import off_by
+
+OF_PRODUCT_QUERIES: Mapping[str, ProofSketch] = {
+    OF_PRODUCTS["gaussian"]: ProofSketch(
+        "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
+        "every order a above 1.",
+        (
+            "Measured are integer combinations of counts, each with its own discrete normal noise. A record moves them by "
+            "whole numbers, which the noise can make up.",
+            POISSON,
+            "For independent noise divergences add up: a / 2 times the sum, over all measured numbers, of (how far a change "
+            "moves it)^2 over its variance.",
+            "How far one record moves a product of attributes is the product of how far it moves each attribute. So the "
+            "largest sum over all records is found attribute by attribute; the certificate computes it in fractions, at most "
+            "b^2.",
+        ),
+        "docs/theory/structured.md, section 2",
+    ),
+    OF_PRODUCTS["laplace"]: ProofSketch(
+        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
+        (
+            "Measured are integer combinations of counts, each with its own noise: the whole number k with a probability of c "
+            "times exp(-rate times |k|). A record moves them by whole numbers, which the noise can make up.",
+            "A shift by u changes one such probability by a factor of at most exp(rate times |u|), because |k + u| is at most "
+            "|k| + |u|; factors of independent numbers multiply, so exponents add up.",
+            "How far one record moves a product of attributes is the product of how far it moves each attribute. So the "
+            "largest sum over all records is found attribute by attribute; the certificate computes it in fractions, at most "
+            "b.",
+        ),
+        "docs/theory/structured.md, section 2",
+    ),
+}
+OF_MARGINAL_TABLES: Mapping[str, ProofSketch] = {
+    OF_MARGINALS: ProofSketch(
+        "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
+        "every order a above 1.",
+        (
+            "Each table is cut into what smaller tables do not tell: whole-number differences of counts along its attributes. "
+            "These get discrete normal noise, and all tables are put together again from the same noisy numbers.",
+            "A protected change moves the differences by whole numbers, which the noise can make up.",
+            POISSON,
+            "Noise of different parts is independent, so divergences add up, to a / 2 times a sum of squares. The certificate "
+            "computes that sum for each kind of change in fractions, and finds it at most b^2; changes of several attributes "
+            "follow from single ones.",
+        ),
+        "docs/theory/marginals.md, section 2",
+    ),
+}
 
 
 class MarginalTables(Contributor[MarginalMechanism]):
     """Noisy marginal tables that agree with each other."""
+
+    sketches = OF_MARGINAL_TABLES
 
     def about_whom(self, made: MarginalMechanism) -> str:
         return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"
@@ -41,6 +93,8 @@ class MarginalTables(Contributor[MarginalMechanism]):
 
 class ProductQueries(Contributor[StructuredMechanism]):
     """Noisy answers to products of queries of single attributes."""
+
+    sketches = OF_PRODUCT_QUERIES
 
     def about_whom(self, made: StructuredMechanism) -> str:
         return f"Records with {counted(len(made.workload.domain.attributes), 'attribute')}"

@@ -1,11 +1,8 @@
-"""The whole page, put together from what each section says.
-
-The closed list of what speaks for each format of specs on a page.
-"""
+"""The whole page, put together from what each section says."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from designer.base.errors import DesignFailed, InvalidProblem
@@ -14,39 +11,24 @@ from designer.base.times import utc_text
 from designer.base.version import VERSION
 from designer.certified.frozen import Specified
 from designer.designing.printouts import cautions
+from designer.files.kinds import kind_of
 from designer.reports import sections
 from designer.reports.content import BoardPage, PageSection, Picture
 from designer.reports.contributor import Contributor
 from designer.reports.evidence import Evidence
 from designer.reports.names import named
-from designer.reports.of_choices import SelectedCandidates, Synthesised, TestsOfOddsRatios
-from designer.reports.of_linear_queries import LinearQueries
-from designer.reports.of_plans import QueriesOfTables
-from designer.reports.of_tables import MarginalTables, ProductQueries
 from designer.reports.pictures.kinds import drawings_of
 from designer.reports.standing import by_oneself, deep_section, verification
 from designer.reports.summary import headlines
 
-CONTRIBUTORS: Mapping[str, Contributor[Any]] = {
-    "dp-designer/mechanism": LinearQueries(),
-    "dp-designer/lattice-mechanism": LinearQueries(),
-    "dp-designer/row-mechanism": LinearQueries(),
-    "dp-designer/staircase-mechanism": LinearQueries(),
-    "dp-designer/structured-mechanism": ProductQueries(),
-    "dp-designer/marginals": MarginalTables(),
-    "dp-designer/odds-ratio-test": TestsOfOddsRatios(),
-    "dp-designer/mwem": Synthesised(),
-    "dp-designer/table-plan": QueriesOfTables(),
-    "dp-designer/small-db": Synthesised(),
-    "dp-designer/selection": SelectedCandidates(),
-}
-
 
 def contributor_of(made: Specified) -> Contributor[Any]:
     """What speaks for the format of an object; `InvalidProblem` for one that no spec can hold."""
-    if made.format not in CONTRIBUTORS:
+    kind = kind_of(made)
+    if kind is None:
         raise InvalidProblem(f"mechanism: {made.format!r} is no format of specs, so there is no page for it.")
-    return CONTRIBUTORS[made.format]
+    contributor: Contributor[Any] = kind.part("page")()
+    return contributor
 
 
 def board_page(evidence: Evidence) -> BoardPage:

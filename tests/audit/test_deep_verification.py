@@ -20,7 +20,7 @@ from designer.audit import DeepVerdict, TestPower, audit
 from designer.audit.pairs import every_pair
 from designer.audit.tally import needed_draws, watched
 from designer.cli.entry import main
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.mechanisms.additive.noise import noise_for
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.spec_specimens import specimens
@@ -35,7 +35,7 @@ def laplace() -> Any:
 
 
 def test_every_format_is_looked_at() -> None:
-    assert set(ONE_OF_EACH) == set(FORMATS)
+    assert set(ONE_OF_EACH) == set(KINDS)
 
 
 @pytest.mark.parametrize("name", sorted(ONE_OF_EACH.values()))

@@ -9,9 +9,10 @@ PAGE = (ROOT / "docs" / "guides" / "verifying.md").read_text()
 
 
 def test_the_page_names_every_key_of_a_release() -> None:
-    from designer.files.releases import FORMS, OPTIONAL, REQUIRED, form_of
+    from designer.files.kinds import KINDS
+    from designer.files.releases import OPTIONAL, REQUIRED, form_of
 
-    keys = {*REQUIRED, *OPTIONAL, *(key for format in FORMS for key in form_of(format).schema)}
+    keys = {*REQUIRED, *OPTIONAL, *(key for format in KINDS for key in form_of(format).schema)}
     table = PAGE.split("## What a release file holds")[1].split("## What is checked")[0]
     missing = {key for key in keys if f"`{key}`" not in table}
     assert missing <= {"categories", "elements", "rounds", "p_greater", "p_less", "interval_95"}

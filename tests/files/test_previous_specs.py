@@ -14,7 +14,7 @@ import pytest
 
 from designer import InvalidSpec, load
 from designer.certified.guarantee import was_said
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.relations.kinds import RELATIONS
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
@@ -39,7 +39,7 @@ MIGRATED = {"lattice_chain"}
 def test_every_format_and_every_relation_is_among_them() -> None:
     specs = [json.loads(path.read_text()) for path in SPECS.values()]
     kinds = set(re.findall('"kind": "([a-z_]+)"', "".join(path.read_text() for path in SPECS.values())))
-    assert {spec["format"] for spec in specs} == set(FORMATS) - NEW
+    assert {spec["format"] for spec in specs} == set(KINDS) - NEW
     assert set(RELATIONS) - NEW <= kinds and set(REFUSED) <= set(SPECS)
     assert sum(path.stat().st_size for path in SPECS.values()) < 200_000
 

@@ -20,8 +20,7 @@ import pytest
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
 from designer.base.json_text import plain
 from designer.certified.frozen import Specified, seal
-from designer.files.releases import FORMS, release_document, save_release, sealed, verify_release
-from designer.files.spec import FORMATS
+from designer.files.releases import release_document, save_release, sealed, verify_release
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.release import determines
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
@@ -46,10 +45,6 @@ def document(name: str) -> dict[str, Any]:
 
 
 FIRST_OF_FORMAT = {maker.format: name for name, maker in reversed(specimens().items())}.values()
-
-
-def test_every_format_has_a_form() -> None:
-    assert list(FORMS) == list(FORMATS) == [*dict.fromkeys(FORMS)]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,8 +9,8 @@ import pytest
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
+from designer.files.kinds import KINDS
 from designer.files.schema import main, spec_schema, written
-from designer.files.spec import FORMATS, class_of
 from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
 
@@ -36,8 +36,9 @@ def test_the_module_prints_the_files(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_format_and_every_relation_states_its_own_keys() -> None:
-    for format in FORMATS:
-        assert {"schema", "parameters_schema"} <= {name for cls in class_of(format).__mro__ for name in vars(cls)}
+    for stated in KINDS.values():
+        names = {name for cls in stated.part("mechanism").__mro__ for name in vars(cls)}
+        assert {"schema", "parameters_schema"} <= names
     for kind, cls in RELATIONS.items():
         assert cls.schema.body["properties"]["kind"] == {"const": kind}
     assert keys(from_distributions([3, 1], [1, 3]).schema) == {"kind", "alphas", "betas"}

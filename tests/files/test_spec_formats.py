@@ -18,7 +18,8 @@ import pytest
 from designer import DesignFailed, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical
 from designer.certified.frozen import to_spec
-from designer.files.spec import FORMATS, _mechanism, reading
+from designer.files.kinds import KINDS
+from designer.files.spec import _mechanism, reading
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from tests.files.test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
@@ -44,7 +45,7 @@ FIRST_OF_FORMAT = {spec_of(name)["format"]: name for name in reversed(NAMES)}.va
 
 def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
     specs = [spec_of(name) for name in NAMES]
-    assert {spec["format"] for spec in specs} == set(FORMATS)
+    assert {spec["format"] for spec in specs} == set(KINDS)
 
     def kinds(node: Any) -> Iterator[str]:
         if isinstance(node, dict):
@@ -117,7 +118,7 @@ def test_unknown_and_missing_keys_are_refused_by_schema_and_loader(name: str, tm
 @pytest.mark.parametrize("name", NAMES)
 def test_the_format_decides_the_shape(name: str, tmp_path: Path) -> None:
     spec = spec_of(name)
-    for other in {*FORMATS, "dp-designer/none"} - {spec["format"]}:
+    for other in {*KINDS, "dp-designer/none"} - {spec["format"]}:
         mutant = {**spec, "format": other}
         # MWEM and SmallDB differ in keys, so no format is read as another.
         assert not VALIDATOR.is_valid(mutant)
@@ -262,8 +263,8 @@ def test_a_test_that_promises_more_than_it_says_is_refused(name: str, tmp_path: 
 
 def test_the_schema_names_every_format() -> None:
     schema = VALIDATOR.schema
-    assert set(schema["properties"]["format"]["enum"]) == set(FORMATS)
-    assert {entry["if"]["properties"]["format"]["const"] for entry in schema["allOf"]} == set(FORMATS)
+    assert set(schema["properties"]["format"]["enum"]) == set(KINDS)
+    assert {entry["if"]["properties"]["format"]["const"] for entry in schema["allOf"]} == set(KINDS)
     jsonschema.Draft202012Validator.check_schema(schema)
 
 

@@ -14,9 +14,10 @@ from designer.base.version import VERSION
 from designer.certified.frozen import Specified, seal, to_spec
 from designer.cli import main
 from designer.files import spec as reader
+from designer.files.kinds import KINDS
 from designer.files.migrations import MIGRATIONS, Migration, readable_versions
 from designer.files.releases import verify_release
-from designer.files.spec import FORMATS, from_spec
+from designer.files.spec import from_spec
 from tests.oracles.spec_corpus import LARGEST, closed_kinds, corpus, kinds_in
 
 DATA = Path(__file__).parents[1] / "data"
@@ -50,7 +51,7 @@ def test_every_released_version_has_a_corpus_and_a_small_one() -> None:
     for version in versions:
         assert sum(path.stat().st_size for path in (DATA / "specs" / version).iterdir()) < LARGEST
         assert {json.loads(path.read_text())["spec"]["format"] for path in (DATA / "releases" / version).iterdir()} <= set(
-            FORMATS
+            KINDS
         )
 
 
@@ -59,14 +60,14 @@ def test_every_closed_kind_is_in_a_spec_of_the_corpus() -> None:
     held = set[tuple[str, str]]().union(*(kinds_in(json.loads(path.read_text())) for path in SPECS.values()))
     assert sorted(closed_kinds() - held) == []
     formats = {json.loads(path.read_text())["spec"]["format"] for path in RELEASES.values()}
-    assert formats == set(FORMATS)
+    assert formats == set(KINDS)
 
 
 @pytest.mark.heavy
 def test_the_generator_writes_a_complete_corpus() -> None:
     written = corpus()
     assert set[tuple[str, str]]().union(*map(kinds_in, written.values())) == set(closed_kinds())
-    assert {spec["format"] for spec in written.values()} == set(FORMATS)
+    assert {spec["format"] for spec in written.values()} == set(KINDS)
 
 
 def test_kinds_are_told_apart_by_where_they_stand() -> None:

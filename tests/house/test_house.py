@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]
@@ -106,7 +106,7 @@ def test_verifying_and_releasing_import_no_solver_and_no_optional_package(tmp_pa
     done = subprocess.run([sys.executable, "-c", code, *paths], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     lines = [line.split(" ") for line in done.stdout.splitlines()]
-    assert len(lines) == len(made) and {line[0] for line in lines} == set(FORMATS) and {line[1] for line in lines} == {"True"}
+    assert len(lines) == len(made) and {line[0] for line in lines} == set(KINDS) and {line[1] for line in lines} == {"True"}
     assert sum(bool(line[2]) for line in lines) > len(lines) / 2
 
 

@@ -8,7 +8,7 @@ FROM_RECORDS, LEAST = "designer/tables/from_records.py", "designer/designing/mar
 FILES, FOLDERS, CSV = "designer/files/table_files.py", "designer/base/folders.py", "designer/base/csv_text.py"
 COUNTS, AGREEMENT = "solvers/lattices/agreeing_counts.py", "designer/certified/agreement.py"
 RELEASES, SUMMARY, STANDING = "designer/files/releases.py", "designer/reports/summary.py", "designer/reports/standing.py"
-PROOFS, PLANS = "designer/reports/sections.py", "designer/reports/of_plans.py"
+PLANS = "designer/reports/of_plans.py"
 PLACES = "designer/reports/pictures/places.py"
 OF_RECORDS, OF_LEAST = ("tests/tables/test_from_records.py",), ("tests/mechanisms/marginals/test_least_marginals.py",)
 OF_MEETING, OF_TABLES = ("tests/mechanisms/marginals/test_meeting.py",), ("tests/cli/test_cli_tables.py",)
@@ -232,7 +232,7 @@ MUTANTS = (
         OF_SUMMARIES,
     ),
     Mutant(STANDING, 'False: "NO, it fails"', 'False: "yes"', "a test that fails is told as passed", OF_SUMMARIES),
-    Mutant(PROOFS, "plain = SKETCHES[OF_PLANS]", "plain = SKETCHES[PURE_SHIFT]", "plans cite another theorem", OF_PROOFS),
+    Mutant(PLANS, "(*_WITH_NORMAL_NOISE.steps, OTHER_NOISE)", "_WITH_NORMAL_NOISE.steps", "other noise has no step", OF_PROOFS),
     Mutant(
         PLANS,
         "return max((cost_of_record(made, record)",

@@ -16,8 +16,8 @@ from designer import Problem, Workload, design, invariants, metrics
 from designer.base.errors import InvalidProblem
 from designer.certified.about import About
 from designer.certified.frozen import Specified
+from designer.files.kinds import KINDS
 from designer.files.releases import read_release, release_document, verify_release
-from designer.files.spec import FORMATS
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.domain import Domain
@@ -27,7 +27,7 @@ from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
 from designer.reports.html import DARK, LIGHT, POLICY, WRITTEN, Linker, contrast, drawn, html_of, tidy
-from designer.reports.page import CONTRIBUTORS, board_page, contributor_of
+from designer.reports.page import board_page, contributor_of
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of
@@ -36,7 +36,7 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 ONE_OF_EACH = {made.format: name for name, (made, _) in reversed(releases().items())}
 SHARED = ("published", "hidden", "budgets", "unprotected", "accuracy", "answers", "comparison", "certificate", "proof")
 KEYS = [*SHARED, "verification", "check", "statement"]
-FAST = [f for f in FORMATS if f not in ("dp-designer/structured-mechanism", "dp-designer/marginals")]
+FAST = [f for f in KINDS if f not in ("dp-designer/structured-mechanism", "dp-designer/marginals")]
 
 
 def seen(made: Specified, released: Any) -> SeenRelease:
@@ -61,11 +61,11 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("designer.reports.page.drawings_of", lambda made, released: ())
 
 
-def test_every_format_has_a_contributor_and_no_other() -> None:
-    assert set(CONTRIBUTORS) == set(FORMATS) == set(MADE)
+def test_a_page_is_made_of_every_format() -> None:
+    assert set(KINDS) == set(MADE)
 
 
-@pytest.mark.parametrize("form", list(FORMATS))
+@pytest.mark.parametrize("form", list(KINDS))
 def test_a_page_is_whole_and_everybody_can_read_it(form: str) -> None:
     page = page_of(ONE_OF_EACH[form])
     assert faults(page) == []
@@ -74,7 +74,7 @@ def test_a_page_is_whole_and_everybody_can_read_it(form: str) -> None:
     assert releases()[ONE_OF_EACH[form]][0].fingerprint in page.source
 
 
-@pytest.mark.parametrize("form", list(FORMATS))
+@pytest.mark.parametrize("form", list(KINDS))
 def test_a_page_loads_nothing_and_runs_nothing(form: str) -> None:
     page = page_of(ONE_OF_EACH[form])
     policy = [e.attributes["content"] for e in page.all("meta") if e.attributes.get("http-equiv") == "Content-Security-Policy"]
@@ -85,7 +85,7 @@ def test_a_page_loads_nothing_and_runs_nothing(form: str) -> None:
     assert "@import" not in page.source and "url(h" not in page.source
 
 
-@pytest.mark.parametrize("form", list(FORMATS))
+@pytest.mark.parametrize("form", list(KINDS))
 def test_equal_evidence_makes_equal_pages_but_for_the_time(form: str, undrawn: None) -> None:
     made, released = releases()[ONE_OF_EACH[form]]
     evidence = Evidence(made=made, release=seen(made, released), time=NOON)
@@ -160,7 +160,7 @@ def test_the_contrast_is_that_of_the_examples_of_the_standard() -> None:
     assert contrast("#0000ff", "#ffffff") == pytest.approx(8.59, abs=0.01)
 
 
-@pytest.mark.parametrize("form", list(FORMATS))
+@pytest.mark.parametrize("form", list(KINDS))
 def test_every_word_of_the_field_leads_to_its_meaning_in_each_section(form: str) -> None:
     """Of the words that stand in a section outside its drawings, names and quotations, each has a link there."""
     page = page_of(ONE_OF_EACH[form])

@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from designer.base.errors import InvalidProblem
+from designer.files.kinds import KINDS
 from designer.mechanisms.additive import promise
 from designer.reports.evidence import Evidence
 from designer.reports.html import html_of
-from designer.reports.page import board_page
-from designer.reports.sections import OTHER_NOISE, SKETCHES, sketch_of
+from designer.reports.of_plans import OF_TABLES, OTHER_NOISE
+from designer.reports.page import board_page, contributor_of
 from designer.tables.plan_words import OF_OTHER_NOISE, THEOREM
 from tests.oracles.spec_specimens import specimens
 
@@ -44,15 +45,18 @@ def cited() -> Iterator[str]:
     yield THEOREM + OF_OTHER_NOISE
 
 
+SKETCHES = {theorem: sketch for kind in KINDS.values() for theorem, sketch in kind.part("page").sketches.items()}
+
+
 def test_every_theorem_has_its_sketch_and_no_sketch_is_of_none() -> None:
-    theorems = set(cited())
-    assert all(sketch_of(theorem).steps for theorem in theorems)
-    assert set(SKETCHES) <= theorems and len(SKETCHES) >= 14
+    assert set(cited()) == set(SKETCHES) and len(SKETCHES) >= 15
+    assert all(sketch.steps for sketch in SKETCHES.values())
 
 
 @pytest.mark.parametrize("name", list(specimens()))
 def test_what_the_certificate_cites_is_known(name: str) -> None:
-    assert len(sketch_of(specimens()[name].privacy.theorem).steps) >= 3
+    made = specimens()[name]
+    assert len(contributor_of(made).sketch(made).steps) >= 3
 
 
 @pytest.mark.parametrize("theorem", list(SKETCHES), ids=range(len(SKETCHES)))
@@ -68,11 +72,17 @@ def test_the_steps_stand_in_the_page(name: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("designer.reports.page.drawings_of", lambda made, released: ())
     made = specimens()[name]
     text = html.unescape(re.sub("<[^>]*>", "", html_of(board_page(Evidence(made=made)))))
-    assert all(step in text for step in sketch_of(made.privacy.theorem).steps) and made.privacy.theorem in text
+    assert all(step in text for step in contributor_of(made).sketch(made).steps) and made.privacy.theorem in text
 
 
 def test_plans_with_other_noise_have_one_step_more() -> None:
-    plain, other = sketch_of(THEOREM), sketch_of(THEOREM + OF_OTHER_NOISE)
+    plain, other = OF_TABLES[THEOREM], OF_TABLES[THEOREM + OF_OTHER_NOISE]
     assert other.claim == plain.claim and other.steps == (*plain.steps, OTHER_NOISE)
+
+
+def test_a_theorem_without_a_sketch_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = specimens()["table plan"]
+    contributor = contributor_of(made)
+    monkeypatch.setattr(type(contributor), "cited", lambda self, made: "nothing")
     with pytest.raises(InvalidProblem, match="no sketch of a proof is known of 'nothing'"):
-        sketch_of("nothing")
+        contributor.sketch(made)

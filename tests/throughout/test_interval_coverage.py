@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from benchmarks.interval_coverage import CASES, SEED, UNMEASURED, Symmetric
 from designer.certified.family_names import ADDITIVE_FAMILIES, LATTICE_FAMILIES, ROW_FAMILIES, STAIRCASE_FAMILIES
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.sampling.entropy import SeededEntropy
 
 FAILURE = 1e-9
@@ -44,7 +44,7 @@ def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> No
     made = [make() for make in CASES.values()]
     families = ADDITIVE_FAMILIES | LATTICE_FAMILIES | ROW_FAMILIES | STAIRCASE_FAMILIES
     measured = {case.family for case in made} | {case.format for case in made}
-    assert families | set(FORMATS) <= measured | set(UNMEASURED)
+    assert families | set(KINDS) <= measured | set(UNMEASURED)
     assert not set(UNMEASURED) & measured - {"custom"} and all(UNMEASURED.values())
 
 

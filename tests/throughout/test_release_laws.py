@@ -25,7 +25,7 @@ import pytest
 from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
@@ -412,4 +412,4 @@ def test_no_family_and_no_format_is_left_out() -> None:
     """What the tests above cover, read off their own parameters: a new family or format must be tested here too."""
     families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_rows", "lattice_gaussian", "staircase"}
     assert families == {family.name for family in FAMILIES}
-    assert set(FORMATS) == COVERED
+    assert set(KINDS) == COVERED

@@ -12,33 +12,13 @@ from designer.certified.frozen import Released, Specified
 from designer.designing.comparison import Comparison
 from designer.designing.least import LeastBudget
 from designer.families.made import Design, Made
-from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.choice.mechanism import Selection
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
-from designer.mechanisms.staircase.noise import Stairs
+from designer.files.kinds import kind_of
 from designer.reports.pictures.answers import answer_drawings, tables_to_draw
 from designer.reports.pictures.drawing import Drawing, beside, chosen
 from designer.reports.pictures.figures import check_picture
 from designer.reports.pictures.of_designs import MOST_DRAWN, budget_drawings, comparison_drawings, relation_drawing, with_limits
-from designer.reports.pictures.of_mechanisms import (
-    TAIL,
-    marginal_drawings,
-    mechanism_drawings,
-    noise_on_cells,
-    plan_drawings,
-    policy_drawings,
-    release_maps,
-    selection_drawings,
-    stairs_drawing,
-    term_drawings,
-    tradeoff_drawing,
-)
+from designer.reports.pictures.of_mechanisms import policy_drawings, release_maps
 from designer.reports.pictures.registered import kind_among, registered_figure, save_figure
-from designer.tables.plan import TablePlan
 from designer.tables.policies.policy import Policy
 
 Drawings = tuple[Drawing, ...]
@@ -106,13 +86,13 @@ def _with_answers(mechanism: Any, released: Released) -> Drawings:
             "give the mechanism that made it."
         )
     tables = tables_to_draw(released)
-    maps = release_maps(mechanism, tables) if isinstance(mechanism, Mechanism) else ()
-    return (*answer_drawings(tables, mechanism.about.unit), *drawings_of(mechanism), *maps)
+    return (*answer_drawings(tables, mechanism.about.unit), *drawings_of(mechanism), *release_maps(mechanism, tables))
 
 
-def _of_staircase(made: StaircaseMechanism) -> Drawings:
-    profile = (stairs_drawing(made.noise, float(made.grid.step(0))),) if isinstance(made.noise, Stairs) else ()
-    return (*mechanism_drawings(made), *profile)
+def _of_kind(made: Specified) -> Drawings:
+    kind = kind_of(made)
+    draw: Callable[[Any], Drawings] | None = None if kind is None else kind.part("pictures")
+    return () if draw is None else draw(made)
 
 
 def _of_comparison(found: Comparison) -> Drawings:
@@ -121,17 +101,9 @@ def _of_comparison(found: Comparison) -> Drawings:
     return (*drawn, relation_drawing(relation, found.problem.workload.elements)) if graph else drawn
 
 
-# The first class that a thing is an instance of; the narrower before the wider.
+# The first class that a thing is an instance of.
 _OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
-    (StaircaseMechanism, _of_staircase),
-    (LatticeMechanism, lambda made: (*mechanism_drawings(made), *noise_on_cells(made))),
-    (Mechanism, mechanism_drawings),
-    (StructuredMechanism, term_drawings),
-    (MarginalMechanism, marginal_drawings),
-    (TablePlan, plan_drawings),
-    (Selection, lambda made: selection_drawings(made.law, made.rate, made.shortfall_bound(TAIL))),
-    (OddsRatioTest, lambda made: (tradeoff_drawing({"the promise": made.tradeoff}),)),
-    (Specified, lambda made: ()),
+    (Specified, _of_kind),
     (Design, lambda made: with_limits(drawings_of(made.mechanism), made.problem, made.mechanism)),
     (Made, lambda made: drawings_of(made.mechanism)),
     (Comparison, _of_comparison),

@@ -33,9 +33,12 @@ from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.norms import Norm
 from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Stairs
 from designer.problem.relation import Relation
 from designer.relations.metrics.points import GreatCircle
@@ -69,9 +72,33 @@ def neighbourhoods(relation: Relation, elements: Sequence[str]) -> Drawing | Non
     return neighbourhood_drawing(relation.places, np.full(relation.size, 1 / relation.per_km), elements)
 
 
-def release_maps(mechanism: Mechanism, tables: Sequence[AnswerTable]) -> tuple[Drawing, ...]:
+def staircase_drawings(mechanism: StaircaseMechanism) -> tuple[Drawing, ...]:
+    """The same, and the profile of the noise where it is one of stairs."""
+    noise = mechanism.noise
+    profile = (stairs_drawing(noise, float(mechanism.grid.step(0))),) if isinstance(noise, Stairs) else ()
+    return (*mechanism_drawings(mechanism), *profile)
+
+
+def lattice_drawings(mechanism: LatticeMechanism) -> tuple[Drawing, ...]:
+    """The same, and one draw of the noise on the cells of the table."""
+    return (*mechanism_drawings(mechanism), *noise_on_cells(mechanism))
+
+
+def choice_drawings(mechanism: Selection) -> tuple[Drawing, ...]:
+    """How likely the worse of two candidates is preferred, by the gap between their scores."""
+    return selection_drawings(mechanism.law, mechanism.rate, mechanism.shortfall_bound(TAIL))
+
+
+def odds_ratio_drawings(mechanism: OddsRatioTest) -> tuple[Drawing, ...]:
+    """The tradeoff function that is promised."""
+    return (tradeoff_drawing({"the promise": mechanism.tradeoff}),)
+
+
+def release_maps(mechanism: Any, tables: Sequence[AnswerTable]) -> tuple[Drawing, ...]:
     """Released counts of places at their places; none where elements are no places, or other queries were asked."""
-    if not isinstance(mechanism.relation, GreatCircle) or not mechanism.workload.is_identity or len(tables) != 1:
+    if len(tables) != 1 or not isinstance(getattr(mechanism, "relation", None), GreatCircle):
+        return ()
+    if not mechanism.workload.is_identity:
         return ()
     names = mechanism.workload.elements
     label = with_unit("noisy answer", mechanism.about.unit(names[0]))

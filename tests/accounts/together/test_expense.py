@@ -27,7 +27,7 @@ from designer.accounts import Expense, expense_of, spent
 from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.terms import largest_budget
 from designer.certified.frozen import Specified
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
 from designer.promises.tradeoff import EpsilonDelta
 from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
@@ -63,7 +63,7 @@ def test_every_format_has_an_expense_or_says_why_not() -> None:
         assert Expense.from_dict(json.loads(json.dumps(expense.to_dict()))) == expense
         assert expense.epsilon or expense.rho
         assert expense.unprotected == mechanism.guarantee.unprotected
-    assert seen == set(FORMATS)
+    assert seen == set(KINDS)
 
 
 def test_the_largest_budget_is_that_of_the_worst_pair() -> None:

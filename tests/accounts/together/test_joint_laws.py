@@ -30,7 +30,7 @@ from designer.accounts import composed
 from designer.base.json_text import plain
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
-from designer.files.spec import FORMATS
+from designer.files.kinds import KINDS
 from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
@@ -148,7 +148,7 @@ def require_kept(joint: Atoms, total: object, *, precise: bool) -> None:
 
 def test_every_format_has_a_small_instance_and_every_law_is_one() -> None:
     assert (tuple(on_elements()), tuple(on_rows())) == (ELEMENTS, ROWS)
-    assert {mechanism.format for mechanism in (*on_elements().values(), *on_rows().values())} == set(FORMATS)
+    assert {mechanism.format for mechanism in (*on_elements().values(), *on_rows().values())} == set(KINDS)
     for name, mechanism in (on_elements() | on_rows()).items():
         found = law(mechanism.format, plain(mechanism.core()), X)
         assert sum(found.values()) == pytest.approx(1.0, abs=1e-10), name
@@ -228,7 +228,7 @@ def test_every_pair_of_formats_is_composed_above_or_refused_below() -> None:
     found = {frozenset(on_elements()[name].format for name in names) for names in PAIRS}
     found |= {frozenset(on_rows()[name].format for name in names) for names in combinations_with_replacement(ROWS, 2)}
     found |= {frozenset(("dp-designer/table-plan", on_elements()[name].format)) for name in NOT_WITH_PLANS}
-    assert found == {frozenset(pair) for pair in combinations_with_replacement(FORMATS, 2)} and len(found) == 66
+    assert found == {frozenset(pair) for pair in combinations_with_replacement(KINDS, 2)} and len(found) == 66
 
 
 @pytest.mark.parametrize("name", NOT_WITH_PLANS)

@@ -1,0 +1,12 @@
+"""Noise that is added to answers on a grid, as a kind of frozen mechanism."""
+
+from designer.mechanisms.kind import Kind
+
+ADDITIVE = Kind(
+    format="dp-designer/mechanism",
+    mechanism="designer.mechanisms.additive.mechanism:AdditiveMechanism",
+    release_form="designer.mechanisms.additive.spec:GridForm",
+    agreement="designer.mechanisms.additive.spec:CountAgreement",
+    page="designer.reports.of_linear_queries:LinearQueries",
+    pictures="designer.reports.pictures.of_mechanisms:mechanism_drawings",
+)

@@ -1,0 +1,12 @@
+"""The choice of one candidate, as a kind of frozen mechanism."""
+
+from designer.mechanisms.kind import Kind
+
+SELECTION = Kind(
+    format="dp-designer/selection",
+    mechanism="designer.mechanisms.choice.mechanism:Selection",
+    release_form="designer.mechanisms.choice.spec:ChoiceForm",
+    agreement=None,
+    page="designer.reports.of_choices:SelectedCandidates",
+    pictures="designer.reports.pictures.of_mechanisms:choice_drawings",
+)

@@ -1,0 +1,12 @@
+"""Products of queries about attributes, as a kind of frozen mechanism."""
+
+from designer.mechanisms.kind import Kind
+
+PRODUCTS = Kind(
+    format="dp-designer/structured-mechanism",
+    mechanism="designer.mechanisms.products.mechanism:StructuredMechanism",
+    release_form="designer.mechanisms.products.spec:StructuredForm",
+    agreement="designer.mechanisms.products.spec:ProductAgreement",
+    page="designer.reports.of_tables:ProductQueries",
+    pictures="designer.reports.pictures.of_mechanisms:term_drawings",
+)

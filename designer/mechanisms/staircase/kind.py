@@ -1,0 +1,12 @@
+"""Noise of least loss, as a kind of frozen mechanism."""
+
+from designer.mechanisms.kind import Kind
+
+STAIRCASE = Kind(
+    format="dp-designer/staircase-mechanism",
+    mechanism="designer.mechanisms.staircase.mechanism:StaircaseMechanism",
+    release_form="designer.mechanisms.staircase.spec:StaircaseForm",
+    agreement="designer.mechanisms.additive.spec:CountAgreement",
+    page="designer.reports.of_linear_queries:StaircaseQueries",
+    pictures="designer.reports.pictures.of_mechanisms:staircase_drawings",
+)

@@ -1,0 +1,20 @@
+"""Synthetic data, as two kinds of frozen mechanisms: multiplicative weights, and small databases."""
+
+from designer.mechanisms.kind import Kind
+
+MULTIPLICATIVE_WEIGHTS = Kind(
+    format="dp-designer/mwem",
+    mechanism="designer.mechanisms.synthetic.multiplicative:MWEM",
+    release_form="designer.mechanisms.synthetic.spec:MultiplicativeForm",
+    agreement=None,
+    page="designer.reports.of_choices:Synthesised",
+    pictures=None,
+)
+SMALL_DATABASES = Kind(
+    format="dp-designer/small-db",
+    mechanism="designer.mechanisms.synthetic.small_databases:SmallDB",
+    release_form="designer.mechanisms.synthetic.spec:SmallDatabaseForm",
+    agreement=None,
+    page="designer.reports.of_choices:Synthesised",
+    pictures=None,
+)

@@ -1,0 +1,12 @@
+"""The plan of a table, as a kind of frozen mechanism."""
+
+from designer.mechanisms.kind import Kind
+
+TABLE_PLAN = Kind(
+    format="dp-designer/table-plan",
+    mechanism="designer.tables.plan:TablePlan",
+    release_form="designer.tables.spec:TableForm",
+    agreement="designer.tables.agreement:PlanAgreement",
+    page="designer.reports.of_plans:QueriesOfTables",
+    pictures="designer.reports.pictures.of_mechanisms:plan_drawings",
+)

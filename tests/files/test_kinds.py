@@ -1,0 +1,130 @@
+"""One value for each kind of frozen mechanism: all of its parts are there, and what a new kind forgets is named."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import designer.mechanisms
+from designer.certified.agreement import Agreement
+from designer.certified.frozen import Specified
+from designer.certified.release_form import ReleaseForm
+from designer.files.kinds import KINDS, LISTED, kind_of
+from designer.mechanisms.additive.kind import ADDITIVE
+from designer.mechanisms.kind import Kind, Part
+from designer.reports.contributor import Contributor
+from tests.oracles.release_specimens import releases
+from tests.oracles.spec_specimens import specimens
+
+ROOT = Path(__file__).parents[2]
+
+
+def made_of(base: type) -> Callable[[Any], bool]:
+    """Is something a class of its own with nothing left abstract?"""
+    return lambda part: isinstance(part, type) and issubclass(part, base) and not inspect.isabstract(part)
+
+
+def takes_one(part: Any) -> bool:
+    """Is something a function of a mechanism?"""
+    return callable(part) and not isinstance(part, type) and len(inspect.signature(part).parameters) == 1
+
+
+# What each part has to be, and whether a kind may have none.
+PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
+    "mechanism": (made_of(Specified), False),
+    "release_form": (made_of(ReleaseForm), False),
+    "agreement": (made_of(Agreement), True),
+    "page": (made_of(Contributor), False),
+    "pictures": (takes_one, True),
+}
+
+
+def faults(kind: Kind) -> list[str]:
+    """What a kind lacks, by the names of its parts."""
+    found = []
+    for name, (fits, may_be_none) in PARTS.items():
+        try:
+            part = kind.part(name)
+        except (ImportError, AttributeError) as missing:
+            found.append(f"{kind.format}: {name}: {missing}")
+            continue
+        if not (may_be_none if part is None else fits(part)):
+            found.append(f"{kind.format}: {name}: {getattr(kind, name)} is not what it has to be")
+    made = [] if found else [kind.part("mechanism")]
+    found += [f"{kind.format}: its class states {cls.format!r}" for cls in made if cls.format != kind.format]
+    return found
+
+
+def stated() -> Iterator[tuple[str, Kind]]:
+    """Every kind that any module states, with the place."""
+    for room in ("designer.mechanisms", "designer.tables"):
+        path = [str(ROOT.joinpath(*room.split(".")))]
+        for module in pkgutil.walk_packages(path, f"{room}."):
+            if module.name.rpartition(".")[2] == "kind":
+                found = vars(importlib.import_module(module.name)).items()
+                yield from ((f"{module.name}:{name}", value) for name, value in found if isinstance(value, Kind))
+
+
+def frozen_classes(base: type = Specified) -> Iterator[type[Specified]]:
+    """Every class of the package that has a format of its own."""
+    for cls in base.__subclasses__():
+        if cls.__module__.startswith("designer.") and "format" in vars(cls):
+            yield cls
+        yield from frozen_classes(cls)
+
+
+@pytest.mark.parametrize("kind", LISTED, ids=lambda kind: kind.format)
+def test_every_part_of_a_kind_is_there(kind: Kind) -> None:
+    assert {field.name for field in fields(Kind)} == {"format", *PARTS}
+    assert faults(kind) == []
+
+
+@pytest.mark.parametrize("name", list(PARTS))
+def test_a_part_that_is_missing_is_named(name: Part) -> None:
+    gone, wrong = "designer.mechanisms.additive.spec:Nothing", "designer.mechanisms.additive.grid:Grid"
+    nowhere = "designer.mechanisms.additive.nowhere:GridForm"
+    for address in (gone, wrong, nowhere):
+        (fault,) = faults(replace(ADDITIVE, **{name: address}))
+        assert fault.startswith(f"dp-designer/mechanism: {name}: ")
+    if not PARTS[name][1]:
+        assert len(faults(replace(ADDITIVE, **{name: None}))) == 1
+
+
+def test_a_kind_that_leaves_a_part_out_cannot_be_stated() -> None:
+    known = {field.name: getattr(ADDITIVE, field.name) for field in fields(Kind)}
+    for name in known:
+        with pytest.raises(TypeError, match=name):
+            Kind(**{key: value for key, value in known.items() if key != name})
+
+
+def test_every_kind_that_is_stated_is_listed_once_and_every_folder_states_one() -> None:
+    places = dict(stated())
+    assert {place for place, kind in places.items() if kind not in LISTED} == set()
+    assert len(LISTED) == len(KINDS) == len(places)
+    folders = {path.name for path in Path(designer.mechanisms.__path__[0]).iterdir() if (path / "__init__.py").exists()}
+    assert folders == {place.split(".")[2] for place in places if place.startswith("designer.mechanisms.")}
+
+
+def test_every_frozen_class_is_the_one_of_a_kind() -> None:
+    listed = [kind.part("mechanism") for kind in LISTED]
+    assert {cls.__name__ for cls in frozen_classes() if cls not in listed} == set()
+
+
+def test_every_kind_has_a_specimen_of_its_spec_and_of_its_release() -> None:
+    assert {made.format for made in specimens().values()} == set(KINDS)
+    assert {maker.format for maker, _ in releases().values()} == set(KINDS)
+
+
+def test_a_class_of_the_caller_is_of_no_kind_whatever_it_says() -> None:
+    made = specimens()["laplace uniform"]
+    assert kind_of(made) is ADDITIVE
+    lying = type("Lying", (), {"format": "dp-designer/mechanism"})()
+    assert kind_of(lying) is None
+    assert kind_of(type("Strange", (), {"format": "strange"})()) is None
