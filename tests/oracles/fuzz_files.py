@@ -44,10 +44,6 @@ from tests.files.test_spec_formats import core_edits, refused_or_loaded
 from tests.oracles.additive_promises import additive
 from tests.oracles.promises import LOSSES, keeps_tradeoff
 from tests.oracles.spec_specimens import specimens
-from tests.files.problem.test_problem_file import DOMAIN, ELEMENTS, GOOD, IDENTITY, TABLE
-from tests.files.problem.test_relation_file import GOOD as RELATIONS
-from tests.files.problem.test_relation_file import HEAD
-from tests.files.problem.test_relation_file import TABLE as PLACES
 
 SECONDS = 10
 MEMORY = 2 << 30
