@@ -33,7 +33,7 @@ from designer.certified.optimality import Optimality
 from designer.sampling.entropy import Entropy, SystemEntropy
 
 Takes = Literal["histogram", "records"]
-NOTES = ("optimality", "provenance", "about", "migrations")  # decide nothing, and may be replaced
+NOTES = ("optimality", "provenance", "about")  # decide nothing, and may be replaced
 CHANGED = (
     "mechanism: was changed in this process after it was certified, so its guarantee may not hold; load its spec, or design "
     "it, again. Nothing was released."
@@ -98,7 +98,6 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     provenance: Mapping[str, Any] = MappingProxyType({})
     about: About = NOTHING  # words of the maker for readers
     _seal: ClassVar[Seal]  # of each object
-    migrations: tuple[str, ...] = ()  # what was changed in the form of the file that it was read from, in sentences
 
     @abstractmethod
     def core(self) -> dict[str, Any]:
@@ -294,10 +293,6 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def named_answers(self) -> tuple[str, ...] | None:
         """The names of all answers, which units are stated for; None where they are not all written out."""
         return None
-
-    def read_with(self, migrations: tuple[str, ...]) -> Self:
-        """The same object with notes on what was changed in the form of its file when it was read."""
-        return self._twin(migrations=migrations)
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuilt = super().__reduce__()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -27,9 +26,6 @@ TRADEOFFS_MULTIPLY = (
     "Anything computed from a release alone keeps the guarantee. Several releases about the same records keep the tensor "
     "product of their tradeoff functions, change by change."
 )
-# What is said now, and what earlier versions said in its place: a file may still say that, and claims no more by it.
-SAID_BEFORE: Mapping[str, tuple[str, ...]] = {ESTIMATED: (POST_PROCESSING,), TRADEOFFS_MULTIPLY: (POST_PROCESSING,)}
-_ONE = re.compile(r"\b1 (invariant statistic|(?:replaced |added or removed )?record)\b")
 TIMING = (
     "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who "
     "can time single releases precisely is outside the guarantee."
@@ -40,16 +36,6 @@ FLOATING_POINT = (
 )
 
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
-
-
-def was_said(claimed: object, proven: object) -> bool:
-    """Is this what an earlier version said in the place of what is proven now? It put one record, too, in the plural.
-
-    >>> was_said("at most 1 replaced records", "at most 1 replaced record")
-    True
-    """
-    said = str(proven)
-    return claimed in SAID_BEFORE.get(said, ()) or claimed == _ONE.sub(r"1 \1s", said)
 
 
 @dataclass(frozen=True, kw_only=True)

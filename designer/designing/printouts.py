@@ -36,7 +36,7 @@ def cautions(made: Specified) -> list[str]:
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *_weak(made), *exact, *(f"MIGRATED: {note}" for note in made.migrations)]
+    return [*made.warning, *_weak(made), *exact]
 
 
 def _weak(made: Specified) -> list[str]:

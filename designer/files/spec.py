@@ -18,16 +18,14 @@ from typing import Any, TypeVar, cast, overload
 from designer.base.checks import shown
 from designer.base.errors import InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, plain, require_keys
-from designer.base.printing import printed
 from designer.base.progress import step
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.certified.guarantee import SOFTWARE, Guarantee, was_said
+from designer.certified.guarantee import SOFTWARE, Guarantee
 from designer.certified.optimality import Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.files.kinds import KINDS
-from designer.files.migrations import migrated, readable_versions
 from designer.files.signatures import Source, Trusted, read_signed
 from solvers.exact.rational import float_above
 
@@ -122,7 +120,7 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys({key: value for key, value in spec.items() if key != "about"}, keys(FRAME), "spec")
-    if spec["format"] not in list(KINDS) or type(spec["version"]) is not int or spec["version"] not in readable_versions():
+    if spec["format"] not in list(KINDS) or type(spec["version"]) is not int or spec["version"] != FORMAT_VERSION:
         raise InvalidSpec(
             f"spec: format {shown(spec['format'])} version {shown(spec['version'])}; this program reads {sorted(KINDS)} "
             f"version {FORMAT_VERSION}; a newer program may have written it."
@@ -133,7 +131,6 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
             "file."
         )
-    spec, notes = migrated(spec)
     mechanism: Specified = reading("mechanism", lambda: _mechanism(spec))
     if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
@@ -143,7 +140,7 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
             f"spec: the mechanism hides nothing: {mechanism.vacuous}. If that is meant, pass allow_vacuous=True "
             "(--allow-vacuous)."
         )
-    return mechanism.read_with(notes) if notes else mechanism
+    return mechanism
 
 
 def _check_shape(spec: Mapping[str, Any]) -> None:
@@ -214,7 +211,7 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
     for name, value in proven.items():
         claimed = spec[name]
         if name == "guarantee" and isinstance(claimed, dict):
-            claimed = proven_statement(_as_printed(claimed), value)
+            claimed = proven_statement(claimed, value)
             claimed = _with_ratio(claimed, spec["certificate"], mechanism, proven)
         if name == "certificate" and isinstance(claimed, dict):
             claimed = mechanism.settled_claim(claimed, value)
@@ -234,19 +231,10 @@ def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: Specified, p
     return {**statement, "parameters": {**said, "worst_ratio": ratio}}
 
 
-def _as_printed(claimed: Any) -> Any:
-    """A claim with its texts as they are printed now; older files hold names as they are."""
-    if isinstance(claimed, str):
-        return printed(claimed)
-    if isinstance(claimed, dict):
-        return {key: _as_printed(value) for key, value in claimed.items()}
-    return [_as_printed(value) for value in claimed] if isinstance(claimed, list) else claimed
-
-
 def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, which said some things in other words, and budgets rounded to floats may
-    differ between machines in the last digits."""
-    result = {key: proven[key] if key in proven and was_said(text, proven[key]) else text for key, text in claimed.items()}
+    """The version that designed may be another one, and budgets rounded to floats may differ between machines in the last
+    digits."""
+    result = dict(claimed)
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")

@@ -1,7 +1,7 @@
-"""Small specs and releases of every format and every closed kind, as this version writes them: the corpus of a version.
+"""Small specs and releases of every format and every closed kind, in the current form: the corpus.
 
-`python -m tests.oracles.spec_corpus` writes tests/data/specs/v<version>/ and tests/data/releases/v<version>/, once for each
-version that is released; what stands there is never changed, and every later version has to read it.
+`python -m tests.oracles.spec_corpus` writes tests/data/specs/ and tests/data/releases/ anew. It is run where a form changes, as
+long as no version was published; the corpus of the first published version is kept for good.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy as np
 
 from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.base.json_text import readable_text
-from designer.base.version import VERSION
 from designer.certified.frozen import Specified, to_spec
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
@@ -53,7 +52,7 @@ from tests.oracles.spec_specimens import MARGINS, specimens
 
 DATA = Path(__file__).parents[1] / "data"
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-LARGEST = 300_000  # bytes of the specs of a version
+LARGEST = 300_000  # bytes of all specs
 # "total" of an attribute: leaving it out of a term says the same, and is what is written. A promise about samples is that of
 # no frozen object: tests, which hold a tradeoff function, take symmetric ones.
 NEVER_WRITTEN = {("kind", "total"), ("definition", "tradeoff_subsampled")}
@@ -202,12 +201,12 @@ def release_corpus() -> dict[str, dict[str, Any]]:
 
 
 def main() -> None:
-    """Write the corpus of this version; refused where one of it is there."""
+    """Write the corpus anew."""
     for folder, files in (("specs", corpus()), ("releases", release_corpus())):
-        target = DATA / folder / f"v{VERSION}"
-        target.mkdir(parents=True)
+        for path in (DATA / folder).glob("*.json"):
+            path.unlink()
         for name, content in files.items():
-            (target / f"{name}.json").write_text(readable_text(content), encoding="utf-8")
+            (DATA / folder / f"{name}.json").write_text(readable_text(content), encoding="utf-8")
 
 
 if __name__ == "__main__":
