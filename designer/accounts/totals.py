@@ -9,12 +9,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from typing import Any
 
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.base.arrays import Immutable
 from designer.base.checks import rational_from, shown
 from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.progress import announce
 from designer.base.rounding import rounded
+from designer.promises.costs import Cost, TotalCost
 
 NOTHING = Fraction(0)
 HALVINGS = 60  # of an interval, until it is a small part of its end

@@ -10,11 +10,11 @@ from designer.accounts.balances import SCOPED, Balance, figures
 from designer.accounts.chain import Entry
 from designer.accounts.check import Checked
 from designer.accounts.ledger import Forecast
-from designer.accounts.together.costs import TotalCost
 from designer.accounts.together.expense import Spent
 from designer.accounts.totals import Total, decimal_text
 from designer.base.printing import printed
 from designer.files.signatures import PublicKey
+from designer.promises.costs import TotalCost
 
 
 def balance_lines(balance: Balance) -> list[str]:

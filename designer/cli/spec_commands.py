@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from designer.accounts.store import is_ledger
-from designer.accounts.together.costs import cost_of_tradeoff
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
@@ -36,6 +35,7 @@ from designer.files.problem.synthetic import SyntheticFile
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
 from designer.mechanisms.additive.interface import Mechanism
+from designer.promises.costs import cost_of_tradeoff
 from designer.reports.pictures.of_designs import save_relation_picture
 
 

@@ -18,7 +18,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from designer.accounts.together.terms import largest_budget, require_proven
+from designer.accounts.together.terms import largest_budget, rule_of
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
@@ -98,7 +98,7 @@ def require_noisy(mechanism: Specified) -> Noisy:
             f"mechanism: a {type(mechanism).__name__} adds no noise of one law to the answers of a histogram; additive, "
             "lattice and staircase mechanisms do."
         )
-    require_proven(mechanism)
+    rule_of(mechanism).require_proven(mechanism)
     if mechanism.vacuous:
         raise InvalidProblem(f"mechanism: hides nothing ({mechanism.vacuous}), so it has no privacy map; design one that does.")
     return mechanism

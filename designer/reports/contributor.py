@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of
 from designer.accounts.together.terms import cost_of_budget, protected_by
 from designer.base.errors import InvalidProblem
@@ -17,6 +16,7 @@ from designer.base.printing import counted
 from designer.base.rounding import closest
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.frozen import Specified
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.meanings import Meaning, meanings_of

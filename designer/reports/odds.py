@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.base.rounding import closest, number_text, rounded, settled
+from designer.promises.costs import Cost, TotalCost
 from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 
 RARE = Fraction(1, 10**6)  # the chance with which odds may shift by more, where people read one number

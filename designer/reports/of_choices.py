@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
-from designer.accounts.together.costs import Cost
 from designer.accounts.together.terms import cost_of_budget
 from designer.base.printing import counted
 from designer.mechanisms.choice.mechanism import THEOREM as OF_SELECTIONS
@@ -16,6 +15,7 @@ from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.lipschitz_queries import THEOREM as OF_SYNTHETIC_DATA
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.promises.costs import Cost
 from designer.reports.content import Piece, Prose
 from designer.reports.contributor import Contributor, ProofSketch, Told, listed
 from designer.reports.meanings import Meaning

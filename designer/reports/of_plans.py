@@ -9,10 +9,9 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from designer.accounts.together.costs import Cost
-from designer.accounts.together.terms import cost_of_record
 from designer.base.printing import counted
 from designer.base.rounding import closest
+from designer.promises.costs import Cost
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
 from designer.reports.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, Worst, epsilon_delta
 from designer.reports.meanings import Meaning
@@ -23,6 +22,7 @@ from designer.tables.plan import TablePlan
 from designer.tables.plan_words import OF_OTHER_NOISE
 from designer.tables.plan_words import THEOREM as OF_PLANS
 from designer.tables.queries import Additive, Average, Query
+from designer.tables.spec import cost_of_amounts
 
 SIZES = (Fraction(1), Fraction(2), Fraction(10), Fraction(100))  # of a record, in thresholds
 SHARES = tuple(Fraction(1, part) for part in (10_000, 1_000, 100, 10, 1))  # of a record, of the bounds of its measures
@@ -200,7 +200,7 @@ def _largest(made: TablePlan, amounts: dict[str, Any]) -> Cost:
     """The cost of a record with these amounts in the group where it costs most."""
     known = {name: (*values, None) for name, values in made.policy.keys().items()}
     records = [{**amounts, **dict(zip(known, chosen, strict=True))} for chosen in product(*known.values())]
-    return max((cost_of_record(made, record) for record in records), key=lambda cost: (cost.rho, cost.epsilon))
+    return max((cost_of_amounts(made, record) for record in records), key=lambda cost: (cost.rho, cost.epsilon))
 
 
 def _accuracy_rows(query: Query) -> Iterator[tuple[str, str, str]]:

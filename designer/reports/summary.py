@@ -9,7 +9,6 @@ from operator import ge
 from typing import Any
 
 from designer.accounts.entries import DatasetTerms
-from designer.accounts.together.costs import Cost
 from designer.accounts.together.privacy_in_words import privacy_words
 from designer.accounts.totals import Total
 from designer.accounts.words import cost_text, left_text
@@ -18,6 +17,7 @@ from designer.base.version import VERSION
 from designer.certified.frozen import Specified
 from designer.files.signatures import SignedBy
 from designer.problem.relation import RECORDS_PUBLIC
+from designer.promises.costs import Cost
 from designer.reports.content import Headline
 from designer.reports.contributor import Contributor, Told, Worst, guess_words, risk_words
 from designer.reports.evidence import Evidence

@@ -7,6 +7,7 @@ TABLE_PLAN = Kind(
     mechanism="designer.tables.plan:TablePlan",
     release_form="designer.tables.spec:TableForm",
     agreement="designer.tables.agreement:PlanAgreement",
+    composition="designer.tables.spec:PlanComposition",
     page="designer.reports.of_plans:QueriesOfTables",
     pictures="designer.reports.pictures.of_mechanisms:plan_drawings",
 )

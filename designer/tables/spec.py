@@ -1,19 +1,31 @@
-"""Releases of plans over a table as files: noisy whole numbers by query and group, and the values that follow from them."""
+"""Releases of plans over a table as files: noisy whole numbers by query and group, and the values that follow from them.
+
+What releases cost together: policies add up, record by record (docs/theory/composition.md, 6).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
 import numpy as np
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidSpec
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import RATIONAL, list_of, noted, number, or_null, record, text, whole
 from designer.certified.release_form import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
+from designer.mechanisms.composition import Composition, Protected, no_rule
+from designer.problem.domain import Domain
+from designer.problem.histogram import Universe
+from designer.promises.costs import Cost
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Groups, Labels
+from designer.tables.measure import MOST_UNITS
+from designer.tables.other_noise import OtherNoise
 from designer.tables.plan import TablePlan
+from designer.tables.policies.policy import Policy
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Aggregated, Average
 from designer.tables.run import answer_of, chosen_answer, ratio_of
@@ -104,3 +116,65 @@ def _quantile(query: Quantile, values: Any) -> Answer:
         raise InvalidSpec(f"answers.{shown(query.name)}.values: are not all among the candidates of the plan; {RESTORE}")
     whole_numbers([place[value] for value in values], len(query.groups.keys or ()), f"answers.{shown(query.name)}.values")
     return chosen_answer(query, [place[value] for value in values])
+
+
+class PlanComposition(Composition[TablePlan]):
+    """What a record loses is a public function of it."""
+
+    by_record = True
+
+    def protected(self, made: TablePlan) -> Protected:
+        raise no_rule(made)
+
+    def counted(self, made: TablePlan) -> Domain | Universe:
+        raise no_rule(made)
+
+    def of_budget(self, made: TablePlan, budget: Fraction) -> Cost:
+        raise no_rule(made)
+
+    def largest(self, made: TablePlan) -> Cost:
+        """Policies do not fall with a measure, so that record has the largest of each, and one of the keys that the policy
+        knows or another. `InvalidProblem` where a loss is bounded in name only."""
+        most = {measure.column: max(map(abs, measure.bounds)) * measure.step for measure in made.measures}
+        known = {name: (*values, None) for name, values in made.policy.keys().items()}
+        records = [{**most, **dict(zip(known, chosen, strict=True))} for chosen in product(*known.values())]
+        cost = max((cost_of_amounts(made, record) for record in records), key=lambda cost: (cost.rho, cost.epsilon))
+        _require_bounded(made, cost)
+        return cost
+
+    def of_record(self, made: TablePlan, record: Mapping[str, Any]) -> Cost:
+        delta = Fraction(made.delta(record))
+        if made.pure:
+            return Cost(epsilon=made.pure_loss(record), rho=made.loss(record))
+        return Cost.concentrated(made.loss(record), delta)
+
+
+def cost_of_amounts(plan: TablePlan, amounts: Mapping[str, object]) -> Cost:
+    """What a public or hypothetical record, as the plan measures it, costs at most: its policies at these amounts."""
+    delta = sum((Fraction(s.delta_of(s.bound)) for level in plan.levels if (s := level.selection)), Fraction(0))
+    rho = plan.policy.exact(amounts)
+    if delta or not plan.pure:
+        return Cost.concentrated(rho, min(Fraction(1), delta))
+    return Cost(epsilon=sum((policy.exact(amounts) for policy in _pure_policies(plan)), Fraction(0)), rho=rho)
+
+
+def _pure_policies(plan: TablePlan) -> list[Policy]:
+    """The pure policies of the queries; all of them where the plan is pure."""
+    return [query.pure_policy for query in plan.queries if isinstance(query, OtherNoise) and query.pure_policy is not None]
+
+
+def _require_bounded(plan: TablePlan, cost: Cost) -> None:
+    assert cost.rho is not None
+    if cost.rho > 2**20:
+        free = [measure.column for measure in plan.measures if measure.upper >= (MOST_UNITS - 1) * measure.step]
+        words = f" {', '.join(map(repr, free))} has no bound but that of all numbers;" if free else ""
+        raise InvalidProblem(
+            f"mechanism: the policy of the plan reaches rho = {float(cost.rho):.3g}, a promise of nothing to some records: "
+            f"there is no largest loss to add up;{words} state a smaller `upper` in the measures, or add policies up record by "
+            "record (designer.accounts.composed)."
+        )
+    if cost.delta >= 1:
+        raise InvalidProblem(
+            "mechanism: records of many split rows make their group appear with probability 1, so the plan has no delta for "
+            "all records; give its group selection an `at_most`."
+        )

@@ -9,9 +9,9 @@ import pytest
 
 from designer.accounts import Ledger, Total, checked
 from designer.accounts.entries import entry_reserved
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of
 from designer.base.errors import InvalidLedger
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.ledgers import pure, stated
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem
 from designer.accounts import Total
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.totals import decimal_text
 from designer.base.errors import InvalidLedger
+from designer.promises.costs import Cost, TotalCost
 
 QUARTERS = TotalCost((Cost.pure(Fraction(1, 4)), Cost.pure(Fraction(1, 4))))
 

@@ -18,6 +18,7 @@ from designer.certified.frozen import Specified
 from designer.certified.release_form import ReleaseForm
 from designer.files.kinds import KINDS, LISTED, kind_of
 from designer.mechanisms.additive.kind import ADDITIVE
+from designer.mechanisms.composition import Composition
 from designer.mechanisms.kind import Kind, Part
 from designer.reports.contributor import Contributor
 from tests.oracles.release_specimens import releases
@@ -41,6 +42,7 @@ PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
     "mechanism": (made_of(Specified), False),
     "release_form": (made_of(ReleaseForm), False),
     "agreement": (made_of(Agreement), True),
+    "composition": (made_of(Composition), False),
     "page": (made_of(Contributor), False),
     "pictures": (takes_one, True),
 }

@@ -235,8 +235,8 @@ MUTANTS = (
     Mutant(PLANS, "(*_WITH_NORMAL_NOISE.steps, OTHER_NOISE)", "_WITH_NORMAL_NOISE.steps", "other noise has no step", OF_PROOFS),
     Mutant(
         PLANS,
-        "return max((cost_of_record(made, record)",
-        "return min((cost_of_record(made, record)",
+        "return max((cost_of_amounts(made, record)",
+        "return min((cost_of_amounts(made, record)",
         "a record is told what it loses in the group where it loses least",
         ("tests/reports/test_meanings.py",),
     ),

@@ -16,9 +16,9 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from designer import Problem, Workload, design, metrics
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.terms import cost_of_budget
 from designer.base.rounding import closest
+from designer.promises.costs import Cost, TotalCost
 from designer.reports.odds import NO_LIMIT, PRIOR, RARE, Risk, above, below, chance_after, one_in, percent, shift, times
 
 BUDGETS = st.fractions(min_value=Fraction(1, 10**6), max_value=20)

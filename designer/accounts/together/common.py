@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from designer.accounts.together.costs import Cost, TotalCost
-from designer.accounts.together.terms import cost_of_steps, shapes_of_shift
+from designer.accounts.together.terms import rule_of
 from designer.base.arrays import Floats, Immutable
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.frozen import Specified
 from designer.mechanisms.lattice.smoothing import joint_invariant
 from designer.problem.relation import Block, Relation
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -147,7 +147,7 @@ class ReleaseTerm(Immutable):
 
     @cached_property
     def _cost_of_steps(self) -> Callable[[Steps], Cost]:
-        return cache(partial(cost_of_steps, self.mechanism))
+        return cache(partial(rule_of(self.mechanism).cost_of_steps, self.mechanism))
 
     def cost(self, change: Change, *, shaped: bool) -> Cost | None:
         """What a change costs in this release; None where it is not protected. shaped: with the tradeoff functions of the very
@@ -156,7 +156,7 @@ class ReleaseTerm(Immutable):
         if steps is None:
             return None
         cost = self._cost_of_steps(steps)
-        shapes = shapes_of_shift(self.mechanism, change) if shaped and self.named else ()
+        shapes = rule_of(self.mechanism).shapes(self.mechanism, change) if shaped and self.named else ()
         return replace(cost, shapes=shapes) if shapes else cost
 
 

@@ -26,10 +26,9 @@ from designer.accounts.together.common import (
     is_listed,
     joint_statistics,
 )
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import expense_of, spent
 from designer.accounts.together.statement import statement_of
-from designer.accounts.together.terms import cost_of_budget, require_proven
+from designer.accounts.together.terms import cost_of_budget, rule_of
 from designer.accounts.together.universes import invariants_of, on_one_universe, require_one_unit
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import count, shown
@@ -37,6 +36,7 @@ from designer.base.errors import InvalidProblem, NoAttribute
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import Guarantee
 from designer.problem.relation import Relation
+from designer.promises.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.impossible import proven_adjacency
@@ -212,7 +212,7 @@ class ComposedElements(Composed):
     def of(cls, mechanisms: Sequence[Specified]) -> ComposedElements:
         """The statement for mechanisms that are no plans of tables; `InvalidProblem` where they speak of different things."""
         for mechanism in mechanisms:
-            require_proven(mechanism)
+            rule_of(mechanism).require_proven(mechanism)
         relations, elements = on_one_universe(mechanisms)
         require_one_unit(relations)
         listed = tuple(

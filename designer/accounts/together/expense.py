@@ -14,15 +14,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from designer.accounts.together.costs import Cost, TotalCost
-from designer.accounts.together.terms import (
-    Protected,
-    cost_of_budget,
-    largest_budget,
-    largest_cost,
-    protected_by,
-    require_proven,
-)
+from designer.accounts.together.terms import largest_budget, protected_by, rule_of
 from designer.accounts.together.universes import Speaks
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
@@ -32,12 +24,13 @@ from designer.base.printing import counted
 from designer.base.progress import step
 from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
 from designer.certified.frozen import Specified
+from designer.mechanisms.composition import Protected
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.relation import Relation
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.relations.row_groups import RowGroups
-from designer.tables.plan import TablePlan
 from solvers.exact.rational import root_above
 
 Moves = Literal["appear", "replace", "either", "keep", "l1", "l2"]
@@ -160,23 +153,26 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
     rows = count(rows_per_entity, "rows_per_entity")
     cost, moves = costliest(mechanism)
-    scope = None if isinstance(mechanism, TablePlan) else _scope(mechanism, protected_by(mechanism))
-    made = _stated(mechanism, cost if isinstance(mechanism, TablePlan) else cost.as_pure(), moves, scope)
+    if rule_of(mechanism).by_record:
+        made = _stated(mechanism, cost, moves, None)
+    else:
+        made = _stated(mechanism, cost.as_pure(), moves, _scope(mechanism, protected_by(mechanism)))
     return made if rows == 1 else _of_entity(made, rows)
 
 
 def costliest(mechanism: Specified) -> tuple[Cost, tuple[Moves, int, bool]]:
     """What the protected change that costs most costs in one release, as it is promised, and what one change is: its kind, how
     many records it moves, and whether they are replaced. Raises what `expense_of` does."""
-    require_proven(mechanism)
-    if isinstance(mechanism, TablePlan):
-        return largest_cost(mechanism), _PRESENCE
-    protected = protected_by(mechanism)
+    rule = rule_of(mechanism)
+    rule.require_proven(mechanism)
+    if rule.by_record:
+        return rule.largest(mechanism), _PRESENCE
+    protected = rule.protected(mechanism)
     if not isinstance(protected, Presence) and protected.is_vacuous():
         raise InvalidProblem(
             "mechanism: its relation protects no change at all, so there is no cost to add up; nothing is hidden."
         )
-    return cost_of_budget(mechanism, largest_budget(protected)), moves_of(protected)
+    return rule.cost(mechanism, largest_budget(protected)), moves_of(protected)
 
 
 def _scope(mechanism: Specified, protected: Protected) -> str | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.expense import change_words, costliest, moves_of
-from designer.accounts.together.terms import Protected, largest_budget, protected_by
+from designer.accounts.together.terms import largest_budget, protected_by, rule_of
 from designer.base.errors import InvalidProblem
 from designer.base.rounding import at_most
 from designer.certified.frozen import Specified
+from designer.mechanisms.composition import Protected
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.relation import RECORDS_PUBLIC
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.metrics.attributes import Hamming, Product
-from designer.tables.plan import TablePlan
 from solvers.exact.rational import float_above
 
 LABEL = "Privacy:"
@@ -41,7 +41,7 @@ def privacy_words(made: Specified, *, rows_per_entity: int = 1) -> str:
         told = cost_words(cost.of_group(rows_per_entity)), change_words(moves, rows_per_entity)
     except InvalidProblem as refusal:
         return f"{NONE}: {_reason(refusal)}"
-    limitless = not isinstance(made, TablePlan) and _limitless(protected_by(made))
+    limitless = not rule_of(made).by_record and _limitless(protected_by(made))
     return _sentence(*told, limitless or bool({*made.guarantee.unprotected} - {RECORDS_PUBLIC}))
 
 

@@ -11,11 +11,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.elements import Composed, ComposedElements
 from designer.accounts.together.expense import expense_of, spent
 from designer.accounts.together.statement import joined
-from designer.accounts.together.terms import cost_of_budget, largest_budget, protected_by
+from designer.accounts.together.terms import cost_of_budget, largest_budget, protected_by, rule_of
 from designer.accounts.together.universes import Speaks
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
@@ -23,6 +22,7 @@ from designer.base.progress import step
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import Guarantee
 from designer.mechanisms.marginals.protection import Presence
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.tables.plan import TablePlan
 from designer.tables.plan_words import FOUND, NOTION, PURE
@@ -32,7 +32,7 @@ from designer.tables.policies.policy import Policy
 
 def speaks_of_rows(mechanism: Specified) -> bool:
     """Does the mechanism say what the presence of one row costs at most, whatever the row is?"""
-    if isinstance(mechanism, TablePlan):
+    if rule_of(mechanism).by_record:
         return True
     protected = protected_by(mechanism)
     if isinstance(protected, (AddRemove, AppearOrChange)):
@@ -107,7 +107,8 @@ class ComposedRecords(Composed):
 
     @property
     def _plans(self) -> list[TablePlan]:
-        return [mechanism for mechanism in self.mechanisms if isinstance(mechanism, TablePlan)]
+        mechanisms: tuple[Any, ...] = self.mechanisms
+        return [mechanism for mechanism in mechanisms if rule_of(mechanism).by_record]
 
     def _require_one_measure(self) -> None:
         known: dict[str, object] = {}
@@ -145,7 +146,7 @@ class ComposedRecords(Composed):
 
     @property
     def _others(self) -> list[Specified]:
-        return [mechanism for mechanism in self.mechanisms if not isinstance(mechanism, TablePlan)]
+        return [mechanism for mechanism in self.mechanisms if not rule_of(mechanism).by_record]
 
     @cached_property
     def _constant(self) -> TotalCost:
@@ -154,12 +155,8 @@ class ComposedRecords(Composed):
 
 def _cost_of_record(mechanism: Specified, record: Mapping[str, Any]) -> Cost:
     """What a record costs; where a mechanism hides the presence of any at one budget, that."""
-    if not isinstance(mechanism, TablePlan):
-        return cost_of_budget(mechanism, _presence(mechanism))
-    delta = Fraction(mechanism.delta(record))
-    if mechanism.pure:
-        return Cost(epsilon=mechanism.pure_loss(record), rho=mechanism.loss(record))
-    return Cost.concentrated(mechanism.loss(record), delta)
+    rule = rule_of(mechanism)
+    return rule.of_record(mechanism, record) if rule.by_record else rule.cost(mechanism, _presence(mechanism))
 
 
 def _presence(mechanism: Specified) -> Fraction:
@@ -169,9 +166,10 @@ def _presence(mechanism: Specified) -> Fraction:
     return largest_budget(protected)
 
 
-def _policy(mechanism: Specified) -> Policy:
-    if isinstance(mechanism, TablePlan):
-        return mechanism.policy
+def _policy(mechanism: Any) -> Policy:
+    if rule_of(mechanism).by_record:
+        policy: Policy = mechanism.policy
+        return policy
     rho = cost_of_budget(mechanism, _presence(mechanism)).rho
     if rho is None:
         raise InvalidProblem("mechanisms: one has no zCDP loss; ask for epsilon(delta, change=record).")
@@ -204,7 +202,7 @@ def composed(*mechanisms: Specified) -> Composed:
     for place, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Specified):
             raise InvalidProblem(f"mechanisms[{place}]: {shown(mechanism)} is no frozen object; load a spec, or design one.")
-    tables = any(isinstance(mechanism, TablePlan) for mechanism in mechanisms)
+    tables = any(rule_of(mechanism).by_record for mechanism in mechanisms)
     if tables or _hide_rows_of_different_universes(mechanisms):
         return ComposedRecords.of(mechanisms)
     return ComposedElements.of(mechanisms)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
-from designer.accounts.together.terms import Protected, protected_by
+from designer.accounts.together.terms import rule_of
 from designer.base.arrays import frozen
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
+from designer.mechanisms.composition import Protected
 from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
@@ -48,11 +45,11 @@ class Speaks:
     @classmethod
     def of(cls, mechanism: Specified) -> Speaks:
         """What a mechanism, no plan of a table, speaks of."""
-        if isinstance(mechanism, (MarginalMechanism, StructuredMechanism)):
-            return cls(mechanism, protected_by(mechanism), mechanism.workload.domain, None)
-        own: Any = mechanism
-        universe = Universe.of_size(4) if isinstance(mechanism, OddsRatioTest) else own.universe
-        return cls(mechanism, protected_by(mechanism), None, universe)
+        rule = rule_of(mechanism)
+        protected, counted = rule.protected(mechanism), rule.counted(mechanism)
+        if isinstance(counted, Domain):
+            return cls(mechanism, protected, counted, None)
+        return cls(mechanism, protected, None, counted)
 
     @property
     def size(self) -> int:

@@ -7,6 +7,7 @@ ADDITIVE = Kind(
     mechanism="designer.mechanisms.additive.mechanism:AdditiveMechanism",
     release_form="designer.mechanisms.additive.spec:GridForm",
     agreement="designer.mechanisms.additive.spec:CountAgreement",
+    composition="designer.mechanisms.additive.spec:AdditiveComposition",
     page="designer.reports.of_linear_queries:LinearQueries",
     pictures="designer.reports.pictures.of_mechanisms:mechanism_drawings",
 )

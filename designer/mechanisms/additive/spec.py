@@ -1,11 +1,13 @@
 """Agreeing tables of answers to linear queries: the counts of the elements behind them, with the published statistics.
 
 Releases of answers to linear queries as files: noisy multiples of the steps, and the answers that follow from them.
+
+What releases cost together: a budget, or the length that it allows under a delta.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -18,11 +20,19 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.published import PublishedSums
 from designer.base.schema import list_of, noted, or_null, record, whole
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
+from designer.certified.norms import Norm
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
 from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.promise import WITH_DELTA
 from designer.mechanisms.additive.release import Release, kept_rows
+from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
+from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
+from designer.promises.costs import Cost, rho_of_pure
+from designer.promises.laplace import discrete_laplace
+from designer.promises.tradeoff import EpsilonDelta, Tradeoff
 from solvers.exact.hermite import is_combination
 
 MEASURED = noted(
@@ -263,3 +273,56 @@ def _within(row: Floats, known: Floats) -> bool:
         return False
     found = np.linalg.lstsq(known.T, row, rcond=None)[0]
     return bool(np.abs(known.T @ found - row).max() <= 1e-6 * np.abs(row).max())
+
+
+MOST_SHAPES = 16  # answers that one change moves
+
+
+class AdditiveComposition(Composition[AdditiveMechanism]):
+    """By the fall-off of the noise; under a delta by the length that a budget allows."""
+
+    def protected(self, made: AdditiveMechanism) -> Protected:
+        return made.relation
+
+    def counted(self, made: AdditiveMechanism) -> Universe:
+        return made.universe
+
+    def cost(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
+        """The same; a budget of 0 allows a length, too, where there is a delta."""
+        return super().cost(made, budget) if made.delta is None else _cost_under_delta(made, budget, Fraction(made.delta))
+
+    def of_budget(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.falloff, budget)
+
+    def cost_of_steps(self, made: AdditiveMechanism, steps: Sequence[Fraction]) -> Cost:
+        """Budgets add, and under a delta the lengths that they allow do."""
+        if made.delta is None or len(steps) <= 1:
+            return super().cost_of_steps(made, steps)
+        allowance = WITH_DELTA[made.falloff](Fraction(made.delta))
+        length = sum(map(allowance.most, steps), Fraction(0))
+        return Cost.pure(length) if made.falloff == "exponential" else Cost.normal(length**2)
+
+    def shapes(self, made: AdditiveMechanism, change: Sequence[tuple[int, int]]) -> tuple[Tradeoff, ...]:
+        """Those of independent Laplace noise whose answers the change moves by known steps of the grid; none where many
+        answers move."""
+        if made.falloff != "exponential" or made.delta is not None:
+            return ()
+        norm, steps = made.norm, made.grid.steps
+        if type(norm) is not Norm or norm.order != "l1" or norm.map.ndim != 1:
+            return ()
+        moved = np.zeros(len(steps), dtype=object)
+        for element, amount in change:
+            moved += amount * made.integers[:, element].astype(object)
+        places = [k for k in np.flatnonzero(moved).tolist() if norm.map[k]]
+        if len(places) > MOST_SHAPES:
+            return ()
+        lengths = ((Fraction(float(norm.map[k])) * Fraction(float(steps[k])), abs(int(moved[k]))) for k in places)
+        return tuple(discrete_laplace(rate * shift, shift) for rate, shift in lengths)
+
+
+def _cost_under_delta(made: AdditiveMechanism, budget: Fraction, delta: Fraction) -> Cost:
+    """(b, delta), and what the length that it allows promises besides: pure for exponential noise, mu-GDP for normal noise."""
+    length = WITH_DELTA[made.falloff](delta).most(budget)
+    if made.falloff == "exponential":
+        return Cost(epsilon=budget, delta=delta, rho=rho_of_pure(length), shapes=(EpsilonDelta(length),))
+    return Cost(epsilon=budget, delta=delta, rho=length**2 / 2, mu_squared=length**2)

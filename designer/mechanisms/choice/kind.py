@@ -7,6 +7,7 @@ SELECTION = Kind(
     mechanism="designer.mechanisms.choice.mechanism:Selection",
     release_form="designer.mechanisms.choice.spec:ChoiceForm",
     agreement=None,
+    composition="designer.mechanisms.choice.spec:ChoiceComposition",
     page="designer.reports.of_choices:SelectedCandidates",
     pictures="designer.reports.pictures.of_mechanisms:choice_drawings",
 )

@@ -1,14 +1,21 @@
-"""Releases of a chosen candidate as files."""
+"""Releases of a chosen candidate as files.
+
+What releases cost together: budgets add.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import PLACE, text
 from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys
 from designer.mechanisms.choice.mechanism import Choice, Selection
+from designer.mechanisms.composition import Composition, Protected
+from designer.problem.histogram import Universe
+from designer.promises.costs import Cost
 
 
 class ChoiceForm(ReleaseForm[Selection, Choice]):
@@ -28,3 +35,16 @@ class ChoiceForm(ReleaseForm[Selection, Choice]):
 
     def unchecked(self, mechanism: Selection) -> tuple[str, ...]:
         return ("How good the choice is: no score leaves, and none has a standard error.",)
+
+
+class ChoiceComposition(Composition[Selection]):
+    """Pure."""
+
+    def protected(self, made: Selection) -> Protected:
+        return made.relation
+
+    def counted(self, made: Selection) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: Selection, budget: Fraction) -> Cost:
+        return Cost.pure(budget)

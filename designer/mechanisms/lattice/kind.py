@@ -7,6 +7,7 @@ LATTICE = Kind(
     mechanism="designer.mechanisms.lattice.mechanism:LatticeMechanism",
     release_form="designer.mechanisms.lattice.spec:LatticeForm",
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
+    composition="designer.mechanisms.lattice.spec:LatticeComposition",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )
@@ -15,6 +16,7 @@ ROWS = Kind(
     mechanism="designer.mechanisms.lattice.row_mechanism:RowMechanism",
     release_form="designer.mechanisms.lattice.spec:LatticeForm",
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
+    composition="designer.mechanisms.lattice.spec:LatticeComposition",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )

@@ -1,23 +1,29 @@
 """Agreeing tables of noise that keeps an invariant: the released table is whole and keeps it; what is below 0 is moved.
 
 Releases of tables that keep published statistics as files: the table is made of whole numbers, and all else follows.
+
+What releases cost together: budgets add, and what a chain draws is not proven to.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from designer.base.errors import DesignFailed, InvalidSpec
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.published import PublishedSums
 from designer.base.schema import noted, or_null, whole
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, named_whole_numbers, told
 from designer.mechanisms.additive.spec import known_statistics, published_rows, unchanging_rows
+from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.lattice.release import LatticeRelease
+from designer.problem.histogram import Universe
+from designer.promises.costs import Cost
 
 
 class LatticeForm(ReleaseForm[LatticeMechanism, LatticeRelease]):
@@ -100,3 +106,24 @@ class TableAgreement(Agreement[LatticeMechanism, LatticeRelease]):
         kept = (table >= 0).all() and all(np.array_equal(rows @ table, values) for rows, values in exact)
         counts, words = (table, AS_RELEASED) if kept else agreed(np.eye(len(table)), table, None, exact, whole=True)
         return AgreeingTables((np.asarray(mechanism.workload.matrix @ counts),), ("",), words, True)
+
+
+class LatticeComposition(Composition[LatticeMechanism]):
+    """By the fall-off of the noise."""
+
+    def protected(self, made: LatticeMechanism) -> Protected:
+        return made.relation
+
+    def counted(self, made: LatticeMechanism) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: LatticeMechanism, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.falloff, budget)
+
+    def require_proven(self, made: LatticeMechanism) -> None:
+        if made.chain is not None:
+            raise InvalidProblem(
+                "mechanism: draws from a Markov chain, whose distance from its law is an estimate and not a proof, so it does "
+                "not add up with what is proven; ask for exact noise, or add estimates with "
+                "designer.mechanisms.lattice.smoothing.composed_smooth."
+            )

@@ -7,6 +7,7 @@ MARGINALS = Kind(
     mechanism="designer.mechanisms.marginals.mechanism:MarginalMechanism",
     release_form="designer.mechanisms.marginals.spec:MarginalForm",
     agreement="designer.mechanisms.marginals.spec:MarginAgreement",
+    composition="designer.mechanisms.marginals.spec:MarginalComposition",
     page="designer.reports.of_tables:MarginalTables",
     pictures="designer.reports.pictures.of_mechanisms:marginal_drawings",
 )

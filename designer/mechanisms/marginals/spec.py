@@ -1,12 +1,15 @@
 """Agreeing tables of marginals: all are margins of one array of counts, with the published ones among them.
 
 Releases of marginals as files: noisy contrasts, and the tables that are put together from them.
+
+What releases cost together: squares of budgets add.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -18,11 +21,14 @@ from designer.base.published import PublishedSums
 from designer.base.schema import NAMES, list_of, noted, record, text
 from designer.certified.agreement import MOST_CELLS, AgreeingTables, Agreement, agreed, require_cells
 from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, told, whole_table
+from designer.mechanisms.composition import Composition, Protected
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.release import MarginalRelease
 from designer.mechanisms.marginals.residuals import assemble
 from designer.mechanisms.marginals.whole import CELLS, WORDS, whole_tables
+from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload
+from designer.promises.costs import Cost
 
 NESTED = noted("Nested lists, an axis for each attribute in their order.", {"type": ["array", "number", "string"]})
 ATTRIBUTES = list_of(text(), least=0)
@@ -168,3 +174,16 @@ def _published(workload: MarginalWorkload, published: PublishedSums) -> tuple[An
     domain = workload.domain
     keys = list(product(*(domain.values[axis] for axis in workload.used)))
     return published.matched(workload.names(workload.used), keys)
+
+
+class MarginalComposition(Composition[MarginalMechanism]):
+    """zCDP: half the square of a budget."""
+
+    def protected(self, made: MarginalMechanism) -> Protected:
+        return made.protection
+
+    def counted(self, made: MarginalMechanism) -> Domain:
+        return made.workload.domain
+
+    def of_budget(self, made: MarginalMechanism, budget: Fraction) -> Cost:
+        return Cost.concentrated(budget**2 / 2)

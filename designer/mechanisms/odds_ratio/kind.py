@@ -7,6 +7,7 @@ ODDS_RATIO = Kind(
     mechanism="designer.mechanisms.odds_ratio.mechanism:OddsRatioTest",
     release_form="designer.mechanisms.odds_ratio.spec:OddsRatioForm",
     agreement=None,
+    composition="designer.mechanisms.odds_ratio.spec:OddsRatioComposition",
     page="designer.reports.of_choices:TestsOfOddsRatios",
     pictures="designer.reports.pictures.of_mechanisms:odds_ratio_drawings",
 )

@@ -1,4 +1,7 @@
-"""Releases of the test of an odds ratio as files: a noisy count on a grid, and the p-values that follow from it."""
+"""Releases of the test of an odds ratio as files: a noisy count on a grid, and the p-values that follow from it.
+
+What releases cost together: tradeoff functions multiply.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,12 @@ from typing import Any, ClassVar
 from designer.base.errors import InvalidSpec
 from designer.base.schema import SIGNED_RATIONAL, either, list_of, number, one_of, or_null
 from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, told
+from designer.mechanisms.composition import Composition, Protected
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioRelease, OddsRatioTest
+from designer.problem.histogram import Universe
+from designer.promises.costs import Cost, cost_of_tradeoff
+from designer.relations.invariants.invariant import margins
+from designer.relations.invariants.one_budget import InvariantChanges
 
 LIMIT = either(number(least=0), one_of("inf"))
 P_VALUE = number(least=0, most=1)
@@ -52,3 +60,16 @@ class OddsRatioForm(ReleaseForm[OddsRatioTest, OddsRatioRelease]):
         if not (mechanism.law.cdf(above) > 0 and mechanism.law.cdf(below) > 0):
             raise InvalidSpec(f"statistic: is farther from every possible count than the noise reaches; {RESTORE}")
         return mechanism._release_of(int(steps))
+
+
+class OddsRatioComposition(Composition[OddsRatioTest]):
+    """The stated tradeoff function for any protected change: one budget, whose number says nothing. Cells go row by row."""
+
+    def protected(self, made: OddsRatioTest) -> Protected:
+        return InvariantChanges(margins((2, 2)), made.adjacency, 1.0)
+
+    def counted(self, made: OddsRatioTest) -> Universe:
+        return Universe.of_size(4)
+
+    def of_budget(self, made: OddsRatioTest, budget: Fraction) -> Cost:
+        return cost_of_tradeoff(made.tradeoff)

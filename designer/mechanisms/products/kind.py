@@ -7,6 +7,7 @@ PRODUCTS = Kind(
     mechanism="designer.mechanisms.products.mechanism:StructuredMechanism",
     release_form="designer.mechanisms.products.spec:StructuredForm",
     agreement="designer.mechanisms.products.spec:ProductAgreement",
+    composition="designer.mechanisms.products.spec:ProductComposition",
     page="designer.reports.of_tables:ProductQueries",
     pictures="designer.reports.pictures.of_mechanisms:term_drawings",
 )

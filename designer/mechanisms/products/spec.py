@@ -1,12 +1,15 @@
 """Agreeing tables of structured workloads whose domain is small enough to count every combination.
 
 Releases of structured workloads as files: noisy products of whole numbers, from which anybody puts answers together.
+
+What releases cost together: budgets add, or their squares do.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,8 +20,11 @@ from designer.base.published import PublishedSums
 from designer.base.schema import NAMES, list_of, noted, number, or_null, record, text
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
 from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, whole_table
+from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
 from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.mechanisms.products.release import StructuredRelease
+from designer.problem.domain import Domain
+from designer.promises.costs import Cost
 
 
 class StructuredForm(ReleaseForm[StructuredMechanism, StructuredRelease]):
@@ -95,3 +101,16 @@ class ProductAgreement(Agreement[StructuredMechanism, StructuredRelease]):
 def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tuple[Any, Floats]:
     keys = mechanism.workload.domain.keys
     return published.matched(keys.columns, keys.rows)
+
+
+class ProductComposition(Composition[StructuredMechanism]):
+    """By the noise."""
+
+    def protected(self, made: StructuredMechanism) -> Protected:
+        return made.protection
+
+    def counted(self, made: StructuredMechanism) -> Domain:
+        return made.workload.domain
+
+    def of_budget(self, made: StructuredMechanism, budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.noise, budget)

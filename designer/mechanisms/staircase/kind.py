@@ -7,6 +7,7 @@ STAIRCASE = Kind(
     mechanism="designer.mechanisms.staircase.mechanism:StaircaseMechanism",
     release_form="designer.mechanisms.staircase.spec:StaircaseForm",
     agreement="designer.mechanisms.additive.spec:CountAgreement",
+    composition="designer.mechanisms.staircase.spec:StaircaseComposition",
     page="designer.reports.of_linear_queries:StaircaseQueries",
     pictures="designer.reports.pictures.of_mechanisms:staircase_drawings",
 )

@@ -7,6 +7,7 @@ MULTIPLICATIVE_WEIGHTS = Kind(
     mechanism="designer.mechanisms.synthetic.multiplicative:MWEM",
     release_form="designer.mechanisms.synthetic.spec:MultiplicativeForm",
     agreement=None,
+    composition="designer.mechanisms.synthetic.spec:MultiplicativeComposition",
     page="designer.reports.of_choices:Synthesised",
     pictures=None,
 )
@@ -15,6 +16,7 @@ SMALL_DATABASES = Kind(
     mechanism="designer.mechanisms.synthetic.small_databases:SmallDB",
     release_form="designer.mechanisms.synthetic.spec:SmallDatabaseForm",
     agreement=None,
+    composition="designer.mechanisms.synthetic.spec:SmallDatabaseComposition",
     page="designer.reports.of_choices:Synthesised",
     pictures=None,
 )

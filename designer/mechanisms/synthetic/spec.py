@@ -1,9 +1,13 @@
-"""Releases of synthetic histograms as files: choices and whole measurements, and the histogram that follows from them."""
+"""Releases of synthetic histograms as files: choices and whole measurements, and the histogram that follows from them.
+
+What releases cost together: the shares of the budget that rounds spend, or all of it.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,9 +15,12 @@ import numpy as np
 from designer.base.errors import InvalidSpec
 from designer.base.schema import NAMES, PLACE, list_of, number, record, text, whole
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
+from designer.mechanisms.composition import Composition, Protected
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.releases import Round, SyntheticRelease
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.problem.histogram import Universe
+from designer.promises.costs import Cost
 
 HISTOGRAM: ReleaseKeys = {"elements": NAMES, "histogram": list_of(number()), "answers": BY_NAME}
 ROUNDS = list_of(
@@ -119,3 +126,29 @@ def _require_possible(mechanism: MWEM, transcript: list[Round]) -> None:
         least, most = int(row.min()) * mechanism.records, int(row.max()) * mechanism.records
         if math.isinf(mechanism.queries.weights[done.query]) and not least <= done.steps <= most:
             raise InvalidSpec(f"rounds: a measurement without noise is not what any counts give; {RESTORE}")
+
+
+class MultiplicativeComposition(Composition[MWEM]):
+    """Pure: the shares of all rounds add up, and no more than the budget is spent."""
+
+    def protected(self, made: MWEM) -> Protected:
+        return made.queries.relation
+
+    def counted(self, made: MWEM) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: MWEM, budget: Fraction) -> Cost:
+        return Cost.pure(budget * min(Fraction(1), sum((a + b for a, b in made.shares), Fraction(0))))
+
+
+class SmallDatabaseComposition(Composition[SmallDB]):
+    """Pure."""
+
+    def protected(self, made: SmallDB) -> Protected:
+        return made.queries.relation
+
+    def counted(self, made: SmallDB) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: SmallDB, budget: Fraction) -> Cost:
+        return Cost.pure(budget)

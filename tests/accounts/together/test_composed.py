@@ -28,7 +28,6 @@ from designer import (
 )
 from designer.accounts import composed, expense_of, spent
 from designer.accounts.together.common import CommonChanges, CommonPairs
-from designer.accounts.together.costs import Cost
 from designer.accounts.together.elements import _join
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import NOTIONS, Guarantee
@@ -37,6 +36,7 @@ from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.choice.scores import Linear
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
+from designer.promises.costs import Cost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.joint_promises import for_groups
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan

@@ -24,11 +24,11 @@ from designer import (
     metrics,
 )
 from designer.accounts import Expense, expense_of, spent
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.accounts.together.terms import largest_budget
 from designer.certified.frozen import Specified
 from designer.files.kinds import KINDS
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
+from designer.promises.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta
 from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
 from designer.tables.policies.policies import AsZcdp

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from designer import Domain, Problem, StructuredWorkload, Workload, design, design_structured, metrics
-from designer.accounts.together.costs import Cost
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.certified.frozen import save
 from designer.cli import main
 from designer.mechanisms.marginals.protection import Presence
+from designer.promises.costs import Cost
 from tests.oracles.spec_specimens import specimens
 
 PURE = re.compile(r"Privacy: +epsilon (?P<epsilon>[\d.,e+-]+), delta (?P<delta>[\d.e-]+), at most, where .+\.")

@@ -10,9 +10,9 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import expense_of
-from designer.accounts.together.costs import Cost, TotalCost
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.promises.accounting import gdp_epsilon
+from designer.promises.costs import Cost, TotalCost
 from designer.relations.row_groups import RowGroups
 from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
 from solvers.exact.rational import float_above
