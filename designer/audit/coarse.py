@@ -49,11 +49,11 @@ class WrittenOut:
     draw: Callable[[int], Integers]  # coordinates
 
 
-def coarse_findings(made: Any, entropy: Entropy, false_alarm: float) -> list[Finding]:
+def coarse_findings(write: Callable[[], WrittenOut | str], false_alarm: float) -> list[Finding]:
     """The two lines about a coarse instance: neighbours' laws against the claim, and draws against the law, rejected at
-    `false_alarm`."""
+    `false_alarm`. write: makes the instance, or says why there is none."""
     try:
-        law = _written_out(made, entropy)
+        law = write()
     except (InvalidProblem, ValueError, OverflowError, np.linalg.LinAlgError) as refusal:
         return [not_looked_at(SUBJECT, f"none of few outputs is made: {str(refusal)[:120]}")]
     if isinstance(law, str):
@@ -61,18 +61,7 @@ def coarse_findings(made: Any, entropy: Entropy, false_alarm: float) -> list[Fin
     return [_claims(law), _follows(law, false_alarm)]
 
 
-def _written_out(made: Any, entropy: Entropy) -> WrittenOut | str:
-    if isinstance(made, AdditiveMechanism):
-        return _of_additive(made, entropy)
-    if isinstance(made, LatticeMechanism):
-        return _of_lattice(made, entropy)
-    if made.format in ("dp-designer/structured-mechanism", "dp-designer/marginals", "dp-designer/table-plan"):
-        laplace = getattr(made, "noise", None) == "laplace"
-        return _of_one(laplace, entropy)
-    return "its law is written out whole above, or chosen from finitely many candidates"
-
-
-def _of_additive(made: AdditiveMechanism, entropy: Entropy) -> WrittenOut | str:
+def additive_written_out(made: AdditiveMechanism, entropy: Entropy) -> WrittenOut | str:
     """The norm on its first coordinates (of hulls: a small one of the same class), with steps of about half of the noise's
     width."""
     norm = small_norm(made.norm)
@@ -115,12 +104,10 @@ def _square(columns: Floats) -> Floats:
     return np.asarray(np.linalg.qr(columns, mode="r"))
 
 
-def _of_lattice(made: LatticeMechanism, entropy: Entropy) -> WrittenOut | str:
+def lattice_written_out(made: LatticeMechanism, entropy: Entropy) -> WrittenOut | str:
     """The mechanism itself where its rank is at most 2 and its noise narrow."""
     if made.chain is not None:
         return "a chain is not exact, and its guarantee says so"
-    if type(made) is not LatticeMechanism:
-        return "noise that is balanced has no formula; its moments are tested"
     if made.dimension > 2:
         return f"the lattice has rank {made.dimension}; laws of rank 1 and 2 are written out"
     law = lattice_law(made)
@@ -136,7 +123,7 @@ def _of_lattice(made: LatticeMechanism, entropy: Entropy) -> WrittenOut | str:
     return _enumerated(words, lambda c: law.energy(c @ basis), length, made.dimension, made.falloff, draw)
 
 
-def _of_one(laplace: bool, entropy: Entropy) -> WrittenOut | str:
+def one_coordinate(laplace: bool, entropy: Entropy) -> WrittenOut | str:
     """One coordinate of the law that every coordinate has."""
     width = Fraction(2, 5) if laplace else Fraction(4)
     sampler = DiscreteLaplace([width]) if laplace else DiscreteGaussian([width])

@@ -22,7 +22,6 @@ from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.protection import Presence
 from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.metrics.attributes import Hamming
@@ -32,22 +31,16 @@ MOST_COMPARED = 4000
 Gains = Callable[[Sequence[int]], Floats]
 
 
-def neighbours_enumerated(made: Selection | SmallDB | MWEM) -> Finding:
+def selections_compared(made: Selection) -> Finding:
     """The largest share of a budget that a choice spends, over the compared counts."""
-    if isinstance(made, MWEM):
-        return not_looked_at(
-            LAW_SUBJECT, "rounds depend on each other; their laws are composed, and followed round by round below"
-        )
-    relation = made.relation if isinstance(made, Selection) else made.queries.relation
-    if not relation.single_records:
-        return not_looked_at(LAW_SUBJECT, "changes of several records at once are not listed one by one here")
-    law = made.law if isinstance(made, Selection) else made.selection
-    if isinstance(made, Selection):
-        return _neighbours_compared(relation, law, lambda x: selection_gains(made, x), few_counts(made.score.size))
-    databases = made
-    return _neighbours_compared(
-        relation, law, lambda x: gains_of_databases(databases, x), _whole_counts(relation.size, made.records)
-    )
+    return _neighbours_compared(made.relation, made.law, lambda x: selection_gains(made, x), few_counts(made.score.size))
+
+
+def databases_compared(made: SmallDB) -> Finding:
+    """The same of the choice of a small database."""
+    relation = made.queries.relation
+    counts = _whole_counts(relation.size, made.records)
+    return _neighbours_compared(relation, made.selection, lambda x: gains_of_databases(made, x), counts)
 
 
 def _whole_counts(size: int, records: int) -> Iterator[list[int]]:
@@ -61,6 +54,8 @@ def _whole_counts(size: int, records: int) -> Iterator[list[int]]:
 
 
 def _neighbours_compared(relation: Relation, law: str, gains: Gains, counts: Iterator[list[int]]) -> Finding:
+    if not relation.single_records:
+        return not_looked_at(LAW_SUBJECT, "changes of several records at once are not listed one by one here")
     pairs = [pair for block in relation.blocks() for pair in zip(*(e.tolist() for e in finite_pairs(block)), strict=True)]
     worst, compared = 0.0, 0
     for x in counts:
@@ -104,12 +99,11 @@ MOST_PAIRS = 20_000
 MOST_CELLS = 150
 SUBJECT = "certificate, every pair"
 Vector = list[Fraction]
+Moved = Callable[[tuple[int, ...]], list[tuple[Fraction, int]]]
 
 
 def every_pair(made: Any) -> Finding:
-    """The largest ratio of all pairs of the certificate's own list, or of all pairs of cells of a small domain."""
-    if isinstance(made, (StructuredMechanism, MarginalMechanism)):
-        return _by_cells(made)
+    """The largest ratio of all pairs of the certificate's own list."""
     sensitivity = _sensitivity(made)
     if isinstance(sensitivity, str):
         return not_looked_at(SUBJECT, sensitivity)
@@ -161,13 +155,13 @@ def _compared(made: Any, sensitivity: SensitivitySet, pairs: set[tuple[int, int]
     return proven(SUBJECT, words, worst <= 1 and (agrees or worst <= claimed), pairs=len(pairs), largest=float(worst))
 
 
-def _by_cells(made: StructuredMechanism | MarginalMechanism) -> Finding:
-    """Every pair of cells, and every cell against none where presence is protected: what the measured products move by."""
+def every_pair_of_cells(made: StructuredMechanism | MarginalMechanism, moved: Moved) -> Finding:
+    """The largest share of a budget of all pairs of cells of a small domain, and of every cell against none where presence is
+    protected. moved: what a record of a cell moves measured numbers by."""
     domain = made.workload.domain
     if float(np.prod([float(n) for n in domain.shape])) > MOST_CELLS:
         return not_looked_at(SUBJECT, f"more than {MOST_CELLS} cells; the certificate multiplies factors")
     cells = list(product(*(range(n) for n in domain.shape)))
-    moved = _moved_products(made) if isinstance(made, StructuredMechanism) else _moved_residuals(made)
     images = [moved(cell) for cell in cells]
     power = 1 if getattr(made, "noise", None) == "laplace" else 2
     worst, pairs = Fraction(0), 0
@@ -216,7 +210,7 @@ def _spent(left: list[tuple[Fraction, int]], right: list[Any], power: int) -> Fr
     return total
 
 
-def _moved_products(made: StructuredMechanism) -> Callable[[tuple[int, ...]], list[tuple[Fraction, int]]]:
+def moved_products(made: StructuredMechanism) -> Moved:
     """What a record of a cell adds to each measured coordinate, with the strength of its noise."""
 
     def moved(cell: tuple[int, ...]) -> list[tuple[Fraction, int]]:
@@ -232,7 +226,7 @@ def _moved_products(made: StructuredMechanism) -> Callable[[tuple[int, ...]], li
     return moved
 
 
-def _moved_residuals(made: MarginalMechanism) -> Callable[[tuple[int, ...]], list[tuple[Fraction, int]]]:
+def moved_residuals(made: MarginalMechanism) -> Moved:
     """The contrasts of a record of a cell, with their precisions: `+1` below the place, `-k` at it, 0 beyond."""
     loud = Fraction(10**30)  # a residual that is published exactly must not move
 

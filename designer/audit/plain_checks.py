@@ -6,15 +6,13 @@ Whole releases of public data, as a caller makes them: what comes out less the e
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from designer.audit.noise_sources import additive_source, lattice_source
-from designer.audit.row_sources import row_source
 from designer.audit.stated_law import Integers
 from designer.audit.tally import Source
 from designer.audit.verdict import Finding, not_looked_at, proven, tested
@@ -25,26 +23,13 @@ from designer.files.spec import from_spec
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.lattice.row_mechanism import RowMechanism
-from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.entropy import Entropy
 
 WIDTH = 2**10  # a release costs as much as this many numbers
 
 
-def released_source(made: Specified) -> Source | None:
-    """Releases of a table of zeros, or of one record in every cell; None where they do not give the noise back."""
-    entropy = SystemEntropy()
-    if isinstance(made, AdditiveMechanism) and made.reconstruction is None and len(made.noise.heard):
-        return _whole(additive_source(made, entropy), lambda: _noise_of_answers(made))
-    if isinstance(made, RowMechanism):
-        return _whole(row_source(made, entropy), lambda: _noise_of_table(made))
-    if isinstance(made, LatticeMechanism) and made.chain is None:
-        return _whole(lattice_source(made, entropy), lambda: _noise_of_table(made))
-    return None
-
-
-def _whole(source: Source, once: Any) -> Source | None:
-    """The same source with releases in the place of draws."""
+def whole_releases(source: Source, once: Callable[[], Integers]) -> Source | None:
+    """The same source with releases in the place of draws. once: the noise of one; None where that is refused."""
     try:
         once()
     except InvalidProblem:
@@ -56,14 +41,14 @@ def _whole(source: Source, once: Any) -> Source | None:
     return replace(source, name="whole releases", draw=draw, width=max(WIDTH, source.width))
 
 
-def _noise_of_answers(made: AdditiveMechanism) -> Integers:
+def noise_of_answers(made: AdditiveMechanism) -> Integers:
     """The answers to no records, in steps."""
     released = made.release([0] * made.relation.size).answers
     found = np.rint(np.asarray(released)[made.noise.heard] / made.grid.steps[made.noise.heard])
     return np.asarray(found, dtype=np.int64)
 
 
-def _noise_of_table(made: LatticeMechanism) -> Integers:
+def noise_of_table(made: LatticeMechanism) -> Integers:
     """The released table less the table."""
     impossible = set(made.relation.impossible)
     table = [0 if k in impossible else 1 for k in range(made.relation.size)]
@@ -74,6 +59,8 @@ MOST_LEAVES = 400
 DRAWS = 256
 TIMED = 400
 KEPT_EXACT = 2.0**-40
+REACHABLE = "reachable outputs"
+TIME = "time of a draw"
 
 
 def recomputed(made: Specified) -> Finding:
@@ -131,25 +118,8 @@ def _changed(node: Any, path: tuple[Any, ...]) -> Any:
     return copied
 
 
-def reachable(made: Specified) -> Finding:
-    """That neighbours have the same set of possible outputs: protected differences are whole steps, or keep the constraints."""
-    subject = "reachable outputs"
-    if isinstance(made, AdditiveMechanism):
-        return _on_the_grid(made)
-    if isinstance(made, LatticeMechanism):
-        return _in_the_kernel(made)
-    words = {
-        "dp-designer/staircase-mechanism": "protected differences have whole coordinates in the basis, as construction proved",
-        "dp-designer/selection": "every candidate has a positive probability whatever the data",
-        "dp-designer/small-db": "every candidate has a positive probability whatever the data",
-        "dp-designer/mwem": "every query and every multiple of the step has a positive probability whatever the data",
-    }
-    if made.format in words:
-        return proven(subject, words[made.format])
-    return proven(subject, "exact numbers are integers of fixed steps, and so is the noise, whose law has no gaps")
-
-
-def _on_the_grid(made: AdditiveMechanism) -> Finding:
+def on_the_grid(made: AdditiveMechanism) -> Finding:
+    """That protected differences are whole steps."""
     points = made.grid.values(made.integers)
     steps = [made.grid.step(k) for k in range(len(points))]
     whole = all(
@@ -160,29 +130,27 @@ def _on_the_grid(made: AdditiveMechanism) -> Finding:
     words = (
         "what an element adds to a measured answer is a whole number of the steps that noise is drawn in, for all neighbours"
     )
-    return proven("reachable outputs", words, whole)
+    return proven(REACHABLE, words, whole)
 
 
-def _in_the_kernel(made: LatticeMechanism) -> Finding:
+def in_the_kernel(made: LatticeMechanism) -> Finding:
+    """That protected differences keep the constraints."""
     try:
         moved = made.sensitivity().all_pairs(100_000)
     except DesignFailed:
         words = "every protected change keeps the constraints by definition; they are not listed"
-        return proven("reachable outputs", words)
+        return proven(REACHABLE, words)
     if made.cells is not None:
-        return proven("reachable outputs", "every draw keeps the constraints (below), as protected changes do by definition")
+        return proven(REACHABLE, "every draw keeps the constraints (below), as protected changes do by definition")
     kept = not (moved.differences @ made.relation.invariant.constraints.T).any()
-    return proven("reachable outputs", f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
+    return proven(REACHABLE, f"{len(moved)} protected changes keep the constraints, as every draw does (below)", kept)
 
 
 SEEN = 64  # whole noise of variance SEEN / DRAWS is 0 in all draws with a chance of about exp(-SEEN)
 
 
-def noisy(made: Specified, entropy: Entropy) -> Finding:
+def noisy(made: Mechanism, entropy: Entropy) -> Finding:
     """Which answers get noise in draws, against those that are declared exact."""
-    if not isinstance(made, Mechanism):
-        listed = ", ".join(made.exact) or "none"
-        return proven("noisy", f"published without noise: {listed}")
     drawn = np.asarray(made.noise_in_answers(DRAWS, entropy))
     spread = np.abs(drawn).max(axis=0)
     still = spread <= KEPT_EXACT * spread.max(initial=0.0)
@@ -197,11 +165,8 @@ def noisy(made: Specified, entropy: Entropy) -> Finding:
     return tested("noisy", words, not wrong, draws=DRAWS)
 
 
-def timing(made: Specified, entropy: Entropy) -> Finding:
+def timing(made: Mechanism, entropy: Entropy) -> Finding:
     """The rank correlation of the time of a draw with the size of the noise: reported, and excluded by the threat model."""
-    subject = "time of a draw"
-    if not isinstance(made, Mechanism):
-        return not_looked_at(subject, "excluded by the guarantee; not measured for this kind")
     from scipy.stats import spearmanr
 
     taken, sizes = [], []
@@ -211,10 +176,10 @@ def timing(made: Specified, entropy: Entropy) -> Finding:
         taken.append(time.perf_counter_ns() - start)
         sizes.append(float(np.abs(drawn).sum()))
     if np.ptp(sizes) == 0:
-        return not_looked_at(subject, "no answer gets any noise")
+        return not_looked_at(TIME, "no answer gets any noise")
     found = float(spearmanr(taken, sizes).statistic)
     words = (
         f"rank correlation with the size of the noise {found:+.3f} over {TIMED} single draws (by chance up to "
         f"{2.6 / TIMED**0.5:.2f} in 99 of 100 runs); reported and not judged: the guarantee excludes time"
     )
-    return Finding("not looked at", subject, words, None, {"rank_correlation": found, "draws": TIMED})
+    return Finding("not looked at", TIME, words, None, {"rank_correlation": found, "draws": TIMED})

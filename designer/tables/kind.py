@@ -8,6 +8,7 @@ TABLE_PLAN = Kind(
     release_form="designer.tables.spec:TableForm",
     agreement="designer.tables.agreement:PlanAgreement",
     composition="designer.tables.spec:PlanComposition",
+    inspection="designer.audit.inspections:OfPlans",
     page="designer.reports.of_plans:QueriesOfTables",
     pictures="designer.reports.pictures.of_mechanisms:plan_drawings",
 )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import designer.mechanisms
+from designer.audit.inspections import Inspection
 from designer.certified.agreement import Agreement
 from designer.certified.frozen import Specified
 from designer.certified.release_form import ReleaseForm
@@ -43,6 +44,7 @@ PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
     "release_form": (made_of(ReleaseForm), False),
     "agreement": (made_of(Agreement), True),
     "composition": (made_of(Composition), False),
+    "inspection": (made_of(Inspection), False),
     "page": (made_of(Contributor), False),
     "pictures": (takes_one, True),
 }

@@ -8,6 +8,7 @@ ADDITIVE = Kind(
     release_form="designer.mechanisms.additive.spec:GridForm",
     agreement="designer.mechanisms.additive.spec:CountAgreement",
     composition="designer.mechanisms.additive.spec:AdditiveComposition",
+    inspection="designer.audit.inspections:OfAdditive",
     page="designer.reports.of_linear_queries:LinearQueries",
     pictures="designer.reports.pictures.of_mechanisms:mechanism_drawings",
 )

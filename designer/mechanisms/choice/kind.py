@@ -8,6 +8,7 @@ SELECTION = Kind(
     release_form="designer.mechanisms.choice.spec:ChoiceForm",
     agreement=None,
     composition="designer.mechanisms.choice.spec:ChoiceComposition",
+    inspection="designer.audit.inspections:OfSelections",
     page="designer.reports.of_choices:SelectedCandidates",
     pictures="designer.reports.pictures.of_mechanisms:choice_drawings",
 )

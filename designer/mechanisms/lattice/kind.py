@@ -8,6 +8,7 @@ LATTICE = Kind(
     release_form="designer.mechanisms.lattice.spec:LatticeForm",
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
     composition="designer.mechanisms.lattice.spec:LatticeComposition",
+    inspection="designer.audit.inspections:OfLattices",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )
@@ -17,6 +18,7 @@ ROWS = Kind(
     release_form="designer.mechanisms.lattice.spec:LatticeForm",
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
     composition="designer.mechanisms.lattice.spec:LatticeComposition",
+    inspection="designer.audit.inspections:OfRows",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )

@@ -8,6 +8,7 @@ MARGINALS = Kind(
     release_form="designer.mechanisms.marginals.spec:MarginalForm",
     agreement="designer.mechanisms.marginals.spec:MarginAgreement",
     composition="designer.mechanisms.marginals.spec:MarginalComposition",
+    inspection="designer.audit.inspections:OfMarginals",
     page="designer.reports.of_tables:MarginalTables",
     pictures="designer.reports.pictures.of_mechanisms:marginal_drawings",
 )

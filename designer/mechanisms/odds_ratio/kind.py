@@ -8,6 +8,7 @@ ODDS_RATIO = Kind(
     release_form="designer.mechanisms.odds_ratio.spec:OddsRatioForm",
     agreement=None,
     composition="designer.mechanisms.odds_ratio.spec:OddsRatioComposition",
+    inspection="designer.audit.inspections:OfTests",
     page="designer.reports.of_choices:TestsOfOddsRatios",
     pictures="designer.reports.pictures.of_mechanisms:odds_ratio_drawings",
 )

@@ -8,6 +8,7 @@ PRODUCTS = Kind(
     release_form="designer.mechanisms.products.spec:StructuredForm",
     agreement="designer.mechanisms.products.spec:ProductAgreement",
     composition="designer.mechanisms.products.spec:ProductComposition",
+    inspection="designer.audit.inspections:OfProducts",
     page="designer.reports.of_tables:ProductQueries",
     pictures="designer.reports.pictures.of_mechanisms:term_drawings",
 )

@@ -8,6 +8,7 @@ STAIRCASE = Kind(
     release_form="designer.mechanisms.staircase.spec:StaircaseForm",
     agreement="designer.mechanisms.additive.spec:CountAgreement",
     composition="designer.mechanisms.staircase.spec:StaircaseComposition",
+    inspection="designer.audit.inspections:OfStaircases",
     page="designer.reports.of_linear_queries:StaircaseQueries",
     pictures="designer.reports.pictures.of_mechanisms:staircase_drawings",
 )

@@ -8,6 +8,7 @@ MULTIPLICATIVE_WEIGHTS = Kind(
     release_form="designer.mechanisms.synthetic.spec:MultiplicativeForm",
     agreement=None,
     composition="designer.mechanisms.synthetic.spec:MultiplicativeComposition",
+    inspection="designer.audit.inspections:OfMultiplicativeWeights",
     page="designer.reports.of_choices:Synthesised",
     pictures=None,
 )
@@ -17,6 +18,7 @@ SMALL_DATABASES = Kind(
     release_form="designer.mechanisms.synthetic.spec:SmallDatabaseForm",
     agreement=None,
     composition="designer.mechanisms.synthetic.spec:SmallDatabaseComposition",
+    inspection="designer.audit.inspections:OfSmallDatabases",
     page="designer.reports.of_choices:Synthesised",
     pictures=None,
 )
