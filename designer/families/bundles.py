@@ -8,7 +8,7 @@ number of dimensions. In between both are tried, and bundles are merged as long 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -37,7 +37,11 @@ REWEIGHTED = 3  # designs for other losses than the squared one
 WAYS: dict[str, tuple[Combine, ...]] = {"best": ("sum", "max"), "sum": ("sum",), "max": ("max",)}
 
 
-def design_bundles(problem: Problem, largest: int = 4, combine: Literal["best", "sum", "max"] = "best") -> AdditiveMechanism:
+def design_bundles(
+    problem: Problem,
+    largest: Annotated[int, "How many coordinates go into one bundle at most."] = 4,
+    combine: Annotated[Literal["best", "sum", "max"], "How bundles make one norm: their sum, or the largest."] = "best",
+) -> AdditiveMechanism:
     """The best bundling found of at most `largest` coordinates each, under the maximum, the sum, or the better of both.
 
     Bundles are chosen by squared error; for other losses by squared errors with the weights that the loss has at the last

@@ -20,7 +20,7 @@ from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.even import asks_for_counts, even_noise, without_long_list
-from designer.families.family import Family
+from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.repair import Bound, freeze, on_heard
 from designer.families.sizes import Sizes
@@ -45,7 +45,7 @@ OBJECTIVES = {
 }
 
 
-def design_ellipsoid(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
+def design_ellipsoid(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveMechanism:
     """Exponential fall-off in the best ellipsoid: pure, any dimension. Of the counts under changes that nobody wrote out a ball
     in all of them, projected (docs/theory/invariants.md, 11.6)."""
     if asks_for_counts(problem):
@@ -54,7 +54,7 @@ def design_ellipsoid(problem: Problem, tolerance: float = 1e-6) -> AdditiveMecha
     return _shaped(problem, "ellipsoid", "exponential", tolerance)
 
 
-def gaussian(problem: Problem, tolerance: float = 1e-6) -> AdditiveMechanism:
+def gaussian(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveMechanism:
     """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation."""
     problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
@@ -210,7 +210,7 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
     return freeze(problem, family, coordinates, on_heard(scales, coordinates), lambda _: norm, falloff)
 
 
-def diagonal_gaussian(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
+def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMechanism:
     """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`,
     `sum_k w_k u_k^2 <= b^2`."""
     limit = positive(tolerance, "options.tolerance")

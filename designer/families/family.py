@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
@@ -13,6 +13,9 @@ from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
 
 OWN_NOTIONS = ("pure", "gaussian")
+# Options of several builders: the type, and the sentence that problem files tell of it.
+Tolerance = Annotated[float, "At which relative gap to the bound the search ends."]
+StrategyRows = Annotated[object, "Rows to measure instead of the queries, one number for each element."]
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,8 @@ class Family:
     """A way to build a mechanism for a problem: its name, one line about it, the notion it serves,
     and the function that builds.
 
-    build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`.
+    build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`. An option is one
+    parameter, `Annotated` with its type and the sentence about it: problem files, their schema and the reference read it there.
     has_program: a program of CVXPY states it (`families/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
     loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from time import perf_counter
-from typing import Literal
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from solvers.exact.rational import float_below
 from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_an_ellipsoid, without_twins
 from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
 
+HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
 LARGEST_DIMENSION = 12
 BUNDLED = 48  # dimensions whose bundles are sought
 PAIRS = 400_000
@@ -48,7 +49,11 @@ LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices 
 
 
 def design_k_norm(
-    problem: Problem, max_simplices: int = MAX_SIMPLICES, backend: Literal["qhull", "cdd"] = "qhull"
+    problem: Problem,
+    max_simplices: Annotated[
+        int, "Above so many simplices the exact volume of the ball is given up, and the family refused."
+    ] = MAX_SIMPLICES,
+    backend: HullBackend = "qhull",
 ) -> AdditiveMechanism:
     """The K-norm mechanism of the hull of the sensitivity set, in its span.
 

@@ -16,7 +16,7 @@ from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.even import asks_for_counts, even_noise, without_long_list
-from designer.families.family import Family
+from designer.families.family import Family, Tolerance
 from designer.families.measured import measurable
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
@@ -37,7 +37,7 @@ OBJECTIVES = {
 }
 
 
-def design_laplace(problem: Problem, tolerance: float = 1e-9) -> AdditiveMechanism:
+def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMechanism:
     """The scales of least loss, with a dual certificate of global optimality.
 
     Noise lies on the coarsest grid that holds the queries: counts are answered by whole numbers, with the geometric law's

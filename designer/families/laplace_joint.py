@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, ScannedChanges, classes
-from designer.families.family import Family
+from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, measurable
 from designer.families.repair import CONTINUOUS, freeze, rounding_of
 from designer.families.sizes import Sizes
@@ -89,7 +90,11 @@ class JointGoal:
 
 
 def design_jointly(
-    problem: Problem, objective: str = "loss", delta: float = 0.05, tolerance: float = 1e-6, most: int = MOST
+    problem: Problem,
+    objective: Annotated[str, "What is minimised: the loss, or a bound of DX Theorem 2."] = "loss",
+    delta: Annotated[float, "The probability that the bound, or the promise, may fail."] = 0.05,
+    tolerance: Tolerance = 1e-6,
+    most: Annotated[int, "Above so many unknowns several queries are refused."] = MOST,
 ) -> AdditiveMechanism:
     """The biased design of least loss.
 

@@ -3,7 +3,7 @@ or Gaussian (docs/theory/lattice.md)."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from designer.families.ellipsoid import covering, covering_work, refuse_unusable
 from designer.families.family import Family
 from designer.families.k_norm import (
     LARGEST_DIMENSION,
+    HullBackend,
     hull_backend,
     hull_notes,
     hull_work,
@@ -34,16 +35,19 @@ from designer.sampling.lattices.lattice_chain import PAIRS, directions, planned
 from solvers.polytopes.facets import Backend, HullFailed
 
 BallShape = Literal["l1", "l2", "ellipsoid", "hull"]
+Shape = Annotated[str, "The ball that the noise follows."]
 
 
 def lattice_laplace(
     problem: Problem,
-    shape: str = "l2",
-    chain: bool = False,
-    steps: int | None = None,
-    lag: int | None = None,
-    pairs: int | None = None,
-    backend: Literal["qhull", "cdd"] | None = None,
+    shape: Shape = "l2",
+    chain: Annotated[
+        bool, "Allow a Markov chain where no exact sampler is feasible; the guarantee then holds an estimate."
+    ] = False,
+    steps: Annotated[int | None, "How many steps the chain takes."] = None,
+    lag: Annotated[int | None, "By how many steps coupled chains are apart."] = None,
+    pairs: Annotated[int | None, "How many coupled chains are run."] = None,
+    backend: HullBackend | None = None,
 ) -> LatticeMechanism:
     """Exponential fall-off on the lattice: pure. shape: "l1", "l2", "ellipsoid" (least weighted squared error)
     or "hull" (the K-norm).
@@ -77,7 +81,7 @@ def _with_chain(made: LatticeMechanism, steps: int | None, lag: int | None, pair
     return result.annotated(made.provenance)
 
 
-def lattice_gaussian(problem: Problem, shape: str = "l2") -> LatticeMechanism:
+def lattice_gaussian(problem: Problem, shape: Shape = "l2") -> LatticeMechanism:
     """Gaussian fall-off on the lattice: zCDP without a factor for the dimension. shape: "l2" or "ellipsoid"."""
     return _feasible(_lattice(problem, "lattice_gaussian", "gaussian", shape, ("l2", "ellipsoid")))
 

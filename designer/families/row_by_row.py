@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from designer.families.family import Family
 from designer.families.lattice import protected_norm
 from designer.families.sizes import Sizes
@@ -9,7 +11,9 @@ from designer.mechanisms.lattice.row_mechanism import RowMechanism, row_mean_squ
 from designer.relations.problem import Problem
 
 
-def lattice_rows(problem: Problem, axis: int | None = None) -> RowMechanism:
+def lattice_rows(
+    problem: Problem, axis: Annotated[int | None, "The margin whose classes are drawn one after the other."] = None
+) -> RowMechanism:
     """Exponential in l1 on the rows of a table, each on its sum, and balanced over the columns: pure, exact at any size.
 
     axis: the published margin whose classes are the rows; by default the one with the least noise or, where that has no closed

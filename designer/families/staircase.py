@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from designer.certified.norms import weighted_l1
 from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
-from designer.families.family import Family
+from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.grid import Grid, coarsest_exponent
@@ -59,7 +60,11 @@ class _Frame:
         return np.asarray(self.measured.answers(self.problem) * self.grid.steps[heard])
 
 
-def design_staircase(problem: Problem, offset: str = "whole", tolerance: float = 1e-4) -> StaircaseMechanism:
+def design_staircase(
+    problem: Problem,
+    offset: Annotated[str, "whole keeps noise on whole numbers; best tries steps by halves, too."] = "whole",
+    tolerance: Tolerance = 1e-4,
+) -> StaircaseMechanism:
     """The noise of least loss, on the lattice that all protected differences generate.
 
     offset: "whole" keeps noise on the lattice itself, so that whole answers stay whole; "best" also tries its cosets by halves.

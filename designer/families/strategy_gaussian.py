@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.families.family import Family
+from designer.families.family import Family, StrategyRows
 from designer.families.repair import Bound
 from designer.families.strategy_laplace import brought, frozen_strategy, universe_of
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -19,7 +19,7 @@ from solvers.programs.strategy import Strategy
 from solvers.programs.strategy_search import singular_value_bound
 
 
-def design_own_strategy(problem: Problem, strategy: object | None = None) -> AdditiveMechanism:
+def design_own_strategy(problem: Problem, strategy: StrategyRows | None = None) -> AdditiveMechanism:
     """Gaussian noise in the rows of `strategy`, (p, N), in any units, as little as is private; answers of least variance. Where
     none are given, the counts of the elements are measured."""
     universe, changes = universe_of(problem, family="strategy_gaussian")

@@ -9,6 +9,7 @@ convex and the bound is loose.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from designer.base.progress import announce
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, classes
-from designer.families.family import Family
+from designer.families.family import Family, StrategyRows
 from designer.families.measured import Coordinates, combination, measurable
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
@@ -41,7 +42,10 @@ UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048
 
 
 def design_strategy(
-    problem: Problem, iterations: int = 100, keep: int = 2, strategy: object | None = None
+    problem: Problem,
+    iterations: Annotated[int, "How many steps the search for a strategy takes at most."] = 100,
+    keep: Annotated[int, "How many of the best starts are followed to the end."] = 2,
+    strategy: StrategyRows | None = None,
 ) -> AdditiveMechanism:
     """The best strategy found: rows of the workload and, with at least as many queries as elements, trees,
     wavelets and p-identity; or the caller's `strategy`, (p, N), in any units: measured as it is, with the least noise that is

@@ -16,22 +16,13 @@ from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, 
 from designer.files.data_files import read_matrix
 from designer.files.problem.forms import require_form
 from designer.files.problem.kind import Kind, Reader
-from designer.files.problem.linear import LINEAR, LinearReader
-from designer.files.problem.linear_forms import (
-    BUDGETED,
-    DOMAIN,
-    ELEMENTS,
-    INVARIANT_FORMS,
-    MATRIX_FORMS,
-    NOTES,
-    metric_forms,
-    relation_rules,
-    section,
-)
+from designer.files.problem.linear import LINEAR, MATRICES, WORKLOAD_NOTE, LinearReader
+from designer.files.problem.linear_forms import DOMAIN, ELEMENTS
+from designer.files.problem.relations import BUDGETED, INVARIANT, RELATION_NOTE, metric_forms, relation_rules
 from designer.problem.workload import Workload
 
 SHARED = ("elements", "domain", "workload", "relation", "invariant")  # read by the reader of linear queries
-WORKLOAD = Named("matrix_workload", noted(NOTES["workload"], either(*MATRIX_FORMS.values())))
+WORKLOAD = Named("matrix_workload", noted(WORKLOAD_NOTE, either(*(form.schema for form in MATRICES))))
 RECORDS = record({"records": noted("How many records there are, a public number.", COUNT)}, note="What is public of the data.")
 
 
@@ -44,9 +35,10 @@ def over_a_metric(needed: Mapping[str, Fragment], free: Mapping[str, Fragment]) 
 def over_a_relation(needed: Mapping[str, Fragment], **rules: Any) -> Schema:
     """The same over any relation, statistics that are published included; whether queries are asked is left to the rules."""
     _, without = metric_forms()
-    invariant = either(*INVARIANT_FORMS.values())
-    shared: dict[str, Fragment] = {"workload": WORKLOAD, "elements": ELEMENTS, "domain": DOMAIN, "invariant": invariant}
-    return section({"relation": either(without, BUDGETED), **needed}, shared, allOf=[relation_rules(), rules])
+    relation = noted(RELATION_NOTE, either(without, BUDGETED))
+    shared: dict[str, Fragment] = {"workload": WORKLOAD, "elements": ELEMENTS, "domain": DOMAIN}
+    shared["invariant"] = INVARIANT.fragment
+    return record({"relation": relation, **needed}, shared, allOf=[relation_rules(), rules])
 
 
 class AskingReader(Reader, ABC):
@@ -75,7 +67,7 @@ class AskingReader(Reader, ABC):
             kind = self.question.workload_kind()
             raise self.refuse(
                 "workload", kind, self.data["workload"][kind],
-                f"is for linear queries, which need no matrix; give one of {list(MATRIX_FORMS)}",
+                f"is for linear queries, which need no matrix; give one of {[form.name for form in MATRICES]}",
             )  # fmt: skip
         self.question.require_one_universe()
         return self.question.workload()

@@ -29,17 +29,20 @@ from designer.families.averages.joint_averages import squared_averages
 from designer.families.averages.queries import StatisticalQueries
 from designer.files.data_files import read_table
 from designer.files.problem.asked import SHARED, AskingReader, naming
+from designer.files.problem.keys import FILE, Key, section_of
 from designer.files.problem.kind import Kind
 from designer.files.problem.linear_forms import (
     DELTA_WITH_ITS_NOTION,
+    DESIGN_NOTE,
     DOMAIN,
-    FILE,
     PROBLEM,
+    PROBLEM_NOTE,
+    SOLVER,
+    SOLVER_OPTIONS,
     design_forms,
-    metric_forms,
-    section,
 )
 from designer.files.problem.listing import Listing
+from designer.files.problem.relations import metric_forms
 from designer.files.problem.request import Choices, Request
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.metrics.metric import Metric
@@ -89,15 +92,14 @@ def averages_form() -> Schema:
 
 def _form(design_section: Fragment, **of_problem: Any) -> Schema:
     metric, _ = metric_forms()
-    problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, **of_problem)
+    problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, PROBLEM_NOTE, **of_problem)
     needed: dict[str, Fragment] = {"domain": DOMAIN, "statistics": STATISTICS, "relation": metric}
-    return section(needed, {"problem": problem, "design": design_section})
+    return record(needed, {"problem": problem, "design": Key("design", design_section, DESIGN_NOTE).fragment})
 
 
 def _fitted_forms() -> list[Schema]:
     """[design] of the families that know what an average is."""
-    solver = {"solver": text(), "solver_options": {"type": "object"}}
-    return [section({"family": exactly(name)}, solver) for name in FITTED]
+    return [section_of([Key("family", exactly(name))], [SOLVER, SOLVER_OPTIONS]) for name in FITTED]
 
 
 @dataclass(frozen=True, kw_only=True)

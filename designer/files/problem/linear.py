@@ -20,52 +20,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import COUNT, Schema, all_keys, either, exactly, one_of, whole
 from designer.designing.structured_problem import StructuredProblem
+from designer.files.problem.keys import COLUMNS, FILE, NAMES, SIZE, SUBSETS, Form, Key, section_of
 from designer.files.problem.kind import DEFAULT, HEADING, Kind, Reader
-from designer.files.problem.linear_forms import (
-    BUDGETED,
-    BUILDERS,
-    ELEMENTS,
-    INVARIANT_FORMS,
-    PROBLEM,
-    RELATION_FORMS,
-    TARGETS,
-    WORKLOAD_FORMS,
-    allowed,
-    linear_form,
-)
+from designer.files.problem.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.files.problem.linear_request import ProblemFile
+from designer.files.problem.relations import (
+    BUDGETED,
+    INVARIANT,
+    INVARIANTS,
+    RELATION_NOTE,
+    RELATIONS,
+    metric_forms,
+    relation_rules,
+)
 from designer.files.problem.sections import toml_of
 from designer.files.problem.structured import STRUCTURED, StructuredReader
 from designer.problem.workload import Workload
 from designer.relations.problem import Problem
-
-SECTIONS: dict[str, set[str] | None] = {
-    "elements": allowed(ELEMENTS),
-    "domain": None,  # attribute names are free
-    "workload": None,  # keys are those of the kind of workload
-    "relation": None,  # keys are those of the metric, which lists them
-    "invariant": None,  # keys are those of the kind of invariant
-    "problem": allowed(PROBLEM),
-    "design": None,  # options are those of the family, which checks them
-    "targets": allowed(TARGETS),
-}
-WORKLOAD_KEYS: dict[str, set[str]] = {kind: allowed(form) for kind, form in WORKLOAD_FORMS.items()}
-WORKLOAD_KINDS = ("matrix", "columns", "builder", "predicates", "marginals", *STRUCTURED)
-KEYS: dict[str, set[str]] = {  # of each section, whatever kind it is of
-    **{name: known for name, known in SECTIONS.items() if known},
-    "workload": set().union(*WORKLOAD_KEYS.values()),
-    "relation": {"metric"}.union(*map(allowed, (*RELATION_FORMS.values(), BUDGETED))),
-    "invariant": set().union(*map(allowed, INVARIANT_FORMS.values())),
-    "design": {"family", "solver", "solver_options"},
-}
 
 
 def read_problem(path: str | Path) -> ProblemFile:
@@ -102,7 +82,7 @@ class LinearReader(StructuredReader, Reader):
     @property
     def is_structured(self) -> bool:
         """Has the file a workload whose queries nobody writes out?"""
-        return self.workload_kind() in STRUCTURED
+        return self.workload_form() in STRUCTURED
 
     def plain_problem(self) -> Problem:
         """The problem of a workload that is a matrix."""
@@ -130,7 +110,7 @@ class LinearReader(StructuredReader, Reader):
                 raise InvalidProblem(
                     f"{self.path}: {name} = {section!r} should be a section: write [{name}] and its keys below."
                 )
-            known = WORKLOAD_KEYS[self.workload_kind()] if name == "workload" else SECTIONS[name]
+            known = self.workload_form().keys if name == "workload" else SECTIONS[name]
             for key in section:
                 if known is not None and key not in known:
                     raise self.refuse(
@@ -156,83 +136,175 @@ class LinearReader(StructuredReader, Reader):
         return InvalidProblem(f"{self.path}: the key {name} = {shown(value)} stands before the first section; {remedy}.")
 
     @cached_property
-    def size(self) -> int:
+    def asked_size(self) -> int:
         return self.domain.size if self.is_structured else self.workload().shape[1]
+
+    def workload_form(self) -> Form[Any]:
+        """The form of [workload], which one of its keys tells."""
+        given = self.data["workload"]
+        signs = list(dict.fromkeys(form.sign for form in WORKLOADS))
+        found = [sign for sign in signs if sign in given]
+        if len(found) != 1:
+            named = [key for key in given if key in BUILDERS or given[key] in [*BUILDERS]]
+            remedy = f'write builder = "{next(b for b in BUILDERS if b in (named[0], given[named[0]]))}"; ' if named else ""
+            raise InvalidProblem(
+                f"{self.path}: [workload] has {found or list(given) or 'no keys'}; {remedy}give exactly one of "
+                f"{', '.join(signs)}."
+            )
+        if given.get("builder") == RANDOM.name:
+            return RANDOM
+        return next(form for form in WORKLOADS if form.sign == found[0])
 
     def workload_kind(self) -> str:
         """The one key of [workload] that says what kind it is of."""
-        given = self.data["workload"]
-        kinds = [kind for kind in WORKLOAD_KINDS if kind in given]
-        if len(kinds) != 1:
-            named = [key for key in given if key in BUILDERS or given[key] in BUILDERS]
-            remedy = f'write builder = "{next(b for b in BUILDERS if b in (named[0], given[named[0]]))}"; ' if named else ""
-            raise InvalidProblem(
-                f"{self.path}: [workload] has {kinds or list(given) or 'no keys'}; {remedy}give exactly one of "
-                f"{', '.join(WORKLOAD_KINDS)}."
-            )
-        if kinds == ["builder"] and self.data["workload"]["builder"] == "random":
-            return "random"
-        return kinds[0]
+        return self.workload_form().sign
 
     def workload(self) -> Workload:
         """The queries, with names for them and for the elements where the file has some."""
-        kind = self.workload_kind()
-        self.require_over_cells(kind, self.data["workload"].get(kind))
-        build: Callable[[], Workload] = getattr(self, f"_workload_{'builder' if kind == 'random' else kind}")
-        made = build()
-        names = self.get("workload", "names", list, None)
-        elements = self.element_names
+        form = self.workload_form()
+        self.require_over_cells(form.name, self.data["workload"].get(form.name))
+        made: Workload = form.read(self, "workload")
+        names, elements = NAMES_OF_QUERIES.given(self, "workload", None), self.element_names
         if names is None and elements is None:
             return made
         return Workload(made.matrix, names or made.queries, elements or made.elements, self.keys)
 
-    def universe_size(self) -> Any:
-        """Number of elements of the table or the domain; the mark of a missing value where there is neither."""
+    def universe_size(self) -> int | None:
+        """Number of elements of the table or the domain; None where there is neither."""
         if self.linked is not None:
             return self.linked.size
         if "elements" in self.data:
             return len(next(iter(self.table.values()), []))
-        return self.domain.size if "domain" in self.data else ...
+        return self.domain.size if "domain" in self.data else None
 
-    def _workload_matrix(self) -> Workload:
-        return Workload(self.matrix("workload", "matrix"))
+    def predicates(self, section: str, key: str) -> dict[str, Any]:
+        """For each query the values that count in it."""
+        given: dict[str, Any] = self.get(section, key, dict)
+        if not given or not all(isinstance(predicate, dict) for predicate in given.values()):
+            raise self.refuse(section, key, given, "give each query a table such as {age = [0, 1]}")
+        return given
 
-    def _workload_columns(self) -> Workload:
-        return Workload(self.columns("workload", "columns"), queries=self.get("workload", "columns", list))
-
-    def _workload_predicates(self) -> Workload:
-        predicates = self.get("workload", "predicates", dict)
-        if not predicates or not all(isinstance(predicate, dict) for predicate in predicates.values()):
-            raise self.refuse("workload", "predicates", predicates, "give each query a table such as {age = [0, 1]}")
-        return Workload.predicates(self.domain, predicates)
-
-    def _workload_marginals(self) -> Workload:
-        subsets = self.get("workload", "marginals", list)
+    def marginals(self, section: str, key: str) -> list[list[str]]:
+        """The attributes of each table."""
+        subsets: list[list[str]] = self.get(section, key, list)
         if not subsets or not all(isinstance(subset, list) and all(isinstance(a, str) for a in subset) for subset in subsets):
-            raise self.refuse("workload", "marginals", subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
-        return Workload.marginals(self.domain, subsets)
+            raise self.refuse(section, key, subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
+        return subsets
 
-    def _workload_builder(self) -> Workload:
-        name = self.get("workload", "builder", str)
-        size = self.get("workload", "size", int, self.universe_size())
-        if name == "random":
-            queries, kind, seed = (
-                self.get("workload", *args) for args in (("queries", int), ("kind", str, "real"), ("seed", int))
-            )
-            return Workload.random(queries, size, kind, seed)
-        builders: dict[str, Callable[[int], Workload]] = {
-            "identity": Workload.identity,
-            "prefix": Workload.prefix,
-            "all_ranges": Workload.all_ranges,
-        }
-        if name not in builders:
-            raise self.refuse(
-                "workload", "builder", name, f"unknown; {meant(name, [*builders, 'random'])}use one of {[*builders, 'random']}"
-            )
-        made = builders[name](size)
+    def built(self, name: str, size: int | None = None) -> Workload:
+        """Queries by rule."""
+        if name not in BUILDERS:
+            known = [*BUILDERS, RANDOM.name]
+            raise self.refuse("workload", "builder", name, f"unknown; {meant(name, known)}use one of {known}")
+        made = BUILDERS[name](self._size(size))
         # Every element's own count is best called what the element is called.
-        named = self.element_names if name == "identity" and size == self.universe_size() else None
+        named = self.element_names if name == "identity" and made.shape[1] == self.universe_size() else None
         return made if named is None else Workload(made.matrix, named)
+
+    def drawn(self, _: str, queries: int, seed: int, size: int | None = None, kind: str = "real") -> Workload:
+        """Random queries."""
+        return Workload.random(queries, self._size(size), kind, seed)
+
+    def _size(self, stated: int | None) -> int:
+        """The number of elements, stated or of the table or the domain."""
+        known = self.universe_size() if stated is None else stated
+        return int(SIZE.of(self, "workload") if known is None else known)
+
+
+NAMES_OF_QUERIES = Key("names", NAMES)
+BUILDERS: Mapping[str, Callable[[int], Workload]] = {
+    "identity": Workload.identity,
+    "prefix": Workload.prefix,
+    "all_ranges": Workload.all_ranges,
+}
+RULE = "Queries by rule: the count of every element, running totals, all intervals, or random ones."
+RANDOM: Form[Workload] = Form(
+    "random",
+    [
+        Key("builder", exactly("random")),
+        Key("queries", COUNT, "How many queries."),
+        Key("seed", whole(least=0), "Makes random queries the same each time."),
+    ],
+    LinearReader.drawn,
+    [SIZE, Key("kind", one_of("real", "binary"), "Entries between 0 and 1, or 0 and 1 alone.")],
+    [NAMES_OF_QUERIES],
+)
+# Workloads that are written out as a matrix.
+MATRICES: tuple[Form[Workload], ...] = (
+    Form(
+        "matrix",
+        [Key("matrix", FILE, read=LinearReader.matrix)],
+        lambda _, matrix: Workload(matrix),
+        beside=[NAMES_OF_QUERIES],
+    ),
+    Form(
+        "columns",
+        [Key("columns", COLUMNS, read=LinearReader.columns)],
+        lambda file, columns: Workload(columns, queries=file.data["workload"]["columns"]),
+        beside=[NAMES_OF_QUERIES],
+    ),
+    Form(
+        "predicates",
+        [
+            Key(
+                "predicates",
+                {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
+                "For each query, by its name, the values of attributes that count in it.",
+                LinearReader.predicates,
+            )
+        ],
+        lambda file, predicates: Workload.predicates(file.domain, predicates),
+        beside=[NAMES_OF_QUERIES],
+    ),
+    Form(
+        "marginals",
+        [Key("marginals", SUBSETS, read=LinearReader.marginals)],
+        lambda file, marginals: Workload.marginals(file.domain, marginals),
+        beside=[NAMES_OF_QUERIES],
+    ),
+    Form("builder", [Key("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
+    RANDOM,
+)
+WORKLOADS: tuple[Form[Any], ...] = (*MATRICES, *STRUCTURED)
+WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, or products of queries of attributes."
+SECTIONS: Mapping[str, set[str] | None] = {  # None: which keys there may be depends on what others say
+    "elements": all_keys(ELEMENTS),
+    "domain": None,
+    "workload": None,
+    "relation": None,
+    "invariant": None,
+    "problem": all_keys(PROBLEM),
+    "design": None,
+    "targets": all_keys(TARGETS),
+}
+KEYS: Mapping[str, set[str]] = {  # of each section, whatever kind it is of
+    **{name: known for name, known in SECTIONS.items() if known},
+    "workload": set().union(*(form.keys for form in WORKLOADS)),
+    "relation": {"metric"}.union(all_keys(BUDGETED), *(form.keys for form in RELATIONS.values())),
+    "invariant": set().union(*(form.keys for form in INVARIANTS)),
+    "design": {"family", "solver", "solver_options"},
+}
+
+
+def linear_form() -> Schema:
+    """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
+    _, without = metric_forms()
+    # [relation] is narrowed by the rules; editors complete by what stands here.
+    return section_of(
+        [
+            Key("workload", either(*(form.schema for form in WORKLOADS)), WORKLOAD_NOTE),
+            Key("relation", either(without, BUDGETED), RELATION_NOTE),
+        ],
+        [
+            Key("elements", ELEMENTS),
+            Key("domain", DOMAIN),
+            INVARIANT,
+            Key("problem", PROBLEM),
+            Key("design", either(*design_forms()), DESIGN_NOTE),
+            Key("targets", TARGETS),
+        ],
+        **relation_rules(),
+    )
 
 
 LINEAR = Kind(DEFAULT, "Noise around the answers of linear queries.", linear_form, LinearReader)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from designer.base.checks import meant, positive, shown
+from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import list_of, text
+from designer.files.problem.keys import ADJACENCY, EPSILON, Form, Key
 from designer.files.problem.sections import Sections
 from designer.problem.histogram import Keys
 from designer.problem.relation import Relation
@@ -23,18 +25,25 @@ class LinkedSections(Sections):
     @cached_property
     def linked(self) -> LinkedTables | None:
         """The tables, and the margins of theirs that are published; None where the file has none."""
-        given = self.data.get("invariant", {}).get("linked")
-        if given is None:
+        if "linked" not in self.data.get("invariant", {}):
             return None
         if "elements" in self.data:
             raise InvalidProblem(f"{self.path}: [elements] names elements, which are the cells of the tables; leave it out.")
-        self.get("invariant", "linked", dict)
+        return LINKED.read(self, "invariant")
+
+    def tables(self, section: str, key: str) -> dict[str, list[str]]:
+        """The attributes of each table."""
+        given: dict[str, list[str]] = self.get(section, key, dict)
         for name, attributes in given.items():
-            self._require_attributes(f"linked.{name}", attributes)
-        published = self.get("invariant", "published", list, [])
-        for place, margin in enumerate(published):
-            self._require_attributes(f"published[{place}]", margin)
-        return invariants.linked(self.domain, given, published)
+            self._require_attributes(f"{key}.{name}", attributes)
+        return given
+
+    def margins(self, section: str, key: str) -> list[list[str]]:
+        """Lists of attributes, which may be none."""
+        given: list[list[str]] = self.get(section, key, list)
+        for place, margin in enumerate(given):
+            self._require_attributes(f"{key}[{place}]", margin)
+        return given
 
     def require_one_universe(self) -> None:
         """Refuse what says in two ways what the elements are."""
@@ -57,8 +66,7 @@ class LinkedSections(Sections):
         for key, value in self.data["relation"].items():
             if key != "epsilon":
                 raise self.refuse("relation", key, value, "does not go with linked tables, which take epsilon alone")
-        epsilon = positive(self.get("relation", "epsilon", (int, float)), "[relation] epsilon")
-        return linked.protect(epsilon, self.get("invariant", "adjacency", int, None))
+        return linked.protect(EPSILON.of(self, "relation"), ADJACENCY.given(self, "invariant", None))
 
     def require_over_cells(self, kind: str, value: object) -> None:
         """Refuse a workload over the attributes where the elements are the cells of tables."""
@@ -73,3 +81,26 @@ class LinkedSections(Sections):
     @cached_property
     def keys(self) -> Keys | None:
         return super().keys if self.linked is None else self.linked.keys
+
+
+LINKED: Form[LinkedTables] = Form(
+    "linked",
+    [
+        Key(
+            "linked",
+            {"type": "object", "minProperties": 2, "additionalProperties": list_of(text())},
+            "Tables of the same records: their attributes, by the name of each table.",
+            LinkedSections.tables,
+        )
+    ],
+    lambda file, tables, published=(): invariants.linked(file.domain, tables, published),
+    [
+        Key(
+            "published",
+            list_of(list_of(text()), least=0),
+            "Lists of attributes whose margin is published in every table that has them.",
+            LinkedSections.margins,
+        )
+    ],
+    [ADJACENCY],
+)

@@ -19,8 +19,9 @@ from designer.certified.frozen import to_spec
 from designer.designing.marginals_least import least_marginal_budget, marginals_meeting, table_names
 from designer.designing.printouts import cautions
 from designer.files.data_files import read_table
+from designer.files.problem.keys import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS
 from designer.files.problem.kind import Kind, Reader
-from designer.files.problem.linear_forms import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS, TARGETS
+from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.marginals.mechanism import MarginalMechanism

@@ -17,7 +17,6 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
 from designer.files.problem.asked import naming
 from designer.files.problem.kind import Kind, Reader
-from designer.files.problem.linear_forms import section
 from designer.files.problem.request import Choices, Request
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
@@ -76,7 +75,15 @@ TEST = record(
 
 def odds_ratio_form() -> Schema:
     """The sections of a whole file."""
-    return section({"margins": MARGINS, "promise": either(*PROMISES.values())}, {"test": TEST})
+    return record(
+        {
+            "margins": MARGINS,
+            "promise": noted(
+                "What is promised for one basic move of the table: epsilon, with a delta, or mu.", either(*PROMISES.values())
+            ),
+        },
+        {"test": TEST},
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

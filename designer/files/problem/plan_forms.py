@@ -22,7 +22,7 @@ from designer.base.schema import (
     text,
     whole,
 )
-from designer.files.problem.linear_forms import FILE, TARGETS
+from designer.files.problem.keys import FILE
 from designer.tables.condition import OPERATORS
 
 EXACT = Named(
@@ -194,35 +194,6 @@ SLOW = either(
 )
 
 
-def _query(
-    ask: str, note: str, needed: Mapping[str, Fragment] | None = None, free: Mapping[str, Fragment] | None = None
-) -> Named:
-    kind = {"ask": noted(note, exactly(ask))}
-    return Named(f"plan_{ask}", record({**kind, **(needed or {})}, {**ASKED, **(free or {})}))
-
-
-QUERIES = (
-    _query("count", "How many records there are.", free=NOISE),
-    _query("count_distinct", "How many different values a column has.", {"of": noted("The column.", text())}, NOISE),
-    _query("sum", "The sum of a measure.", OF_MEASURE, NOISE),
-    _query("average", "A noisy sum over a noisy count.", OF_MEASURE, {**NOISE, **COUNT_NOISE}),
-    _query(
-        "quantile",
-        "One of some candidates, chosen by the exponential mechanism.",
-        {
-            **OF_MEASURE,
-            "q": noted("The share of records below.", number(above=0, below=1)),
-            "candidates": noted("Public values, rising.", CANDIDATES),
-            "rho": noted("What every record costs.", either(EXACT)),
-        },
-    ),
-    _query(
-        "pure_sum",
-        "A sum with Laplace noise, of a pure budget.",
-        {**OF_MEASURE, "scale": noted("Of the noise: size / epsilon, for a record of a size to cost epsilon.", either(EXACT))},
-    ),
-    _query("slow_sum", "A sum whose loss grows slowly with the record.", {**OF_MEASURE, "noise": noted("Its law.", SLOW)}),
-)
 TARGET = either(
     record({"standard_error": noted("Of a consistent answer, at most.", POSITIVE)}),
     record(
@@ -296,21 +267,3 @@ SPLITTING = record(
     note="A coarser policy beside the exact one: constant + rho m^2, m the rows that a record is split into.",
     dependentRequired={"by": ["own"], "own": ["by"]},
 )
-
-
-def plan_form() -> Schema:
-    """The sections of a file: queries that are stated, a design, or both."""
-    return record(
-        {},
-        {
-            "measures": by_name(MEASURE, "Numeric columns as whole steps between public bounds, by name."),
-            "conditions": by_name(CONDITION, "Conditions on a record, by name."),
-            "groups": by_name(GROUPS, "Groups that queries ask by, by name."),
-            "hierarchies": by_name(HIERARCHY, "Nested groups, by name."),
-            "queries": by_name(either(*QUERIES), "Queries, by name."),
-            "design": DESIGN,
-            "splitting": SPLITTING,
-            "targets": noted("By name of a noisy number; an average has two, NAME.sum and NAME.count.", TARGETS),
-        },
-        anyOf=needs_one_of("queries", "design"),
-    )

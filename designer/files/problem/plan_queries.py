@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import Fragment, Named, either, exactly, noted, number, record, text
+from designer.files.problem.plan_forms import ASKED, CANDIDATES, COUNT_NOISE, EXACT, NOISE, OF_MEASURE, SLOW
 from designer.files.problem.plan_parts import PlanParts, key_column
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
@@ -34,10 +37,10 @@ class QueryReader(PlanParts):
             self.require_known(section, "groups", group, [*self.groups], "[groups] and [hierarchies]")
         asked = {name: Groups()} if groups is None else {name: self.groups[groups]} if isinstance(groups, str) else {}
         asked |= {f"{name} by {group}": self.groups[group] for group in groups} if isinstance(groups, list) else {}
-        build: Callable[..., Query] = getattr(self, f"_{given['ask']}")
+        build = QUERIES[given["ask"]].read
         with self.at(section):
             where = self.where(section, given)
-            return [build(section, given, (title, group, where)) for title, group in asked.items()]
+            return [build(self, section, given, (title, group, where)) for title, group in asked.items()]
 
     def _count(self, section: str, given: Mapping[str, Any], asked: Asked) -> Query:
         return Count(*asked, variance=self._variance(section, given, asked[0]))
@@ -116,3 +119,64 @@ class QueryReader(PlanParts):
             return self.exact(given, field)
         own = {label: self.exact(value, f"{field}.own") for label, value in given["own"].items()}
         return VarianceBy(key_column(given["by"]), own, self.exact(given["other"], f"{field}.other"))
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What may be asked: the form of such a query, and what reads it."""
+
+    form: Named
+    read: Callable[[QueryReader, str, Mapping[str, Any], Asked], Query]
+
+
+def _asking(
+    ask: str,
+    note: str,
+    read: Callable[[QueryReader, str, Mapping[str, Any], Asked], Query],
+    needed: Mapping[str, Fragment] | None = None,
+    free: Mapping[str, Fragment] | None = None,
+) -> tuple[str, Asking]:
+    keys = {"ask": noted(note, exactly(ask)), **(needed or {})}
+    return ask, Asking(Named(f"plan_{ask}", record(keys, {**ASKED, **(free or {})})), read)
+
+
+QUERIES: Mapping[str, Asking] = dict(
+    [
+        _asking("count", "How many records there are.", QueryReader._count, free=NOISE),
+        _asking(
+            "count_distinct",
+            "How many different values a column has.",
+            QueryReader._count_distinct,
+            {"of": noted("The column.", text())},
+            NOISE,
+        ),
+        _asking("sum", "The sum of a measure.", QueryReader._sum, OF_MEASURE, NOISE),
+        _asking("average", "A noisy sum over a noisy count.", QueryReader._average, OF_MEASURE, {**NOISE, **COUNT_NOISE}),
+        _asking(
+            "quantile",
+            "One of some candidates, chosen by the exponential mechanism.",
+            QueryReader._quantile,
+            {
+                **OF_MEASURE,
+                "q": noted("The share of records below.", number(above=0, below=1)),
+                "candidates": noted("Public values, rising.", CANDIDATES),
+                "rho": noted("What every record costs.", either(EXACT)),
+            },
+        ),
+        _asking(
+            "pure_sum",
+            "A sum with Laplace noise, of a pure budget.",
+            QueryReader._pure_sum,
+            {
+                **OF_MEASURE,
+                "scale": noted("Of the noise: size / epsilon, for a record of a size to cost epsilon.", either(EXACT)),
+            },
+        ),
+        _asking(
+            "slow_sum",
+            "A sum whose loss grows slowly with the record.",
+            QueryReader._slow_sum,
+            {**OF_MEASURE, "noise": noted("Its law.", SLOW)},
+        ),
+    ]
+)

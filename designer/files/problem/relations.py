@@ -9,37 +9,72 @@ from functools import cached_property
 from typing import Any
 
 from designer.base.arrays import Floats
-from designer.base.checks import count, meant, positive, shown
+from designer.base.checks import count, meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import (
+    BOOLEAN,
+    POSITIVE,
+    Named,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    needs_one_of,
+    noted,
+    one_of,
+    refer,
+    text,
+    whole,
+)
 from designer.files.data_files import read_matrix
-from designer.files.problem.linear_forms import BUDGETED, INVARIANT_FORMS, RELATION_FORMS, allowed
-from designer.files.problem.linked import LinkedSections
+from designer.files.problem.keys import (
+    ADJACENCY,
+    BY_ATTRIBUTE,
+    COLUMNS,
+    EPSILON,
+    EPSILONS,
+    FILE,
+    NAMES,
+    SCALARS,
+    SIZE,
+    SUBSETS,
+    VALUES,
+    Form,
+    Key,
+    section_of,
+)
+from designer.files.problem.linked import LINKED, LinkedSections
 from designer.problem.relation import Relation
 from designer.relations import invariants, metrics
 from designer.relations.invariants.invariant import Invariant
 from designer.relations.metrics.metric import Metric
 
-RELATION_KEYS: Mapping[str, set[str]] = {name: allowed(form) for name, form in RELATION_FORMS.items()}
-INVARIANT_KEYS: Mapping[str, set[str]] = {kind: allowed(form) for kind, form in INVARIANT_FORMS.items()}
-
 
 class RelationReader(LinkedSections, ABC):
     """Relations of a problem file; the workload, and with it the number of elements, is read elsewhere."""
 
+    part_size: int | None = None  # of a metric within a metric, which may be on other elements than the file
+
     @cached_property
     @abstractmethod
+    def asked_size(self) -> int:
+        """N, the number of universe elements that the queries ask about."""
+
+    @property
     def size(self) -> int:
-        """N, the number of universe elements."""
+        """The number of elements that the relation being read is on."""
+        return self.asked_size if self.part_size is None else self.part_size
 
     def relation(self) -> Relation:
         """The relation of the file: a metric or its like, an invariant, or a metric under an invariant."""
         if "invariant" not in self.data:
             return self.metric()
-        if self.invariant_kind() == "linked" and self.linked is not None:
+        if self.linked is not None:
+            _ = self.invariant_form()
             return self.linked_changes(self.linked)
         invariant = self.invariant()
         if "metric" not in self.data["relation"]:
-            self.refuse_keys("relation", allowed(BUDGETED), "an invariant without a metric")
+            self.refuse_keys("relation", set(BUDGETED["properties"]), "an invariant without a metric")
             return self.budgeted(invariant)
         metric = self.metric()
         if not isinstance(metric, Metric):
@@ -48,43 +83,53 @@ class RelationReader(LinkedSections, ABC):
             )
         return metric & invariant
 
-    def invariant_kind(self) -> str:
+    def invariant_form(self) -> Form[Any]:
         """Which statistics are published."""
-        kinds = [kind for kind in INVARIANT_KEYS if kind in self.data["invariant"]]
-        if len(kinds) != 1:
+        found = [form for form in INVARIANTS if form.sign in self.data["invariant"]]
+        if len(found) != 1:
+            kinds = [form.sign for form in found]
             raise InvalidProblem(
-                f"{self.path}: [invariant] has {kinds or 'no statistics'}; give exactly one of {list(INVARIANT_KEYS)}."
+                f"{self.path}: [invariant] has {kinds or 'no statistics'}; give exactly one of "
+                f"{[form.sign for form in INVARIANTS]}."
             )
-        self.refuse_keys("invariant", INVARIANT_KEYS[kinds[0]], kinds[0])
-        return kinds[0]
+        self.refuse_keys("invariant", found[0].keys, found[0].name)
+        return found[0]
 
     def invariant(self) -> Invariant:
         """The statistics that are published beside the answers."""
-        build: Callable[[], Invariant] = getattr(self, f"_invariant_{self.invariant_kind()}")
-        made, adjacency = build().without(self._impossible()), self.get("invariant", "adjacency", int, None)
+        statistics: Invariant = self.invariant_form().read(self, "invariant")
+        made = statistics.without(IMPOSSIBLE.given(self, "invariant", []))
+        adjacency = ADJACENCY.given(self, "invariant", None)
         return made if adjacency is None else made.at(adjacency)
 
-    def _impossible(self) -> list[int]:
+    def impossible(self, section: str, key: str) -> list[int]:
         """Positions of the elements that no record can have, which the file gives by name or by position."""
-        given = self.get("invariant", "impossible", list, [])
         spelled = () if self.keys is None else (self.keys.names, self.keys.assignments)
         places = {name: place for names in spelled for place, name in enumerate(names)}
+        given = self.get(section, key, list)
         for element in given:
             if type(element) is not int and (not isinstance(element, str) or element not in places):
-                raise self.refuse("invariant", "impossible", element, f"is no element; name some of {shown(list(places))}")
+                raise self.refuse(section, key, element, f"is no element; name some of {shown(list(places))}")
         return [element if type(element) is int else places[element] for element in given]
+
+    def subsets(self, section: str, key: str) -> list[list[str]]:
+        """Lists of attributes."""
+        groups: list[list[str]] = self.get(section, key, list)
+        if not groups or not all(isinstance(group, list) and all(isinstance(a, str) for a in group) for group in groups):
+            raise self.refuse(section, key, groups, 'give lists of attributes such as [["age"], ["sex", "race"]]')
+        return groups
 
     def budgeted(self, invariant: Invariant) -> Relation:
         """One budget for every change of few records, or one for every unit of distance."""
-        distance = self.get("relation", "per_distance", str, None)
+        distance, epsilon = PER_DISTANCE.given(self, "relation", None), EPSILON.of(self, "relation")
         if distance is None:
-            return invariant.protect(self.number("epsilon"))
+            return invariant.protect(epsilon)
         if "adjacency" in self.data["invariant"]:
             stated = self.data["invariant"]["adjacency"]
             raise self.refuse("invariant", "adjacency", stated, "a budget per distance has none; leave one of the two out")
         if distance not in ("l1", "l2"):
             raise self.refuse("relation", "per_distance", distance, 'unknown; use "l1" or "l2"')
-        return invariant.protect(self.number("epsilon"), per_distance="l1" if distance == "l1" else "l2")
+        return invariant.protect(epsilon, per_distance="l1" if distance == "l1" else "l2")
 
     def refuse_keys(self, section: str, known: set[str], owner: str) -> None:
         """Refuse keys of a section that nothing reads."""
@@ -93,38 +138,21 @@ class RelationReader(LinkedSections, ABC):
                 remedy = f"does not go with {owner}; {meant(key, known)}it takes {sorted(known)}"
                 raise self.refuse(section, key, value, remedy)
 
-    def _invariant_margins(self) -> Invariant:
-        groups = self.get("invariant", "margins", list)
-        if not groups or not all(isinstance(group, list) and all(isinstance(a, str) for a in group) for group in groups):
-            raise self.refuse("invariant", "margins", groups, 'give lists of attributes such as [["age"], ["sex", "race"]]')
-        return invariants.margins(self.domain, groups)
-
-    def _invariant_partition(self) -> Invariant:
-        given = self.get("invariant", "partition", (str, list))
-        return invariants.partition(self.cells("invariant", "partition") if isinstance(given, str) else given)
-
-    def _invariant_total(self) -> Invariant:
-        if not self.get("invariant", "total", bool):
+    def total(self) -> Invariant:
+        """The number of records is published."""
+        if not self.data["invariant"]["total"]:
             raise self.refuse("invariant", "total", False, "leave the section out when nothing is published")
         return invariants.total(self.size)
-
-    def _invariant_matrix(self) -> Invariant:
-        rows, names = self.matrix("invariant", "matrix"), self.get("invariant", "names", list, None)
-        return invariants.linear(rows, names, records_public=self.get("invariant", "records_public", bool, True))
 
     def metric(self) -> Relation:
         """The relation named by `metric`."""
         if "metric" not in self.data["relation"]:
             raise self.without_a_metric()
         name = self.get("relation", "metric", str)
-        known = RELATION_KEYS.get(name)
-        if known is None:
-            raise self.refuse(
-                "relation", "metric", name, f"unknown; {meant(name, RELATION_KEYS)}use one of {sorted(RELATION_KEYS)}"
-            )
-        self.refuse_keys("relation", {"metric", *known}, f"metric {name!r}")
-        build: Callable[[], Relation] = getattr(self, f"_relation_{name}")
-        return build()
+        if name not in RELATIONS:
+            raise self.refuse("relation", "metric", name, f"unknown; {meant(name, RELATIONS)}use one of {sorted(RELATIONS)}")
+        self.refuse_keys("relation", {"metric", *RELATIONS[name].keys}, f"metric {name!r}")
+        return RELATIONS[name].read(self, "relation")
 
     def without_a_metric(self) -> InvalidProblem:
         """The refusal of a [relation] that names no metric, where no invariant makes up for it."""
@@ -139,164 +167,362 @@ class RelationReader(LinkedSections, ABC):
             'metric = "add_remove" (a record may come or go), or another metric.'
         )
 
-    def number(self, key: str) -> float:
-        """A positive number of [relation]."""
-        return positive(self.get("relation", key, (int, float)), f"[relation] {key}")
-
-    def own_budgets(self) -> float | list[Any]:
+    def own_budgets(self, epsilon: float | None, epsilons: list[Any] | None) -> float | list[Any]:
         """One budget for all elements, or one for each."""
-        own: list[Any] | None = self.get("relation", "epsilons", list, None)
-        if own is not None and "epsilon" in self.data["relation"]:
-            raise self.refuse("relation", "epsilons", own, "give epsilon for all elements or epsilons for each, not both")
-        return self.number("epsilon") if own is None else own
+        if epsilon is not None and epsilons is not None:
+            raise self.refuse("relation", "epsilons", epsilons, "give epsilon for all elements or epsilons for each, not both")
+        if epsilons is not None:
+            return epsilons
+        return float(EPSILON.of(self, "relation") if epsilon is None else epsilon)
 
     def part(self, given: Any, size: int, place: str) -> Metric:
         """A metric within a metric, on `size` elements, from a table of the same keys as [relation]."""
         if not isinstance(given, dict):
             raise self.refuse("relation", place, given, 'should be a table such as {metric = "uniform", epsilon = 1}')
         inner = copy(self)
-        inner.data = {**self.data, "relation": given}
-        inner.__dict__["size"] = size
+        inner.data, inner.part_size = {**self.data, "relation": given}, size
         made = inner.metric()
         if not isinstance(made, Metric):
             raise self.refuse("relation", place, given, "records appear in it; give a metric")
         return made
 
-    def parts(self) -> list[Metric]:
+    def part_at(self, section: str, key: str) -> Metric:
+        """The metric on all elements that a key holds."""
+        return self.part(self.get(section, key, dict), self.size, key)
+
+    def parts(self, section: str, key: str) -> tuple[Metric, ...]:
         """The metrics that a combination combines."""
-        return [self.part(given, self.size, f"parts[{i}]") for i, given in enumerate(self.get("relation", "parts", list))]
+        return tuple(self.part(given, self.size, f"{key}[{i}]") for i, given in enumerate(self.get(section, key, list)))
 
-    def _relation_uniform(self) -> Relation:
-        return metrics.uniform(self.size, self.number("epsilon"))
+    def parts_by_attribute(self, section: str, key: str) -> dict[str, Metric]:
+        """A metric for each attribute of the domain."""
+        given = self.get(section, key, dict)
+        sizes = dict(zip(self.domain.attributes, self.domain.shape, strict=True))
+        return {name: self.part(given[name], sizes.get(name, 1), f"{key}.{name}") for name in given}
 
-    def _relation_add_remove(self) -> Relation:
-        return metrics.add_remove(self.size, self.own_budgets())
+    def part_of_size(self, part: Any, size: int) -> Metric:
+        """A metric on `size` elements that is restricted to some of them."""
+        made = self.part(part, count(size, "[relation] size"), "part")
+        if made.size != size:
+            raise self.refuse("relation", "size", size, f"is not the number of elements of the part, which has {made.size}")
+        return made
 
-    def _relation_matrix(self) -> Relation:
-        return metrics.from_matrix(self.matrix("relation", "matrix"), closure=self.get("relation", "closure", bool, False))
-
-    def _relation_euclidean(self) -> Relation:
-        return metrics.euclidean(self.columns("relation", "points").T, self.number("per_unit"))
-
-    def _relation_great_circle(self) -> Relation:
-        return metrics.great_circle(self.columns("relation", "points").T, self.number("per_km"))
-
-    def _relation_hamming(self) -> Relation:
-        return metrics.hamming(self.domain, self.get("relation", "budgets", dict))
-
-    def _relation_per_element(self) -> Relation:
-        return metrics.per_element(self.get("relation", "epsilons", list))
-
-    def _relation_instance(self) -> Relation:
-        return metrics.instance(self.get("relation", "epsilons", list), closure=self.get("relation", "closure", bool, False))
-
-    def _relation_attribute_values(self) -> Relation:
-        form, closure = self.get("relation", "form", str, "min"), self.get("relation", "closure", bool, False)
-        return metrics.attribute_values(self.domain, self.get("relation", "budgets", dict), form=form, closure=closure)
-
-    def _relation_line(self) -> Relation:
-        given = self.get("relation", "values", (str, list))
-        return metrics.line(
-            self.cells("relation", "values") if isinstance(given, str) else given, self.number("period"), self.number("epsilon")
-        )
-
-    def texts_of(self, name: str) -> list[str]:
+    def column(self, section: str, key: str, name: str) -> list[str]:
         """The cells of a column of the elements table, as texts."""
-        if name not in self.table:
-            raise self.refuse(
-                "relation",
-                "levels",
-                name,
-                f"the table has no column of that name; {meant(name, self.table)}it has {list(self.table)}",
-            )
-        return list(self.table[name])
-
-    def cells(self, section: str, key: str) -> list[Any]:
-        """The cells of one named column of the elements table, as numbers where all of them are."""
-        name = self.get(section, key, str)
         if name not in self.table:
             raise self.refuse(
                 section, key, name, f"the table has no column of that name; {meant(name, self.table)}it has {list(self.table)}"
             )
-        cells = self.table[name]
+        return list(self.table[name])
+
+    def cells(self, section: str, key: str) -> list[Any]:
+        """A list, or the cells of the column of the elements table that is named, as numbers where all of them are."""
+        given = self.get(section, key, (str, list))
+        if isinstance(given, list):
+            return given
+        cells = self.column(section, key, given)
         try:
             return [float(cell) for cell in cells]
         except ValueError:
-            return list(cells)
+            return [*cells]
 
-    def places(self) -> Floats:
+    def positions(self, section: str, key: str) -> list[Any]:
+        """The same, cells of a column as whole numbers where they are."""
+        cells = self.cells(section, key)
+        if isinstance(self.data[section][key], list):
+            return cells
+        return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+
+    def places(self, section: str, key: str) -> Floats:
         """The points of the elements, (N, s), from columns of their table."""
-        return self.columns("relation", "points").T
+        return self.columns(section, key).T
 
-    def _relation_chebyshev(self) -> Relation:
-        return metrics.chebyshev(self.places(), self.number("per_unit"))
+    def ground(self, section: str, key: str) -> Floats | Metric:
+        """Points by their columns, or a metric of its own."""
+        given = self.get(section, key, (list, dict))
+        return self.part(given, self.size, key) if isinstance(given, dict) else self.places(section, key)
 
-    def _relation_manhattan(self) -> Relation:
-        return metrics.manhattan(self.places(), self.number("per_unit"))
+    def paths(self, section: str, key: str) -> list[tuple[str, ...]]:
+        """The path of every element from the root, from columns of their table."""
+        levels = [self.column(section, key, name) for name in self.texts(section, key)]
+        return list(zip(*levels, strict=True)) if levels else [()] * self.size
 
-    def _relation_graph(self) -> Relation:
-        given = self.get("relation", "edges", (str, list))
-        edges = read_matrix(self.file("relation", "edges")) if isinstance(given, str) else given
+    def edges(self, section: str, key: str) -> Any:
+        """Pairs of elements, a list or a file."""
+        given = self.get(section, key, (str, list))
+        return read_matrix(self.file(section, key)) if isinstance(given, str) else given
+
+    def graph(self, edges: Any, per_edge: float) -> Metric:
+        """The graph of edges between elements by name, or by number."""
         by_name = any(isinstance(end, str) for edge in edges if isinstance(edge, list) for end in edge[:2])
         if by_name and (self.element_names is None or len(self.element_names) != self.size):
             raise self.refuse("relation", "edges", edges, "calls elements by names that nothing gives; use their numbers")
         elements = self.element_names if by_name else None
-        return metrics.graph(edges, per_edge=self.number("per_edge"), nodes=self.size, elements=elements)
+        return metrics.graph(edges, per_edge=per_edge, nodes=self.size, elements=elements)
 
-    def _relation_taxonomy(self) -> Relation:
-        levels = [self.texts_of(name) for name in self.texts("relation", "levels")]
-        paths = list(zip(*levels, strict=True)) if levels else [()] * self.size
-        return metrics.taxonomy(paths, self.get("relation", "budgets", list), form=self.get("relation", "form", str, "sum"))
 
-    def ground(self) -> Floats | Metric:
-        """Points by their columns, or a metric of its own."""
-        given = self.get("relation", "points", (list, dict))
-        return self.part(given, self.size, "points") if isinstance(given, dict) else self.places()
+# Keys of several metrics.
+METRIC = refer("metric")
+CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.")
+OWN_EPSILONS = Key("epsilons", EPSILONS)
+BY_LABEL: Schema = {"type": "object", "additionalProperties": POSITIVE}
+POINTS = Key("points", COLUMNS, read=RelationReader.places)
+GROUND = Key(
+    "points",
+    either(COLUMNS, METRIC),
+    "Columns of the table of elements that hold coordinates; for a threshold, also a metric.",
+    RelationReader.ground,
+)
+PER_UNIT = Key("per_unit", POSITIVE, "Budget for each unit of distance.")
+FORM_OF_BUDGETS = (
+    "How budgets make one: of two values the smaller or the sum; of the levels of a taxonomy the sum or the largest."
+)
+THRESHOLD = Key("threshold", POSITIVE, "Elements at most so far apart have budget epsilon.")
+PART = Key("part", METRIC, "The metric that this one is made of.", RelationReader.part_at)
+PARTS = Key("parts", list_of(METRIC), "The metrics that this one is made of.", RelationReader.parts)
+CHANGE = Key("change", METRIC, "The metric by which a record changes.", RelationReader.part_at)
+# One budget for all elements or one for each, not both.
+OWN = (EPSILON, OWN_EPSILONS)
+ONE_OF_OWN = {"oneOf": needs_one_of("epsilon", "epsilons")}
 
-    def _relation_blowfish(self) -> Relation:
-        return metrics.blowfish(self.ground(), self.number("threshold"), self.number("epsilon"))
 
-    def _relation_smooth_threshold(self) -> Relation:
-        return metrics.smooth_threshold(self.ground(), self.number("threshold"), self.number("epsilon"))
+def of_values(build: Callable[..., Relation]) -> Callable[..., Relation]:
+    """The metric of the values of the keys, in their order."""
+    return lambda _, *needed, **free: build(*needed, **free)
 
-    def _relation_partition(self) -> Relation:
-        given = self.get("relation", "labels", (str, list))
-        return metrics.partition(self.cells("relation", "labels") if isinstance(given, str) else given, self.number("epsilon"))
 
-    def _relation_product(self) -> Relation:
-        given = self.get("relation", "attributes", dict)
-        sizes = dict(zip(self.domain.attributes, self.domain.shape, strict=True))
-        parts = {name: self.part(given[name], sizes.get(name, 1), f"attributes.{name}") for name in given}
-        return metrics.product(self.domain, parts)
+def over_elements(build: Callable[..., Relation]) -> Callable[..., Relation]:
+    """The same, after the number of elements."""
+    return lambda file, *needed, **free: build(file.size, *needed, **free)
 
-    def _relation_scaled(self) -> Relation:
-        return metrics.scaled(self.number("factor"), self.part(self.get("relation", "part", dict), self.size, "part"))
 
-    def _relation_restriction(self) -> Relation:
-        size, given = self.get("relation", "size", int), self.get("relation", "elements", (str, list))
-        part = self.part(self.get("relation", "part", dict), count(size, "[relation] size"), "part")
-        if part.size != size:
-            raise self.refuse("relation", "size", size, f"is not the number of elements of the part, which has {part.size}")
-        return metrics.restriction(part, self.positions() if isinstance(given, str) else given)
+def over_domain(build: Callable[..., Relation]) -> Callable[..., Relation]:
+    """The same, after the domain."""
+    return lambda file, *needed, **free: build(file.domain, *needed, **free)
 
-    def positions(self) -> list[Any]:
-        """The cells of the column named by `elements`, as whole numbers where they are."""
-        cells = self.cells("relation", "elements")
-        return [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
 
-    def _relation_after_noisy_total(self) -> Relation:
-        change = self.part(self.get("relation", "change", dict), self.size, "change")
-        return metrics.after_noisy_total(change, self.number("epsilon"))
+METRICS: tuple[Form[Relation], ...] = (
+    Form("uniform", [EPSILON], over_elements(metrics.uniform)),
+    Form("matrix", [Key("matrix", FILE, read=RelationReader.matrix)], of_values(metrics.from_matrix), [CLOSURE]),
+    Form("euclidean", [POINTS, PER_UNIT], of_values(metrics.euclidean)),
+    Form(
+        "great_circle",
+        [
+            Key("points", list_of(text(), least=2, most=2), GROUND.note, RelationReader.places),
+            Key("per_km", POSITIVE, "Budget for each kilometre."),
+        ],
+        of_values(metrics.great_circle),
+    ),
+    Form("hamming", [Key("budgets", BY_ATTRIBUTE)], over_domain(metrics.hamming)),
+    Form("per_element", [OWN_EPSILONS], of_values(metrics.per_element)),
+    Form("instance", [OWN_EPSILONS], of_values(metrics.instance), [CLOSURE]),
+    Form(
+        "attribute_values",
+        [
+            Key(
+                "budgets",
+                {"type": "object", "additionalProperties": either(list_of(POSITIVE), BY_LABEL)},
+                "Budgets by attribute and value, by name or in order; inf leaves a value unprotected.",
+            )
+        ],
+        over_domain(metrics.attribute_values),
+        [Key("form", one_of("min", "sum"), FORM_OF_BUDGETS), CLOSURE],
+    ),
+    Form(
+        "line",
+        [
+            Key(
+                "values",
+                either(text(), list_of(VALUES)),
+                "The values of the elements, numbers or dates: a list, or a column of their table.",
+                RelationReader.cells,
+            ),
+            Key("period", POSITIVE, "The difference that costs epsilon; of dates in days."),
+            EPSILON,
+        ],
+        of_values(metrics.line),
+    ),
+    Form("chebyshev", [POINTS, PER_UNIT], of_values(metrics.chebyshev)),
+    Form("manhattan", [POINTS, PER_UNIT], of_values(metrics.manhattan)),
+    Form(
+        "graph",
+        [
+            Key(
+                "edges",
+                either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)),
+                "Pairs of elements, or triples with a length: a list, or a table of two or three columns.",
+                RelationReader.edges,
+            ),
+            Key("per_edge", POSITIVE, "Budget for each unit of length of an edge."),
+        ],
+        RelationReader.graph,
+    ),
+    Form(
+        "taxonomy",
+        [Key("levels", COLUMNS, read=RelationReader.paths), Key("budgets", EPSILONS)],
+        of_values(metrics.taxonomy),
+        [Key("form", one_of("sum", "max"), FORM_OF_BUDGETS)],
+    ),
+    Form("blowfish", [GROUND, THRESHOLD, EPSILON], of_values(metrics.blowfish)),
+    Form("smooth_threshold", [GROUND, THRESHOLD, EPSILON], of_values(metrics.smooth_threshold)),
+    Form(
+        "partition",
+        [
+            Key(
+                "labels",
+                either(text(), SCALARS),
+                "The part of each element: a list, or a column of their table.",
+                RelationReader.cells,
+            ),
+            EPSILON,
+        ],
+        of_values(metrics.partition),
+    ),
+    Form(
+        "product",
+        [
+            Key(
+                "attributes",
+                {"type": "object", "additionalProperties": METRIC},
+                "A metric for each attribute of the domain.",
+                RelationReader.parts_by_attribute,
+            )
+        ],
+        over_domain(metrics.product),
+    ),
+    Form("scaled", [Key("factor", POSITIVE, "By which all budgets are multiplied."), PART], of_values(metrics.scaled)),
+    Form("sum", [PARTS], of_values(metrics.Sum)),
+    Form("maximum", [PARTS], of_values(metrics.Maximum)),
+    Form("root_sum_squares", [PARTS], of_values(metrics.RootSumSquares)),
+    Form(
+        "restriction",
+        [
+            Key("part", METRIC, PART.note),
+            SIZE,
+            Key(
+                "elements",
+                either(text(), list_of(whole(least=0))),
+                "Which elements of the part, by position from 0: a list, or a column.",
+                RelationReader.positions,
+            ),
+        ],
+        lambda file, part, size, elements: metrics.restriction(file.part_of_size(part, size), elements),
+    ),
+)
+# Records appear in them: they go into no metric, and under no invariant.
+APPEARING: tuple[Form[Relation], ...] = (
+    Form(
+        "add_remove",
+        [],
+        lambda file, epsilon=None, epsilons=None: metrics.add_remove(file.size, file.own_budgets(epsilon, epsilons)),
+        OWN,
+        rules=ONE_OF_OWN,
+    ),
+    Form(
+        "appear_or_change",
+        [CHANGE],
+        lambda file, change, epsilon=None, epsilons=None, **free: metrics.appear_or_change(
+            change, file.own_budgets(epsilon, epsilons), **free
+        ),
+        [*OWN, CLOSURE],
+        rules=ONE_OF_OWN,
+    ),
+    Form("after_noisy_total", [CHANGE, EPSILON], of_values(metrics.after_noisy_total)),
+)
+RELATIONS: Mapping[str, Form[Relation]] = {form.name: form for form in (*METRICS, *APPEARING)}
+PER_DISTANCE = Key(
+    "per_distance",
+    one_of("l1", "l2"),
+    "The budget is for each unit of this distance of histograms, and changes of any size are protected.",
+)
+BUDGETED = section_of([EPSILON], [PER_DISTANCE], note="A budget under an invariant, without a metric.")
 
-    def _relation_sum(self) -> Relation:
-        return metrics.Sum(tuple(self.parts()))
+IMPOSSIBLE = Key(
+    "impossible",
+    Named(
+        "impossible",
+        noted("Elements that no record can have, by name or by position from 0.", list_of(either(text(), whole(least=0)))),
+    ),
+    read=RelationReader.impossible,
+)
+BESIDE = (ADJACENCY, IMPOSSIBLE)
+STATISTICS: tuple[Form[Invariant], ...] = (
+    Form(
+        "margins",
+        [Key("margins", SUBSETS, read=RelationReader.subsets)],
+        lambda file, margins: invariants.margins(file.domain, margins),
+        beside=BESIDE,
+    ),
+    Form(
+        "partition",
+        [
+            Key(
+                "partition",
+                either(text(), SCALARS),
+                "The class of each element, whose counts are published: a list, or a column of their table.",
+                RelationReader.cells,
+            )
+        ],
+        lambda _, classes: invariants.partition(classes),
+        beside=BESIDE,
+    ),
+    Form(
+        "total",
+        [Key("total", exactly(True))],
+        lambda file, _: file.total(),
+        beside=BESIDE,
+    ),
+    Form(
+        "matrix",
+        [Key("matrix", FILE, read=RelationReader.matrix)],
+        lambda _, matrix, **free: invariants.linear(matrix, **free),
+        [Key("names", NAMES), Key("records_public", BOOLEAN, "Is the number of records among what is published?")],
+        BESIDE,
+    ),
+)
+INVARIANTS: tuple[Form[Any], ...] = (*STATISTICS, LINKED)
+RELATION_NOTE = "What may change, and with which budget."
+INVARIANT = Key(
+    "invariant",
+    either(*(form.schema for form in INVARIANTS)),
+    "What is published exactly, and left alone by every protected change.",
+)
 
-    def _relation_maximum(self) -> Relation:
-        return metrics.Maximum(tuple(self.parts()))
+# A budget per unit of distance has no largest number of changed records.
+TWO_SIZES: Schema = {
+    "properties": {"relation": {"required": ["per_distance"]}, "invariant": {"required": ["adjacency"]}},
+    "required": ["relation", "invariant"],
+}
 
-    def _relation_root_sum_squares(self) -> Relation:
-        return metrics.RootSumSquares(tuple(self.parts()))
+# The cells of linked tables are the elements, and their changes have one budget.
+OF_LINKED_TABLES: Schema = {
+    "if": {"properties": {"invariant": {"required": ["linked"]}}},
+    "then": {
+        "properties": {"relation": section_of([EPSILON])},
+        "required": ["domain"],
+        "not": {"required": ["elements"]},
+    },
+}
 
-    def _relation_appear_or_change(self) -> Relation:
-        change = self.part(self.get("relation", "change", dict), self.size, "change")
-        return metrics.appear_or_change(change, self.own_budgets(), closure=self.get("relation", "closure", bool, False))
+
+def metric_forms() -> tuple[Named, Schema]:
+    """[relation] with a metric on elements, and with any relation that stands without an invariant."""
+    metric = Named("metric", noted(RELATION_NOTE, either(*map(_of_metric, METRICS))))
+    return metric, either(metric, *map(_of_metric, APPEARING))
+
+
+def relation_rules() -> dict[str, Any]:
+    """What [relation] and [invariant] ask of one another."""
+    metric, without = metric_forms()
+    return {
+        "if": {"required": ["invariant"]},
+        "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **OF_LINKED_TABLES},
+        "else": {"properties": {"relation": without}},
+    }
+
+
+def _of_metric(form: Form[Relation]) -> Named:
+    """[relation] of one metric."""
+    body = form.schema
+    keys = {"properties": {"metric": exactly(form.name), **body["properties"]}, "required": ["metric", *body["required"]]}
+    return Named(f"metric_{form.name}", {**body, **keys})

@@ -71,6 +71,7 @@ class Sections:
         self.path = path
         self.data = data
         self.files = [path]  # all that are read
+        self.called: list[str] | None = None  # the elements, by the first matrix that names its columns
 
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
@@ -95,7 +96,7 @@ class Sections:
                 raise InvalidProblem(f"{self.path}: [{section}] {key} is missing; give it, as {_type_words(kind)}.")
             return default
         value = values[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind not in (bool, (bool,))):
             quoted = " without quotes" if isinstance(value, str) and number_in_file(value) is not None else ""
             raise self.refuse(section, key, value, f"should be {_type_words(kind)}{quoted}")
         return value
@@ -204,7 +205,9 @@ class Sections:
         they must be in the order of the elements."""
         path = self.file(section, key)
         found, named = read_matrix(path), column_names(path)
-        known = self.__dict__.setdefault("called", list(self.element_names or named))
+        if self.called is None:
+            self.called = list(self.element_names or named)
+        known = self.called
         wrong = next((place for place, pair in enumerate(zip_longest(named, known)) if pair[0] != pair[1]), None)
         if wrong is not None and set(named) & set(known):
             raise InvalidProblem(
@@ -238,5 +241,5 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
         dict: "a table {..}",
         bool: "true or false",
     }
-    kinds = [k for k in (kind if isinstance(kind, tuple) else (kind,)) if k is not int or kind is int]
-    return " or ".join(words[k] for k in kinds)
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    return " or ".join(words[k] for k in kinds if k is not int or kinds == (int,))

@@ -38,8 +38,8 @@ from designer.base.schema import (
 )
 from designer.files.data_files import Table, read_table
 from designer.files.problem.asked import AskingReader, naming, over_a_relation
+from designer.files.problem.keys import FILE
 from designer.files.problem.kind import Kind
-from designer.files.problem.linear_forms import FILE
 from designer.files.problem.linear_request import listing_of
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Request
@@ -48,6 +48,7 @@ from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestE
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.relation import Relation
 
+SELECTION_NOTE = "The candidates, their score, and the law of the choice."
 OF_QUERIES: dict[str, type[Score]] = {score.kind: score for score in (Linear, AbsoluteError, Closeness)}
 DISTINCT = list_of(text(), distinct=True)
 CANDIDATES: Mapping[str, Fragment] = {"candidates": noted("The names of the candidates.", DISTINCT)}
@@ -100,7 +101,7 @@ NO_FUNCTION = (
 
 def selection_form() -> Schema:
     """The sections of a whole file."""
-    return over_a_relation({"selection": either(*SELECTION_FORMS.values())}, **TABLE_OR_WORKLOAD)
+    return over_a_relation({"selection": noted(SELECTION_NOTE, either(*SELECTION_FORMS.values()))}, **TABLE_OR_WORKLOAD)
 
 
 @dataclass(frozen=True, kw_only=True)

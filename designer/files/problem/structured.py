@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import COUNT, MATRIX, Schema, either, list_of, one_of
 from designer.designing.structured_problem import StructuredProblem
 from designer.files.data_files import read_matrix
-from designer.files.problem.linear_forms import ASKED_KINDS
+from designer.files.problem.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Form, Key, section_of
 from designer.files.problem.relations import RelationReader
 from designer.relations import metrics
 
@@ -18,7 +19,15 @@ if TYPE_CHECKING:  # they bring solvers
     from designer.mechanisms.products.blocks import Protection
     from designer.problem.products_workload import StructuredWorkload
 
-STRUCTURED = ("terms", "tables")  # kinds of [workload] whose queries nobody writes out
+# What is asked of one attribute.
+ASKED_KINDS = ("identity", "total", "prefix", "ranges")
+ASKED: Schema = either(
+    one_of(*ASKED_KINDS),
+    section_of([Key("widths", COUNT, "All intervals of so many values.")]),
+    section_of([Key("matrix", FILE)]),
+    MATRIX,
+)
+ASKED_BY_NAME: Schema = {"type": "object", "additionalProperties": ASKED}
 PROTECTIONS = ("add_remove", "hamming", "product")
 QUERIES = f'use one of {list(ASKED_KINDS)}, {{widths = 7}}, {{matrix = "rows.csv"}} or rows of numbers'
 
@@ -54,35 +63,47 @@ class StructuredReader(RelationReader):
             made = self.metric()
             assert isinstance(made, (metrics.Hamming, metrics.Product))
             return made
-        self.refuse_keys("relation", {"metric", "epsilon"}, "metric 'add_remove' over a structured workload")
-        return Presence(self.number("epsilon"))
+        self.refuse_keys("relation", {"metric", EPSILON.name}, "metric 'add_remove' over a structured workload")
+        return Presence(EPSILON.of(self, "relation"))
 
     @cached_property
     def structured_workload(self) -> StructuredWorkload:
         """The workload, from its terms, or from tables of which some attributes are asked otherwise than by value."""
-        from designer.problem.products_workload import StructuredWorkload
+        form = next(form for form in STRUCTURED if form.sign in self.data["workload"])
+        return form.read(self, "workload")
 
-        weights = self.get("workload", "weights", list, None)
-        if "tables" in self.data["workload"]:
-            return self._tables(weights)
-        terms = self.get("workload", "terms", list)
+    def terms(self, section: str, key: str) -> list[dict[str, object]]:
+        """What each term asks of which attributes."""
+        terms = self.get(section, key, list)
         if not terms or not all(isinstance(term, dict) for term in terms):
-            raise self.refuse("workload", "terms", terms, 'give products such as [{age = "prefix", sex = "identity"}]')
-        made = [self._asked(f"terms[{place}]", term) for place, term in enumerate(terms)]
-        return StructuredWorkload.of(self.domain, made, weights)
+            raise self.refuse(section, key, terms, 'give products such as [{age = "prefix", sex = "identity"}]')
+        return [self._asked(f"{key}[{place}]", term) for place, term in enumerate(terms)]
 
-    def _tables(self, weights: list[Any] | None) -> StructuredWorkload:
+    def tables_of(self, section: str, key: str) -> list[list[str]]:
+        """The attributes of each table."""
+        subsets: list[list[str]] = self.get(section, key, list)
+        if not subsets or not all(isinstance(subset, list) for subset in subsets):
+            raise self.refuse(section, key, subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
+        for place, subset in enumerate(subsets):
+            self._require_known(f"{key}[{place}]", subset)
+        return subsets
+
+    def asked_otherwise(self, section: str, key: str) -> dict[str, object]:
+        """What is asked of each attribute, in all tables."""
+        return self._asked(key, self.get(section, key, dict))
+
+    def of_terms(self, terms: Any, weights: list[Any] | None = None) -> StructuredWorkload:
+        """The workload of terms."""
         from designer.problem.products_workload import StructuredWorkload
 
-        subsets = self.get("workload", "tables", list)
-        if not subsets or not all(isinstance(subset, list) for subset in subsets):
-            raise self.refuse("workload", "tables", subsets, 'give lists of attributes such as [["age"], ["age", "sex"]]')
-        asked = self._asked("asked", self.get("workload", "asked", dict, {}))
-        for place, subset in enumerate(subsets):
-            self._require_known(f"tables[{place}]", subset)
-        # Made once, so that an attribute has the same queries in every table.
-        whole = StructuredWorkload.tables(self.domain, subsets, asked)
-        return whole if weights is None else StructuredWorkload.of(self.domain, self._named(whole), weights)
+        return StructuredWorkload.of(self.domain, terms, weights)
+
+    def of_tables(self, subsets: Any, asked: Any = None, weights: list[Any] | None = None) -> StructuredWorkload:
+        """The workload of tables, made once, so that an attribute has the same queries in every table."""
+        from designer.problem.products_workload import StructuredWorkload
+
+        whole = StructuredWorkload.tables(self.domain, subsets, asked or {})
+        return whole if weights is None else self.of_terms(self._named(whole), weights)
 
     def _named(self, workload: StructuredWorkload) -> list[Mapping[str, object]]:
         names = self.domain.attributes
@@ -114,3 +135,35 @@ class StructuredReader(RelationReader):
             if name not in self.domain.attributes:
                 words = f"[domain] has no attribute {shown(name)}; {meant(name, self.domain.attributes)}it has "
                 raise self.refuse("workload", key, names, f"{words}{shown(list(self.domain.attributes))}")
+
+
+# Workloads whose queries nobody writes out.
+STRUCTURED: tuple[Form[StructuredWorkload], ...] = (
+    Form(
+        "terms",
+        [
+            Key(
+                "terms",
+                list_of(ASKED_BY_NAME),
+                "For each term the attributes that it asks about, and what is asked of each; all others are summed over.",
+                StructuredReader.terms,
+            )
+        ],
+        StructuredReader.of_terms,
+        [WEIGHTS],
+    ),
+    Form(
+        "tables",
+        [Key("tables", SUBSETS, read=StructuredReader.tables_of)],
+        StructuredReader.of_tables,
+        [
+            Key(
+                "asked",
+                ASKED_BY_NAME,
+                "Attributes that are asked about otherwise than value by value, in all tables.",
+                StructuredReader.asked_otherwise,
+            ),
+            WEIGHTS,
+        ],
+    ),
+)

@@ -12,12 +12,14 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
+from designer.base.schema import Schema, either, needs_one_of, noted, record
 from designer.files.data_files import numeric_column
 from designer.files.problem.kind import Kind
+from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
-from designer.files.problem.plan_forms import plan_form
+from designer.files.problem.plan_forms import CONDITION, DESIGN, GROUPS, HIERARCHY, MEASURE, SPLITTING, by_name
 from designer.files.problem.plan_parts import Levels, rows_of
-from designer.files.problem.plan_queries import QueryReader
+from designer.files.problem.plan_queries import QUERIES, QueryReader
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.problem.targets import Targets
 from designer.problem.unlisted import OTHERS, REFUSE, Unlisted
@@ -250,6 +252,24 @@ class TablePlanReader(QueryReader):
         if "quantiles" in given:
             return PriorRecords.quantiles(columns, given["quantiles"], given.get("allowed"))
         return PriorRecords.sample(columns)
+
+
+def plan_form() -> Schema:
+    """The sections of a file: queries that are stated, a design, or both."""
+    return record(
+        {},
+        {
+            "measures": by_name(MEASURE, "Numeric columns as whole steps between public bounds, by name."),
+            "conditions": by_name(CONDITION, "Conditions on a record, by name."),
+            "groups": by_name(GROUPS, "Groups that queries ask by, by name."),
+            "hierarchies": by_name(HIERARCHY, "Nested groups, by name."),
+            "queries": by_name(either(*(asking.form for asking in QUERIES.values())), "Queries, by name."),
+            "design": DESIGN,
+            "splitting": SPLITTING,
+            "targets": noted("By name of a noisy number; an average has two, NAME.sum and NAME.count.", TARGETS),
+        },
+        anyOf=needs_one_of("queries", "design"),
+    )
 
 
 TABLE_PLAN = Kind(

@@ -9,7 +9,7 @@ import pytest
 
 from designer import Domain, InvalidProblem, Problem, design, invariants, metrics, read_problem
 from designer.base.json_text import plain
-from designer.files.problem.relations import RELATION_KEYS
+from designer.files.problem import relations
 from designer.problem.relation import Relation
 from designer.relations.kinds import RELATIONS
 from tests.files.problem.good_files import write
@@ -127,10 +127,10 @@ def test_every_kind_can_be_written_in_a_file() -> None:
         "great_circle",
         "hamming",
         "add_remove",
-    } == set(RELATION_KEYS)
+    } == set(relations.RELATIONS)
     # Restrictions are named by their function; invariants have a section of their own; groups of rows are what statistical
     # queries form of a domain; linked tables have the section of invariants.
-    assert set(RELATIONS) - set(RELATION_KEYS) == {
+    assert set(RELATIONS) - set(relations.RELATIONS) == {
         "restricted",
         "invariant",
         "metric_and_invariant",

@@ -28,7 +28,7 @@ from designer import (
 )
 from designer.base.json_text import plain
 from designer.cli import main
-from designer.files.problem.linear_forms import ASKED_KINDS
+from designer.files.problem.structured import ASKED_KINDS
 from designer.problem.attribute_queries import KINDS
 from designer.problem.domain import Domain
 
