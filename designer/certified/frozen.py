@@ -92,6 +92,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     certificate_schema: ClassVar[Named] = PrivacyCertificate.schema
     spec_rules: ClassVar[Schema] = MappingProxyType({})  # what a spec of this format must keep besides, in words of JSON Schema
     takes: ClassVar[tuple[Takes, ...]] = ("histogram",)
+    synthetic: ClassVar[bool] = False  # does it release data that are made up?
     privacy: Any
     allow_vacuous: bool = False
     optimality: Optimality | None = None
@@ -211,6 +212,17 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that are published without any noise."""
         return ()
+
+    @property
+    def nearly_exact(self) -> tuple[str, ...]:
+        """The names of the answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the
+        time."""
+        return ()
+
+    def spent_deltas(self) -> dict[str, float | None]:
+        """The `delta` that is promised, and the `spent_delta` of the worst pair; nothing where the promise has none, or is a
+        function of the record."""
+        return {}
 
     @cached_property
     def vacuous(self) -> str | None:

@@ -11,7 +11,7 @@ from designer.accounts.store import is_ledger
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
-from designer.certified.frozen import Specified, to_spec
+from designer.certified.frozen import to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
 from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import (
@@ -34,7 +34,6 @@ from designer.files.problem.selection import SelectionFile
 from designer.files.problem.synthetic import SyntheticFile
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
-from designer.mechanisms.additive.interface import Mechanism
 from designer.promises.costs import cost_of_tradeoff
 from designer.reports.pictures.of_designs import save_relation_picture
 
@@ -62,7 +61,12 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     if options.release is not None:
         return _verify_release(options)
     mechanism, signer = spec_and_signer(options)
-    data = {**asdict(mechanism.privacy), **_deltas(mechanism), "fingerprint": mechanism.fingerprint, **caution_data(mechanism)}
+    data = {
+        **asdict(mechanism.privacy),
+        **mechanism.spent_deltas(),
+        "fingerprint": mechanism.fingerprint,
+        **caution_data(mechanism),
+    }
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     holds = f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"
     lines = [*cautions(mechanism), holds, privacy_line(mechanism)]
@@ -85,13 +89,6 @@ def _signer_line(signer: SignedBy | None) -> list[str]:
 
 def _signer_data(signer: SignedBy | None) -> dict[str, Any]:
     return {} if signer is None else {"signer": signer.to_dict()}
-
-
-def _deltas(mechanism: Specified) -> dict[str, float | None]:
-    """The delta that is promised, and what the worst pair spends of it; nothing where there is none."""
-    if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
-        return {}
-    return {"delta": mechanism.delta, "spent_delta": mechanism.spent_delta()}
 
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:

@@ -24,7 +24,6 @@ from designer.problem.relation import Relation
 from designer.relations.metrics.attributes import Hamming, Product
 
 ROWS_SHOWN = 12
-HALF_UNIT = 0.5  # of a standard deviation
 MOST_PAIRS = 2**20  # whose budgets are looked at one by one
 LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
@@ -97,8 +96,8 @@ def _positive(budgets: ArrayLike) -> Floats:
 
 
 def _bare(made: Specified) -> list[str]:
-    """Answers whose noise is below half a unit: rounding whole numbers gives the truth most of the time."""
-    named = [printed(name) for name, s in made.deviations() if s < HALF_UNIT and name not in made.exact]
+    """What rounding gives away."""
+    named = [printed(name) for name in made.nearly_exact]
     more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""
     return [f"NEARLY EXACT: the noise is below half a unit in {', '.join(named[:ROWS_SHOWN])}{more}."] if named else []
 

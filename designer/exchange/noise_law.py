@@ -8,7 +8,6 @@ z is a vector of whole numbers with the law in the document, 0 in coordinates th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -47,11 +46,9 @@ from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.frozen import FORMAT_VERSION, Specified
 from designer.certified.norms import Gauge, Norm
-from designer.exchange.spending import Noisy, require_noisy
+from designer.exchange.spending import require_noisy
 from designer.files.kinds import KINDS
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Peaks, whole_units
 
 NOISE_FORMAT, NOISE_VERSION = "dp-designer/noise", 1
@@ -139,7 +136,6 @@ def noise_document(mechanism: Specified) -> dict[str, Any]:
     `InvalidProblem`, with the reason, where the noise depends on the data, is that of a Markov chain, or hides nothing.
     """
     noisy = require_noisy(mechanism)
-    parts = next(make(noisy) for kind, make in PARTS_OF if isinstance(noisy, kind))
     few = len(noisy.workload.queries) <= MOST_COVARIANCES
     body = {
         "format": NOISE_FORMAT,
@@ -148,7 +144,7 @@ def noise_document(mechanism: Specified) -> dict[str, Any]:
         "fingerprint": noisy.fingerprint,
         "family": noisy.family,
         "queries": list(noisy.workload.queries),
-        **parts,
+        **KINDS[noisy.format].part("noise_law")(noisy),
         "standard_errors": noisy.standard_errors(),
         "covariance": noisy.covariance() if few else None,
         "simulated_draws": noisy.simulated_draws if few else 0,
@@ -175,7 +171,7 @@ def in_steps(mechanism: AdditiveMechanism, weights: list[Fraction]) -> list[Frac
     return [weight * mechanism.grid.step(k) for weight, k in zip(weights, places, strict=True)]
 
 
-def _additive(mechanism: Any) -> dict[str, Any]:
+def additive_law_parts(mechanism: Any) -> dict[str, Any]:
     return {
         "exponents": list(mechanism.grid.exponents),
         "noisy": np.flatnonzero(mechanism.heard).tolist(),
@@ -222,7 +218,7 @@ def _polytope(gauge: Gauge) -> dict[str, Any]:
     }
 
 
-def _lattice(mechanism: Any) -> dict[str, Any]:
+def lattice_law_parts(mechanism: Any) -> dict[str, Any]:
     size = mechanism.relation.size
     return {
         "exponents": [0] * size,
@@ -238,7 +234,7 @@ def _lattice(mechanism: Any) -> dict[str, Any]:
     }
 
 
-def _staircase(mechanism: Any) -> dict[str, Any]:
+def staircase_law_parts(mechanism: Any) -> dict[str, Any]:
     noise = mechanism.noise
     law = noise.to_spec()
     if isinstance(noise, Peaks):
@@ -252,11 +248,6 @@ def _staircase(mechanism: Any) -> dict[str, Any]:
     }
 
 
-PARTS_OF: tuple[tuple[type[Noisy], Callable[[Any], dict[str, Any]]], ...] = (
-    (AdditiveMechanism, _additive),
-    (LatticeMechanism, _lattice),
-    (StaircaseMechanism, _staircase),
-)
 SINGLE = ("query", "law", "exponent", "rate_or_variance", "scale_or_deviation", "variance", "standard_error")
 
 

@@ -23,7 +23,8 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, plain
 from designer.certified.frozen import Specified
 from designer.exchange.noise_law import diagonal_of
-from designer.exchange.spending import Distance, Noisy, Spending, counts_alone, require_noisy, spending_of
+from designer.exchange.spending import Distance, Spending, counts_alone, require_noisy, spending_of
+from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Relation, rectangles
 from designer.relations.invariants.changes import InvariantDistance
@@ -180,7 +181,7 @@ def features() -> Iterator[None]:
         dp.disable_features(*added)
 
 
-def _input_space(mechanism: Noisy, distance: Distance) -> tuple[Any, Any]:
+def _input_space(mechanism: Mechanism, distance: Distance) -> tuple[Any, Any]:
     """The domain and the metric of what the measurement takes."""
     import opendp.prelude as dp
 
@@ -214,7 +215,7 @@ def _map_of(spending: Spending) -> Callable[[Any], Any]:
     return lambda apart: spending.of(apart)
 
 
-def _releasing(mechanism: Noisy, distance: Distance, output: Handed) -> Callable[[Any], Any]:
+def _releasing(mechanism: Mechanism, distance: Distance, output: Handed) -> Callable[[Any], Any]:
     """What OpenDP runs on the counts that it hands over."""
 
     def released(given: Sequence[int]) -> Any:

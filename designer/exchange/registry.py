@@ -27,8 +27,6 @@ from designer.certified.frozen import Specified
 from designer.certified.guarantee import Guarantee
 from designer.certified.optimality import Optimality
 from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.problem.workload import Workload
 from solvers.exact.rational import float_above
@@ -219,7 +217,7 @@ def _slug(known: _Known) -> str:
 
 def _basic(known: _Known) -> dict[str, Any]:
     about, times = known.about, known.times
-    synthetic = isinstance(known.mechanism, (MWEM, SmallDB))
+    synthetic = known.mechanism.synthetic
     return {
         "name": for_field(about.title) if about.title else Unknown("the name of the data product", TO_FILL_IN),
         "data_curators": [for_field(about.publisher)] if about.publisher else Unknown("who publishes", [TO_FILL_IN]),

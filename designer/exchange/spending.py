@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 import numpy as np
 
@@ -24,16 +24,15 @@ from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
+from designer.files.kinds import kind_of
+from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.promise import WITH_DELTA
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 from solvers.exact.rational import float_above
 
 Distance = Literal["records", "budget", "l1"]
-Noisy = AdditiveMechanism | LatticeMechanism | StaircaseMechanism
 MOST_POINTS = 2_000  # whose differences are all looked at
 MOST_ENTRIES = 200_000  # of columns whose norms are computed exactly
 FLOAT_ERROR = 2.0**-36  # relative, of the norm of a column in floats, beside its `image_error`
@@ -91,9 +90,10 @@ def spending_of(mechanism: Specified, distance: Distance = "records") -> Spendin
     return Spending(notion, distance, makers[distance](noisy), noisy.delta, noisy.falloff)
 
 
-def require_noisy(mechanism: Specified) -> Noisy:
+def require_noisy(mechanism: Specified) -> Mechanism:
     """The mechanism, if it adds noise of one law to the answers of any histogram; refused with the reason otherwise."""
-    if not isinstance(mechanism, Noisy):
+    kind = kind_of(mechanism)
+    if kind is None or kind.noise_law is None:
         raise InvalidProblem(
             f"mechanism: a {type(mechanism).__name__} adds no noise of one law to the answers of a histogram; additive, "
             "lattice and staircase mechanisms do."
@@ -101,15 +101,15 @@ def require_noisy(mechanism: Specified) -> Noisy:
     rule_of(mechanism).require_proven(mechanism)
     if mechanism.vacuous:
         raise InvalidProblem(f"mechanism: hides nothing ({mechanism.vacuous}), so it has no privacy map; design one that does.")
-    return mechanism
+    return cast(Mechanism, mechanism)
 
 
-def _worst(mechanism: Noisy) -> Fraction:
+def _worst(mechanism: Mechanism) -> Fraction:
     """The largest norm of a protected difference over what its budget allows, at most 1."""
     return mechanism.privacy.worst_ratio or Fraction(0)
 
 
-def _per_record(mechanism: Noisy) -> Fraction:
+def _per_record(mechanism: Mechanism) -> Fraction:
     """Of one protected change: the certificate says `norm(u) <= ratio b`, or `ratio` times the length that b allows; and no
     change of one record is longer than the points of the records are apart."""
     budget = largest_budget(mechanism.relation)
@@ -141,7 +141,7 @@ def _rounded_up(length: float, error: float) -> Fraction:
     return Fraction(length) * (1 + Fraction(FLOAT_ERROR)) + Fraction(error)
 
 
-def _per_budget(mechanism: Noisy) -> Fraction:
+def _per_budget(mechanism: Mechanism) -> Fraction:
     """Of a unit of budget: norms of changes one after the other add up, and so do their budgets."""
     if mechanism.delta is not None:
         raise InvalidProblem(
@@ -151,7 +151,7 @@ def _per_budget(mechanism: Noisy) -> Fraction:
     return _worst(mechanism)
 
 
-def _per_count(mechanism: Noisy) -> Fraction:
+def _per_count(mechanism: Mechanism) -> Fraction:
     """Of one record more or less, the largest norm of a column of what is measured: a norm is convex, so that on the l1 ball it
     is largest at a corner."""
     if mechanism.relation.impossible or mechanism.relation.agreeing is not None:

@@ -34,5 +34,5 @@ KINDS: Mapping[str, Kind] = {kind.format: kind for kind in LISTED}  # by the for
 
 def kind_of(made: Specified) -> Kind | None:
     """The kind of an object; None for a class that no spec can hold, whatever format it states."""
-    kind = KINDS.get(made.format)
+    kind = KINDS.get(getattr(made, "format", ""))
     return kind if kind is not None and isinstance(made, kind.part("mechanism")) else None

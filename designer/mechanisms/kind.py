@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Literal
 
-Part = Literal["mechanism", "release_form", "agreement", "composition", "inspection", "page", "pictures"]
+Part = Literal["mechanism", "release_form", "agreement", "composition", "inspection", "noise_law", "page", "pictures"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +21,7 @@ class Kind:
     mechanism: the frozen class, a `Specified`, which reads and certifies specs. release_form: the `ReleaseForm` of its releases
     as files. agreement: the `Agreement` that makes tables of a release agree; None where there are no tables of sums of cells.
     composition: the `Composition` by which releases add up. inspection: the `Inspection` of deep verification.
+    noise_law: the function that tells other tools the law of the noise; None where there is none that the data leave alone.
     page: the `Contributor` of its page for a board, with the sketches of its proofs. pictures: the function from a mechanism to
     its `Drawing`s; None where nothing is drawn of it. Every part is stated, so that none is forgotten.
     """
@@ -31,6 +32,7 @@ class Kind:
     agreement: str | None
     composition: str
     inspection: str
+    noise_law: str | None
     page: str
     pictures: str | None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 from designer.accounts.together.terms import cost_of_budget
 from designer.base.printing import counted
@@ -21,6 +22,8 @@ from designer.reports.contributor import Contributor, ProofSketch, Told, listed
 from designer.reports.meanings import Meaning
 from designer.reports.names import some, verbatim_of
 from designer.reports.odds import above
+
+D = TypeVar("D", MWEM, SmallDB)
 
 OF_SELECTED: Mapping[str, ProofSketch] = {
     OF_SELECTIONS: ProofSketch(
@@ -140,20 +143,20 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
         return [(Meaning(words, budget), cost)]
 
 
-class Synthesised(Contributor[MWEM | SmallDB]):
+class Synthesised(Contributor[D]):
     """A made-up table that answers the queries nearly as the true one does."""
 
     sketches = OF_SYNTHESISED
 
-    def elements(self, made: MWEM | SmallDB) -> Sequence[str]:
+    def elements(self, made: D) -> Sequence[str]:
         return made.queries.workload.elements
 
-    def about_whom(self, made: MWEM | SmallDB) -> str:
+    def about_whom(self, made: D) -> str:
         return (
             f"{counted(made.records, 'record')}, a public number, each with one of {counted(len(self.elements(made)), 'value')}"
         )
 
-    def published(self, made: MWEM | SmallDB) -> Told:
+    def published(self, made: D) -> Told:
         queries = made.queries.workload.queries
         sentence = (
             f"A table of made-up counts of {counted(len(self.elements(made)), 'value')}, and its answers to "
@@ -162,9 +165,9 @@ class Synthesised(Contributor[MWEM | SmallDB]):
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told("A synthetic table", sentence, (Prose(sentence), law))
 
-    def accuracy(self, made: MWEM | SmallDB) -> Told:
+    def accuracy(self, made: D) -> Told:
         bound, trivial = made.bound(0.05), made.records * made.queries.spread
-        if isinstance(made, MWEM) and made.output != "average":
+        if not made.proves_bound:
             details = (
                 f"Of the mean over all rounds no answer is further off than {above(bound)}, 95 % of the time; for the output "
                 "that this spec releases nothing is proven."
@@ -181,10 +184,10 @@ class Synthesised(Contributor[MWEM | SmallDB]):
             return Told("no bound that tells anything is proven", details, (Prose(details),))
         return Told(f"every answer within {above(bound)}", details, (Prose(details),))
 
-    def certificate(self, made: MWEM | SmallDB) -> tuple[Piece, ...]:
-        shares = (
-            (Prose(f"The budgets are shared out over {counted(made.rounds, 'round')}; no share is spent twice.", "note"),)
-            if isinstance(made, MWEM)
-            else ()
-        )
-        return (*super().certificate(made), *shares)
+
+class SynthesisedInRounds(Synthesised[MWEM]):
+    """The same, learnt in rounds."""
+
+    def certificate(self, made: MWEM) -> tuple[Piece, ...]:
+        shares = Prose(f"The budgets are shared out over {counted(made.rounds, 'round')}; no share is spent twice.", "note")
+        return (*super().certificate(made), shares)

@@ -9,6 +9,7 @@ TABLE_PLAN = Kind(
     agreement="designer.tables.agreement:PlanAgreement",
     composition="designer.tables.spec:PlanComposition",
     inspection="designer.audit.inspections:OfPlans",
+    noise_law=None,
     page="designer.reports.of_plans:QueriesOfTables",
     pictures="designer.reports.pictures.of_mechanisms:plan_drawings",
 )

@@ -45,6 +45,7 @@ PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
     "agreement": (made_of(Agreement), True),
     "composition": (made_of(Composition), False),
     "inspection": (made_of(Inspection), False),
+    "noise_law": (takes_one, True),
     "page": (made_of(Contributor), False),
     "pictures": (takes_one, True),
 }
@@ -132,3 +133,4 @@ def test_a_class_of_the_caller_is_of_no_kind_whatever_it_says() -> None:
     lying = type("Lying", (), {"format": "dp-designer/mechanism"})()
     assert kind_of(lying) is None
     assert kind_of(type("Strange", (), {"format": "strange"})()) is None
+    assert kind_of(type("Silent", (), {})()) is None

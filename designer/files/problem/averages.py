@@ -186,9 +186,8 @@ class AveragesFile(Request):
             "family": self.family,
         }
 
-    def accuracy_lines(self, made: Any) -> list[str]:
+    def accuracy_lines(self, made: AdditiveMechanism) -> list[str]:
         """Standard errors of the sums, and of the averages where the number of records is public."""
-        assert isinstance(made, AdditiveMechanism)
         largest, records = float(made.standard_errors().max()), self.asked.get("records")
         note = "Answers:     n times the averages; release them with --table RECORDS --counted-by this file"
         divided = "" if records is None else f", of the averages {largest / float(records):.4g}"

@@ -109,9 +109,8 @@ class OddsRatioFile(Request):
             **self.options,
         }
 
-    def accuracy_lines(self, made: Any) -> list[str]:
+    def accuracy_lines(self, made: OddsRatioTest) -> list[str]:
         """The power of the one-sided test at the usual level, and what a release carries."""
-        assert isinstance(made, OddsRatioTest)
         powers = ", ".join(f"{made.test.power(LEVEL, ratio):.3f} at odds ratio {ratio:g}" for ratio in RATIOS)
         return [
             f"Accuracy:    power of the one-sided test at level {LEVEL:.0%}: {powers}",

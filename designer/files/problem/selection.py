@@ -135,9 +135,8 @@ class SelectionFile(Request):
             "law": self.law,
         }
 
-    def accuracy_lines(self, made: Any) -> list[str]:
+    def accuracy_lines(self, made: Selection) -> list[str]:
         """How far the choice may fall short of the best score, whatever the data."""
-        assert isinstance(made, Selection)
         bound = made.shortfall_bound(0.05)
         return [f"Accuracy:    with probability 95 % the score of the choice is at most {bound:.4g} below the best score"]
 

@@ -87,8 +87,7 @@ class SyntheticFile(Request):
 
     def accuracy_lines(self, made: Any) -> list[str]:
         """How far any answer of the synthetic histogram may be off, where a bound is known."""
-        assert isinstance(made, (MWEM, SmallDB))
-        if isinstance(made, MWEM) and made.output != "average":
+        if not made.proves_bound:
             return [f"Accuracy:    no bound is known for output = {made.output!r}; it is often nearer than the average"]
         return [f"Accuracy:    with probability 95 % no answer is further off than {made.bound(0.05):.4g}"]
 

@@ -33,6 +33,7 @@ from designer.sampling.simulated_reach import seed_of
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 CONFIDENCE = 0.95
+HALF_UNIT = 0.5  # of a standard deviation
 BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
 
 
@@ -77,6 +78,14 @@ class Mechanism(TakesCounts):
     def spent_delta(self) -> float | None:
         """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
         return None
+
+    def spent_deltas(self) -> dict[str, float | None]:
+        return {} if self.delta is None else {"delta": self.delta, "spent_delta": self.spent_delta()}
+
+    @property
+    def nearly_exact(self) -> tuple[str, ...]:
+        found = zip(self.workload.queries, np.sqrt(self.query_variances()), strict=True)
+        return tuple(name for name, deviation in found if deviation < HALF_UNIT and name not in self.exact)
 
     @property
     @abstractmethod

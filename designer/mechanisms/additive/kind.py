@@ -9,6 +9,7 @@ ADDITIVE = Kind(
     agreement="designer.mechanisms.additive.spec:CountAgreement",
     composition="designer.mechanisms.additive.spec:AdditiveComposition",
     inspection="designer.audit.inspections:OfAdditive",
+    noise_law="designer.exchange.noise_law:additive_law_parts",
     page="designer.reports.of_linear_queries:LinearQueries",
     pictures="designer.reports.pictures.of_mechanisms:mechanism_drawings",
 )

@@ -9,6 +9,7 @@ SELECTION = Kind(
     agreement=None,
     composition="designer.mechanisms.choice.spec:ChoiceComposition",
     inspection="designer.audit.inspections:OfSelections",
+    noise_law=None,
     page="designer.reports.of_choices:SelectedCandidates",
     pictures="designer.reports.pictures.of_mechanisms:choice_drawings",
 )

@@ -9,6 +9,7 @@ LATTICE = Kind(
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
     composition="designer.mechanisms.lattice.spec:LatticeComposition",
     inspection="designer.audit.inspections:OfLattices",
+    noise_law="designer.exchange.noise_law:lattice_law_parts",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )
@@ -19,6 +20,7 @@ ROWS = Kind(
     agreement="designer.mechanisms.lattice.spec:TableAgreement",
     composition="designer.mechanisms.lattice.spec:LatticeComposition",
     inspection="designer.audit.inspections:OfRows",
+    noise_law="designer.exchange.noise_law:lattice_law_parts",
     page="designer.reports.of_linear_queries:LatticeQueries",
     pictures="designer.reports.pictures.of_mechanisms:lattice_drawings",
 )

@@ -9,6 +9,7 @@ MARGINALS = Kind(
     agreement="designer.mechanisms.marginals.spec:MarginAgreement",
     composition="designer.mechanisms.marginals.spec:MarginalComposition",
     inspection="designer.audit.inspections:OfMarginals",
+    noise_law=None,
     page="designer.reports.of_tables:MarginalTables",
     pictures="designer.reports.pictures.of_mechanisms:marginal_drawings",
 )

@@ -9,6 +9,7 @@ ODDS_RATIO = Kind(
     agreement=None,
     composition="designer.mechanisms.odds_ratio.spec:OddsRatioComposition",
     inspection="designer.audit.inspections:OfTests",
+    noise_law=None,
     page="designer.reports.of_choices:TestsOfOddsRatios",
     pictures="designer.reports.pictures.of_mechanisms:odds_ratio_drawings",
 )

@@ -9,6 +9,7 @@ PRODUCTS = Kind(
     agreement="designer.mechanisms.products.spec:ProductAgreement",
     composition="designer.mechanisms.products.spec:ProductComposition",
     inspection="designer.audit.inspections:OfProducts",
+    noise_law=None,
     page="designer.reports.of_tables:ProductQueries",
     pictures="designer.reports.pictures.of_mechanisms:term_drawings",
 )

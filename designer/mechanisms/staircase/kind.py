@@ -9,6 +9,7 @@ STAIRCASE = Kind(
     agreement="designer.mechanisms.additive.spec:CountAgreement",
     composition="designer.mechanisms.staircase.spec:StaircaseComposition",
     inspection="designer.audit.inspections:OfStaircases",
+    noise_law="designer.exchange.noise_law:staircase_law_parts",
     page="designer.reports.of_linear_queries:StaircaseQueries",
     pictures="designer.reports.pictures.of_mechanisms:staircase_drawings",
 )

@@ -9,7 +9,8 @@ MULTIPLICATIVE_WEIGHTS = Kind(
     agreement=None,
     composition="designer.mechanisms.synthetic.spec:MultiplicativeComposition",
     inspection="designer.audit.inspections:OfMultiplicativeWeights",
-    page="designer.reports.of_choices:Synthesised",
+    noise_law=None,
+    page="designer.reports.of_choices:SynthesisedInRounds",
     pictures=None,
 )
 SMALL_DATABASES = Kind(
@@ -19,6 +20,7 @@ SMALL_DATABASES = Kind(
     agreement=None,
     composition="designer.mechanisms.synthetic.spec:SmallDatabaseComposition",
     inspection="designer.audit.inspections:OfSmallDatabases",
+    noise_law=None,
     page="designer.reports.of_choices:Synthesised",
     pictures=None,
 )

@@ -77,6 +77,7 @@ class MWEM(TakesCounts):
     """
 
     format: ClassVar[str] = "dp-designer/mwem"
+    synthetic: ClassVar[bool] = True
     schema = Named(
         "mwem",
         record(
@@ -159,6 +160,11 @@ class MWEM(TakesCounts):
     @property
     def hidden(self) -> Relation:
         return self.queries.relation
+
+    @property
+    def proves_bound(self) -> bool:
+        """Does `bound` speak of what is released? It is proven of the average over all rounds."""
+        return self.output == "average"
 
     @property
     def universe(self) -> Universe:

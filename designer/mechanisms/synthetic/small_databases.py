@@ -69,6 +69,8 @@ class SmallDB(TakesCounts):
     """
 
     format: ClassVar[str] = "dp-designer/small-db"
+    proves_bound: ClassVar[bool] = True  # of what is released
+    synthetic: ClassVar[bool] = True
     schema = Named(
         "small_db",
         record(
