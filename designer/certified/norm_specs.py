@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from designer.base.closed_list import ClosedList
 from designer.base.json_text import array, require_keys
 from designer.base.schema import (
     COUNT,
@@ -79,23 +80,39 @@ def norm_to_spec(norm: Norm) -> dict[str, Any]:
 
 
 def norm_from_spec(spec: Any) -> Norm:
-    """The norm of a spec, a gauge, bundles, a capped box or a map; the constructors check the numbers."""
-    if isinstance(spec, dict) and spec.get("order") == "bundles":
-        require_keys(spec, keys(BUNDLES), "norm")
-        for bundle in spec["bundles"]:
-            require_keys(bundle, {"places", "gauge"}, "norm.bundles")
-        gauges, places = ([bundle[key] for bundle in spec["bundles"]] for key in ("gauge", "places"))
-        return BundleNorm([_gauge_from(gauge) for gauge in gauges], places, spec["combine"], spec["size"])
-    if isinstance(spec, dict) and spec.get("order") == "gauge":
-        return _gauge_from(spec)
-    if isinstance(spec, dict) and spec.get("order") == "capped_l1":
-        require_keys(spec, keys(CAPPED), "norm")
-        return CappedNorm(array(spec["map"], 1, "norm.map"), float(array(spec["cap"], 0, "norm.cap")))
-    require_keys(spec, keys(MAPPED), "norm")
-    return Norm(array(spec["map"], 2 if isinstance(spec["map"][0], list) else 1, "norm.map"), spec["order"])
+    """The norm of a spec: a map, a gauge, bundles or a capped box; the constructors check the numbers."""
+    return NORMS.read(spec)
+
+
+def _mapped(spec: Any) -> Norm:
+    depth = 2 if isinstance(spec["map"], list) and spec["map"] and isinstance(spec["map"][0], list) else 1
+    return Norm(array(spec["map"], depth, "norm.map"), spec["order"])
+
+
+def _bundles(spec: Any) -> BundleNorm:
+    for bundle in spec["bundles"]:
+        require_keys(bundle, {"places", "gauge"}, "norm.bundles")
+    gauges, places = ([bundle[key] for bundle in spec["bundles"]] for key in ("gauge", "places"))
+    return BundleNorm([_gauge_from(gauge) for gauge in gauges], places, spec["combine"], spec["size"])
+
+
+def _capped(spec: Any) -> CappedNorm:
+    return CappedNorm(array(spec["map"], 1, "norm.map"), float(array(spec["cap"], 0, "norm.cap")))
 
 
 def _gauge_from(spec: Any) -> Gauge:
     require_keys(spec, keys(GAUGE), "norm")
     scale = float(array(spec["scale"], 0, "norm.scale"))
     return Gauge(array(spec["differences"], 2, "norm.differences"), array(spec["budgets"], 1, "norm.budgets"), scale)
+
+
+NORMS: ClosedList[Norm] = ClosedList(
+    "norm",
+    {
+        **dict.fromkeys(("l1", "l2", "linf"), (MAPPED, _mapped)),
+        "gauge": (GAUGE, _gauge_from),
+        "bundles": (BUNDLES, _bundles),
+        "capped_l1": (CAPPED, _capped),
+    },
+    key="order",
+)

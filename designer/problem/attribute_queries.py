@@ -6,7 +6,7 @@ attribute is written out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import count, shown
+from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem
-from designer.base.json_text import array, require_keys
-from designer.base.schema import COUNT, MATRIX, Named, either, exactly, keys, one_of, record
+from designer.base.json_text import array
+from designer.base.schema import COUNT, MATRIX, Named, either, exactly, one_of, record
 from designer.problem.relation import Indices
 
 SIZE_LIMIT = 2048  # values of an attribute whose queries have a structure: its Gram matrix is written out
@@ -154,11 +155,19 @@ ROWS = Named("queries_by_matrix", record({"kind": exactly("matrix"), "matrix": M
 QUERIES = Named("attribute_queries", either(SIMPLE, WIDTHS, ROWS))
 
 
-def queries_from_spec(spec: Mapping[str, Any], size: int) -> AttributeQueries:
+def queries_from_spec(spec: Any, size: int) -> AttributeQueries:
     """The inverse of `to_spec`."""
-    kind = spec.get("kind") if isinstance(spec, dict) else None
-    known = {"widths": WIDTHS, "matrix": ROWS}
-    require_keys(spec, keys(known.get(str(kind), SIMPLE)), "queries")
-    if kind == "matrix":
-        return AttributeQueries("matrix", size, matrix=array(spec["matrix"], 2, "queries.matrix"))
-    return AttributeQueries(str(kind), size, width=spec.get("width"))
+    return LISTED.read(spec, size)
+
+
+LISTED: ClosedList[AttributeQueries] = ClosedList(
+    "queries",
+    {
+        **{kind: (SIMPLE, lambda spec, size: AttributeQueries(spec["kind"], size)) for kind in KINDS},
+        "widths": (WIDTHS, lambda spec, size: AttributeQueries("widths", size, width=spec["width"])),
+        "matrix": (
+            ROWS,
+            lambda spec, size: AttributeQueries("matrix", size, matrix=array(spec["matrix"], 2, "queries.matrix")),
+        ),
+    },
+)

@@ -7,7 +7,6 @@ Derivation: docs/theory/tradeoff.md, section 10.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,9 +16,9 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.checks import rational_from, shown
+from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem
-from designer.base.json_text import require_keys
-from designer.base.schema import RATIONAL, Named, either, keys, of_kind
+from designer.base.schema import RATIONAL, Named, either, of_kind
 from designer.promises.kinks import Kinks
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
@@ -154,24 +153,20 @@ SUBSAMPLED = of_kind("tradeoff", Subsampled.kind, {"base": TRADEOFFS, "rate": RA
 
 def tradeoff_from_spec(spec: Any) -> Tradeoff:
     """The tradeoff function of plain data, from a closed list of kinds."""
-    kind = spec.get("kind") if isinstance(spec, Mapping) else None
-    if kind == "epsilon_delta":
-        require_keys(spec, keys(EpsilonDelta.schema), "tradeoff")
-        return EpsilonDelta(spec["epsilon"], spec["delta"])
-    if kind == "gaussian":
-        require_keys(spec, keys(Gaussian.schema), "tradeoff")
-        return Gaussian(spec["mu_squared"])
-    if kind == "piecewise_linear":
-        require_keys(spec, keys(PiecewiseLinear.schema), "tradeoff")
-        return PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"]))
-    if kind == "group":
-        require_keys(spec, keys(Group.schema), "tradeoff")
-        return Group(tradeoff_from_spec(spec["base"]), spec["size"])
-    if kind == "laplace":
-        require_keys(spec, keys(LaplaceTradeoff.schema), "tradeoff")
-        return LaplaceTradeoff(spec["epsilon"])
-    if kind == "subsampled":
-        require_keys(spec, keys(SUBSAMPLED), "tradeoff")
-        return Subsampled(tradeoff_from_spec(spec["base"]), spec["rate"])
-    known = "epsilon_delta, gaussian, laplace, piecewise_linear, group, subsampled"
-    raise InvalidProblem(f"tradeoff.kind: {shown(kind)} is unknown; one of {known}.")
+    return KINDS.read(spec)
+
+
+KINDS: ClosedList[Tradeoff] = ClosedList(
+    "tradeoff",
+    {
+        "epsilon_delta": (EpsilonDelta.schema, lambda spec: EpsilonDelta(spec["epsilon"], spec["delta"])),
+        "gaussian": (Gaussian.schema, lambda spec: Gaussian(spec["mu_squared"])),
+        "laplace": (LaplaceTradeoff.schema, lambda spec: LaplaceTradeoff(spec["epsilon"])),
+        "piecewise_linear": (
+            PiecewiseLinear.schema,
+            lambda spec: PiecewiseLinear(tuple(spec["alphas"]), tuple(spec["betas"])),
+        ),
+        "group": (Group.schema, lambda spec: Group(tradeoff_from_spec(spec["base"]), spec["size"])),
+        "subsampled": (SUBSAMPLED, lambda spec: Subsampled(tradeoff_from_spec(spec["base"]), spec["rate"])),
+    },
+)

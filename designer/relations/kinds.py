@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from designer.base.checks import shown
+from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.json_text import canonical, require_keys
-from designer.base.schema import Named, all_keys, either, keys, noted
+from designer.base.json_text import canonical
+from designer.base.schema import Named, either, noted
 from designer.problem.relation import Relation
 from designer.relations import metrics
 from designer.relations.invariants.changes import InvariantDistance
@@ -77,21 +79,20 @@ def require_listed(relation: Relation) -> None:
 
 def relation_from_spec(spec: Any) -> Relation:
     """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
-    if not isinstance(spec, dict) or spec.get("kind") not in RELATIONS:
-        raise InvalidSpec(
-            f"relation.kind: {shown(spec.get('kind') if isinstance(spec, dict) else spec)} is unknown; one of "
-            f"{sorted(RELATIONS)}."
-        )
-    schema = RELATIONS[spec["kind"]].schema
-    require_keys(spec, keys(schema) | (all_keys(schema) & spec.keys()), f"relation of kind {spec['kind']!r}")
-    restored = {key: _with_infinity(value) for key, value in spec.items()}
-    relation = RELATIONS[spec["kind"]].from_spec(restored, relation_from_spec)
+    relation = KINDS.read(spec)
     if canonical(relation.to_spec()) != canonical(spec):
         raise InvalidSpec(f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly.")
     return relation
+
+
+def _reader(kind: type[Relation]) -> Callable[[Mapping[str, Any]], Relation]:
+    return lambda spec: kind.from_spec({key: _with_infinity(value) for key, value in spec.items()}, relation_from_spec)
 
 
 def _with_infinity(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_infinity(item) for item in value]
     return np.inf if value == "inf" else value
+
+
+KINDS = ClosedList("relation", {kind: (cls.schema, _reader(cls)) for kind, cls in RELATIONS.items()})

@@ -15,9 +15,9 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
-from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, RATIONAL, Named, either, exactly, keys, of_kind, one_of, record
+from designer.base.closed_list import ClosedList
+from designer.base.errors import InvalidProblem
+from designer.base.schema import COUNT, RATIONAL, Named, either, exactly, of_kind, one_of, record
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.tables.exact_sums import amounts
 from designer.tables.measure import Measure, Rational
@@ -162,13 +162,9 @@ class PureSum(OtherNoise):
         return {**super().to_spec(), "scale": str(self.scale)}
 
 
-SLOW = Named(
-    "slow_noise",
-    either(
-        record({"law": exactly("student"), "scale": RATIONAL, "power": COUNT}),
-        record({"law": exactly("gaussian"), "shape": one_of("log", "root"), "offset": RATIONAL, "deviation": RATIONAL}),
-    ),
-)
+STUDENT = record({"law": exactly("student"), "scale": RATIONAL, "power": COUNT})
+GAUSSIAN = record({"law": exactly("gaussian"), "shape": one_of("log", "root"), "offset": RATIONAL, "deviation": RATIONAL})
+SLOW = Named("slow_noise", either(STUDENT, GAUSSIAN))
 
 
 @dataclass(frozen=True)
@@ -238,9 +234,17 @@ class SlowlyScaledSum(OtherNoise):
 
 def slow_noise_from_spec(spec: Any) -> StudentNoise | TransformedNoise:
     """The noise of a slowly scaled sum, one of two kinds, from plain data."""
-    laws: dict[Any, Mapping[str, Any]] = {form["properties"]["law"]["const"]: form for form in SLOW.body["anyOf"]}
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("law"), str) or spec["law"] not in laws:
-        raise InvalidSpec(f"noise.law: must be one of {sorted(laws)}.")
-    require_keys(spec, keys(dict(laws[spec["law"]])), "noise")
-    own = {key: value for key, value in spec.items() if key != "law"}
-    return StudentNoise(**own) if spec["law"] == "student" else TransformedNoise(**own)
+    return LAWS.read(spec)
+
+
+def _student(spec: Mapping[str, Any]) -> StudentNoise:
+    return StudentNoise(spec["scale"], spec["power"])
+
+
+def _transformed(spec: Mapping[str, Any]) -> TransformedNoise:
+    return TransformedNoise(spec["shape"], spec["offset"], spec["deviation"])
+
+
+LAWS: ClosedList[StudentNoise | TransformedNoise] = ClosedList(
+    "noise", {"student": (STUDENT, _student), "gaussian": (GAUSSIAN, _transformed)}, key="law"
+)

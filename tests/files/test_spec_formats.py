@@ -54,13 +54,12 @@ def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
             for value in node.values():
                 yield from kinds(value)
 
-    from designer.mechanisms.choice.mechanism import EXTRA_KEYS, OF_FORMS
+    from designer.mechanisms.choice.mechanism import SCORES
     from designer.relations.kinds import RELATIONS
 
     wanted = {
         *RELATIONS,
-        *OF_FORMS,
-        *EXTRA_KEYS,
+        *SCORES.entries,
         "epsilon_delta",
         "gaussian",
         "piecewise_linear",

@@ -6,7 +6,7 @@ Scores from the plain data of a spec, each kind from a closed list.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive, probability, shown
+from designer.base.closed_list import ClosedList
 from designer.base.confidential import withholding
 from designer.base.display import HEAD, Displayed
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import array, require_keys
 from designer.base.printing import printed
 from designer.base.schema import POSITIVE, Named, either, keys, needs_one_of, number, one_of, record
@@ -39,26 +40,30 @@ from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
 
 OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
-EXTRA_KEYS = {cls.kind: keys(cls.schema) - keys(Linear.schema) for cls in (LargestError, Tabulated)}
 SCORE = either(*(cls.schema for cls in OF_FORMS.values()), LargestError.schema, Tabulated.schema)
 
 
 def score_from_spec(spec: Any) -> Score:
     """The score that `to_spec` wrote; InvalidSpec or InvalidProblem for anything else."""
-    kind = spec.get("kind") if isinstance(spec, Mapping) else None
-    if kind not in [*OF_FORMS, *EXTRA_KEYS]:
-        raise InvalidSpec(f"score.kind: must be one of {sorted([*OF_FORMS, *EXTRA_KEYS])}.")
-    require_keys(spec, keys(Linear.schema) | EXTRA_KEYS.get(kind, set()), "score")
-    workload, targets = (
-        workload_from_spec(spec["workload"]),
-        array(spec["targets"], 1 + (kind == LargestError.kind), "score.targets"),
-    )
-    if kind == LargestError.kind:
-        return LargestError(workload, targets, spec["candidates"])
-    if kind == Tabulated.kind:
-        return Tabulated(workload, targets, spec["records"], spec["elements"])
-    return OF_FORMS[kind](workload, targets)
+    return SCORES.read(spec)
 
+
+def _parts(spec: Mapping[str, Any], depth: int = 1) -> tuple[Workload, Floats]:
+    return workload_from_spec(spec["workload"]), array(spec["targets"], depth, "score.targets")
+
+
+def _of_form(kind: type[Score]) -> Callable[[Mapping[str, Any]], Score]:
+    return lambda spec: kind(*_parts(spec))
+
+
+SCORES: ClosedList[Score] = ClosedList(
+    "score",
+    {
+        **{kind: (cls.schema, _of_form(cls)) for kind, cls in OF_FORMS.items()},
+        LargestError.kind: (LargestError.schema, lambda spec: LargestError(*_parts(spec, 2), spec["candidates"])),
+        Tabulated.kind: (Tabulated.schema, lambda spec: Tabulated(*_parts(spec), spec["records"], spec["elements"])),
+    },
+)
 
 LawName = Literal["exponential", "permute_and_flip"]
 RateConstant = Literal["range", "theorem_3"]

@@ -10,7 +10,6 @@ A residual measured with precision s (one over the variance of its orthonormal c
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -20,9 +19,10 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
+from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem
-from designer.base.json_text import array, require_keys
-from designer.base.schema import BUDGETS, POSITIVE, Named, either, exactly, keys, record
+from designer.base.json_text import array
+from designer.base.schema import BUDGETS, POSITIVE, Named, either, exactly, record
 from designer.problem.domain import Domain
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import Unlisted
@@ -168,12 +168,18 @@ def protection_to_spec(protection: Protection) -> dict[str, Any]:
     return {"kind": "attributes", "budgets": list(protection.budgets)}
 
 
-def protection_from_spec(spec: Mapping[str, Any], domain: Domain) -> Protection:
+def protection_from_spec(spec: Any, domain: Domain) -> Protection:
     """The inverse of `protection_to_spec`."""
-    if isinstance(spec, dict) and spec.get("kind") == "presence":
-        require_keys(spec, keys(PRESENCE), "protection")
-        return Presence(spec["epsilon"])
-    require_keys(spec, keys(ATTRIBUTES), "protection")
-    if spec["kind"] != "attributes":
-        raise InvalidProblem(f'protection.kind: {spec["kind"]!r} is unknown; use "attributes" or "presence".')
-    return hamming(domain, array(spec["budgets"], 1, "protection.budgets").tolist())
+    return PROTECTIONS.read(spec, domain)
+
+
+PROTECTIONS: ClosedList[Protection] = ClosedList(
+    "protection",
+    {
+        "presence": (PRESENCE, lambda spec, _: Presence(spec["epsilon"])),
+        "attributes": (
+            ATTRIBUTES,
+            lambda spec, domain: hamming(domain, array(spec["budgets"], 1, "protection.budgets").tolist()),
+        ),
+    },
+)

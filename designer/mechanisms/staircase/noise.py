@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational, shown
-from designer.base.errors import InvalidProblem, InvalidSpec
+from designer.base.closed_list import ClosedList
+from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, PLACE, RATIONAL, keys, list_of, noted, of_kind, whole
 from designer.mechanisms.staircase.differences import Difference, coordinates
@@ -308,11 +309,9 @@ def _lists(value: Any) -> Any:
     return [_lists(item) for item in value] if isinstance(value, tuple) else value
 
 
-KINDS: dict[str, type[Peaks] | type[Stairs]] = {"peaks": Peaks, "stairs": Stairs}
-
-
 def noise_from_spec(spec: Any) -> Peaks | Stairs:
     """The noise of a spec, of one of the two kinds."""
-    if not isinstance(spec, Mapping) or spec.get("kind") not in list(KINDS):
-        raise InvalidSpec(f"noise: is not of one of the kinds {sorted(KINDS)}; restore the file.")
-    return KINDS[spec["kind"]].from_spec(spec)
+    return KINDS.read(spec)
+
+
+KINDS: ClosedList[Peaks | Stairs] = ClosedList("noise", {cls.kind: (cls.schema, cls.from_spec) for cls in (Peaks, Stairs)})

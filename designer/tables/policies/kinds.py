@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from designer.base.checks import shown
+from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidSpec
-from designer.base.json_text import require_keys
+from designer.base.schema import exactly, record
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
 from designer.tables.policies.policies import DEEPEST, AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
 from designer.tables.policies.policy import Policy
@@ -39,10 +39,15 @@ POLICIES: dict[str, type[Policy]] = {
 
 def policy_from_spec(spec: Any, levels: int = DEEPEST) -> Policy:
     """A policy from plain data: of the closed list of kinds, with exactly the keys of its kind, every number checked again."""
-    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str) or spec["kind"] not in POLICIES:
-        raise InvalidSpec(f"policy.kind: {shown(spec)} names no kind of policy; one of {sorted(POLICIES)}.")
     if not levels:
-        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep.")
-    cls = POLICIES[spec["kind"]]
-    require_keys(spec, {"kind", *(f.name for f in fields(cls))}, f"policy of kind {cls.kind!r}")  # type: ignore[arg-type]
-    return cls.from_spec(spec, lambda part: policy_from_spec(part, levels - 1))
+        raise InvalidSpec(f"policy: nests policies more than {DEEPEST} deep; write it with fewer levels.")
+    return KINDS.read(spec, lambda part: policy_from_spec(part, levels - 1))
+
+
+KINDS: ClosedList[Policy] = ClosedList(
+    "policy",
+    {
+        kind: (record({"kind": exactly(kind), **{f.name: {} for f in fields(cls)}}), cls.from_spec)  # type: ignore[arg-type]
+        for kind, cls in POLICIES.items()
+    },
+)
