@@ -29,7 +29,8 @@ WIDTH = 2**10  # a release costs as much as this many numbers
 
 
 def whole_releases(source: Source, once: Callable[[], Integers]) -> Source | None:
-    """The same source with releases in the place of draws. once: the noise of one; None where that is refused."""
+    """The same source with releases in the place of draws. once: the noise of one, (m,)
+    in steps. None where that is refused."""
     try:
         once()
     except InvalidProblem:

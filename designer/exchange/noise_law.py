@@ -172,6 +172,7 @@ def in_steps(mechanism: AdditiveMechanism, weights: list[Fraction]) -> list[Frac
 
 
 def additive_law_parts(mechanism: Any) -> dict[str, Any]:
+    """The parts of a document that say the law of noise on a grid, and what is made of it."""
     return {
         "exponents": list(mechanism.grid.exponents),
         "noisy": np.flatnonzero(mechanism.heard).tolist(),
@@ -219,6 +220,7 @@ def _polytope(gauge: Gauge) -> dict[str, Any]:
 
 
 def lattice_law_parts(mechanism: Any) -> dict[str, Any]:
+    """The same of integer noise on a kernel, cell by cell."""
     size = mechanism.relation.size
     return {
         "exponents": [0] * size,
@@ -235,6 +237,7 @@ def lattice_law_parts(mechanism: Any) -> dict[str, Any]:
 
 
 def staircase_law_parts(mechanism: Any) -> dict[str, Any]:
+    """The same of noise of least loss: stairs, or peaks with the costs of the steps that lead from them."""
     noise = mechanism.noise
     law = noise.to_spec()
     if isinstance(noise, Peaks):

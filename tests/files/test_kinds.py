@@ -21,7 +21,7 @@ from designer.files.kinds import KINDS, LISTED, kind_of
 from designer.mechanisms.additive.kind import ADDITIVE
 from designer.mechanisms.composition import Composition
 from designer.mechanisms.kind import Kind, Part
-from designer.reports.contributor import Contributor
+from designer.reports.contributor import Contributor, Told
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 
@@ -62,9 +62,17 @@ def faults(kind: Kind) -> list[str]:
             continue
         if not (may_be_none if part is None else fits(part)):
             found.append(f"{kind.format}: {name}: {getattr(kind, name)} is not what it has to be")
-    made = [] if found else [kind.part("mechanism")]
-    found += [f"{kind.format}: its class states {cls.format!r}" for cls in made if cls.format != kind.format]
-    return found
+    return found or list(omissions(kind))
+
+
+def omissions(kind: Kind) -> Iterator[str]:
+    """What parts that are there leave out."""
+    if kind.part("mechanism").format != kind.format:
+        yield f"{kind.format}: mechanism: its class states {kind.part('mechanism').format!r}"
+    if kind.part("inspection").sources is Inspection.sources:
+        yield f"{kind.format}: inspection: nothing is known of its draws"
+    if not getattr(kind.part("page"), "sketches", None):
+        yield f"{kind.format}: page: no theorem has a sketch"
 
 
 def stated() -> Iterator[tuple[str, Kind]]:
@@ -100,6 +108,25 @@ def test_a_part_that_is_missing_is_named(name: Part) -> None:
         assert fault.startswith(f"dp-designer/mechanism: {name}: ")
     if not PARTS[name][1]:
         assert len(faults(replace(ADDITIVE, **{name: None}))) == 1
+
+
+def test_a_part_that_says_nothing_is_named() -> None:
+    silent = {"inspection": "designer.audit.inspections:Inspection", "page": "tests.files.test_kinds:Silent"}
+    for name, address in silent.items():
+        (fault,) = faults(replace(ADDITIVE, **{name: address}))
+        assert fault.startswith(f"dp-designer/mechanism: {name}: ")
+    (fault,) = faults(replace(ADDITIVE, format="dp-designer/other"))
+    assert fault == "dp-designer/other: mechanism: its class states 'dp-designer/mechanism'"
+
+
+class Silent(Contributor[Any]):
+    """A page without a sketch of any proof."""
+
+    def published(self, made: Any) -> Told:
+        return Told("", "")
+
+    def accuracy(self, made: Any) -> Told:
+        return Told("", "")
 
 
 def test_a_kind_that_leaves_a_part_out_cannot_be_stated() -> None:
