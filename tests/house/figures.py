@@ -13,6 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from designer.files.kinds import LISTED
 from tests.house.test_layers import EDGES, LAYERS, MODULES, ROOT
 from tests.house.test_public_names import DEEPER, NAMES
 
@@ -86,22 +87,8 @@ def loaded_by(code: str) -> int:
 
 def asked_for_kinds() -> int:
     """Places outside the mechanisms that ask with `isinstance` whether something is one of their classes."""
-    folders = (
-        "additive",
-        "lattice",
-        "staircase",
-        "structured",
-        "marginals",
-        "selection",
-        "synthetic",
-        "odds_ratio",
-        "mechanisms",
-    )
-    homes = [path for path in MODULES.values() if path.relative_to(ROOT).parts[1] in folders]
-    classes = {n.name for p in homes for n in ast.parse(p.read_text()).body if isinstance(n, ast.ClassDef)}
-    kinds = {
-        name for name in classes if name.endswith("Mechanism") or name in ("Selection", "OddsRatioTest", "MWEM", "SmallDB")
-    }
+    kinds = {"Mechanism", *(kind.mechanism.partition(":")[2] for kind in LISTED)}
+    homes = [path for path in MODULES.values() if path.relative_to(ROOT).parts[1] in ("mechanisms", "tables")]
     places = 0
     for path in MODULES.values():
         if path not in homes:

@@ -24,7 +24,7 @@ from designer import (
     metrics,
 )
 from designer.accounts import Expense, expense_of, spent
-from designer.accounts.together.terms import largest_budget
+from designer.accounts.together.terms import largest_budget, rule_of
 from designer.certified.frozen import Specified
 from designer.files.kinds import KINDS
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
@@ -217,3 +217,17 @@ def test_the_largest_budget_of_very_many_pairs_is_above_the_exact_one() -> None:
         below += Fraction(relation.largest_budget()) < exact
         assert exact <= largest_budget(relation) <= exact * (1 + Fraction(1, 10**9))
     assert below
+
+
+@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+def test_changes_one_after_the_other_cost_the_sum_of_their_budgets(notion: str) -> None:
+    """Equal ones as a group does, different ones by their sum: 3 b is 3 b pure, and (3 b)^2 / 2 of zCDP."""
+    mechanism = made(metrics.uniform(3, 0.5), notion)
+    rule, half = rule_of(mechanism), Fraction(1, 2)
+    for steps in ([half] * 3, [half, Fraction(1)]):
+        cost = rule.cost_of_steps(mechanism, steps)
+        if notion == "pure":
+            assert cost.epsilon == Fraction(3, 2)
+        else:
+            assert cost.epsilon is None and cost.rho == Fraction(9, 8)
+    assert rule.cost_of_steps(mechanism, []).epsilon == 0
