@@ -161,6 +161,12 @@ def test_zcdp_beside_other_promises() -> None:
     assert account.epsilon_at(1e-6) <= min(acc.zcdp_epsilon(whole, 1e-6), acc.zcdp_epsilon("0.1", 1e-6) + 1.001)
 
 
+def test_pure_promises_that_hardly_count_leave_the_delta_of_zcdp() -> None:
+    """epsilon = 1e-6 is zCDP of 5e-13: its sum with rho = 1/2 proves less delta than a ladder of losses does."""
+    account = Account.of([EpsilonDelta("1/1000000")], "1/2")
+    assert account.delta_at(3) == acc.zcdp_delta(Fraction(1, 2) + Fraction(1, 2 * 10**12), 3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [EpsilonDelta("0.2"), LaplaceTradeoff("0.3"), discrete_laplace("0.6", 3)])
 def test_epsilon_and_delta_are_inverse(factor: Tradeoff) -> None:

@@ -63,6 +63,14 @@ def test_one_attribute_needs_what_the_closed_form_says() -> None:
         assert found.factor == pytest.approx(factor, rel=1e-5)
 
 
+def test_a_wide_and_a_narrow_table_are_bounded_each_by_its_own_noise() -> None:
+    """a under a budget of 20 has next to no noise, b under 1/2 that of normal noise: 4 in each of 4 cells, whatever a has."""
+    domain = Domain.of({"a": 4, "b": 4})
+    ask = MarginalWorkload.of(domain, [("a",), ("b",)])
+    found = design_marginals(ask, metrics.hamming(domain, {"a": 20, "b": 0.5})).optimality
+    assert 4 * 4 * (1 - 1e-6) <= found.lower_bound <= found.value
+
+
 def test_narrow_noise_is_judged_by_its_own_law() -> None:
     """Integers show: less budget than continuous noise would need, and a bound that speaks of integers."""
     found = least_marginal_budget(ASK, ATTRIBUTES, Targets(standard_error=0.3))
