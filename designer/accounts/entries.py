@@ -18,6 +18,7 @@ from designer.accounts.together.expense import Expense, Spent, spent
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.printing import printed
 from designer.base.version import VERSION
@@ -52,7 +53,7 @@ class DatasetTerms(Immutable):
         if not isinstance(self.total, Total):
             raise InvalidProblem(f"total: {shown(self.total)} is no Total; give Total(epsilon=...) or Total(rho=...).")
         if self.publishes is not None:
-            object.__setattr__(self, "publishes", tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
+            assign(self, publishes=tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
 
     def spent(self, expenses: Sequence[Expense]) -> Spent:
         """What releases cost together on the changes that all releases that are allowed protect: where the number of records

@@ -11,6 +11,7 @@ from typing import Any
 
 from designer.base.arrays import Immutable
 from designer.base.checks import rational_from, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.progress import announce
 from designer.base.rounding import rounded
@@ -44,9 +45,9 @@ class Total(Immutable):
             raise InvalidProblem("total.delta: goes with epsilon, not with rho; leave it out.")
         for field in ("epsilon", "delta", "rho"):
             if (given := getattr(self, field)) is not None:
-                object.__setattr__(self, field, exact_number(given, f"total.{field}"))
+                assign(self, **{field: exact_number(given, f"total.{field}")})
         if self.delta == 0:
-            object.__setattr__(self, "delta", None)
+            assign(self, delta=None)
         if self.delta is not None and not Fraction(self.delta) < 1:
             raise InvalidProblem(
                 f"total.delta: {shown(str(self.delta))} is not below 1; give a small probability such as 1e-6."

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from designer.base.checks import meant, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.printing import one_line, printed
 from designer.base.schema import Named, Schema, noted, record
@@ -87,7 +88,7 @@ class About:
     def __post_init__(self) -> None:
         for name, longest in LONGEST.items():
             _require_line(getattr(self, name), f"about.{name}", longest)
-        object.__setattr__(self, "units", MappingProxyType(_units(self.units)))
+        assign(self, units=MappingProxyType(_units(self.units)))
 
     def __bool__(self) -> bool:
         """Is anything said?"""

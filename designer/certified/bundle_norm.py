@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.certified.norms import Gauge, Norm
 
@@ -52,7 +53,7 @@ class BundleNorm(Norm):
             "order": "linf",
         }
         for name, value in parts.items():
-            object.__setattr__(self, name, value)
+            assign(self, **{name: value})
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

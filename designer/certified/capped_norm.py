@@ -17,6 +17,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.certified.norms import Norm
 
@@ -49,7 +50,7 @@ class CappedNorm(Norm):
         rows[np.arange(len(heard)), heard] = diagonal.map[heard]
         parts = {"weights": frozen(diagonal.map), "cap": float(cap), "map": rows, "order": "linf"}
         for name, value in parts.items():
-            object.__setattr__(self, name, value)
+            assign(self, **{name: value})
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

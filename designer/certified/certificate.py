@@ -14,6 +14,7 @@ from fractions import Fraction
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, NotPrivate
 from designer.base.printing import printed
 from designer.base.progress import step
@@ -57,7 +58,7 @@ class Witness:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "words", printed(self.words))
+        assign(self, words=printed(self.words))
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidSpec
 from designer.base.printing import printed
 from designer.base.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
@@ -82,10 +83,10 @@ class Guarantee:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "unprotected", tuple(map(printed, self.unprotected)))
+        assign(self, unprotected=tuple(map(printed, self.unprotected)))
         for field in fields(self):
             if isinstance(text := getattr(self, field.name), str):
-                object.__setattr__(self, field.name, printed(text))
+                assign(self, **{field.name: printed(text)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec."""

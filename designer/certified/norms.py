@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from solvers.exact.rational import dyadic_integers, root_above
 
@@ -68,7 +69,7 @@ class Norm(Immutable):
             raise InvalidProblem(
                 "norm.map: a diagonal must be positive, a matrix finite but for whole infinite columns; NaN is neither."
             )
-        object.__setattr__(self, "map", frozen(self.map))
+        assign(self, map=frozen(self.map))
 
     @property
     def dimension(self) -> int:
@@ -234,7 +235,7 @@ class Gauge(Norm):
             )
         parts = {"differences": differences, "budgets": budgets, "scale": scale, "body": body, "map": facets, "order": "linf"}
         for name, value in parts.items():
-            object.__setattr__(self, name, value)
+            assign(self, **{name: value})
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

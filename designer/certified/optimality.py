@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
+from designer.base.declared import assign
 from designer.base.errors import UntrueBound
 from designer.base.printing import printed
 from designer.base.schema import Named, number, record, text
@@ -46,7 +47,7 @@ class Optimality:
 
     def __post_init__(self) -> None:
         for name in ("objective", "method"):
-            object.__setattr__(self, name, printed(getattr(self, name)))
+            assign(self, **{name: printed(getattr(self, name))})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec, where every claim of optimality is a note."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, NoFeasibleAttribute
 from designer.certified.by_length import ByLength, Longest, too_many
 from designer.certified.norms import Norm
@@ -27,8 +28,7 @@ class UnlistedSet(SensitivitySet):
     relation: Any
 
     def __init__(self, relation: ByLength, matrix: Floats) -> None:
-        for name, value in (("relation", relation), ("matrix", frozen(matrix))):
-            object.__setattr__(self, name, value)
+        assign(self, relation=relation, matrix=frozen(matrix))
 
     matrix: Floats
 

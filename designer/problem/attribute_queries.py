@@ -16,6 +16,7 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import count, shown
 from designer.base.closed_list import ClosedList
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
 from designer.base.schema import COUNT, MATRIX, Named, either, exactly, one_of, record
@@ -53,7 +54,7 @@ class AttributeQueries(Immutable):
             matrix = real_array(self.matrix, "queries.matrix", 2)
             if matrix.shape[1] != self.size or not matrix.any():
                 raise InvalidProblem(f"queries.matrix: has shape {matrix.shape}; give rows of {self.size} numbers, not all 0.")
-            object.__setattr__(self, "matrix", matrix)
+            assign(self, matrix=matrix)
 
     @classmethod
     def of(cls, given: object, size: int) -> AttributeQueries:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import count, positive, shown
+from designer.base.declared import assign
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
 from designer.problem.domain import Domain
@@ -79,7 +80,7 @@ class MarginalWorkload(Immutable, Displayed):
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(self.subsets),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidProblem(f"weights: must be {len(self.subsets)} positive finite numbers, one for each subset.")
-        object.__setattr__(self, "weights", frozen(weights))
+        assign(self, weights=frozen(weights))
         if (largest := float(self.cells.max())) > CELLS_LIMIT:
             raise InvalidProblem(f"subsets: a table has {largest:g} cells, more than {CELLS_LIMIT}; ask for fewer attributes.")
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import positive, shown
+from designer.base.declared import assign
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
 from designer.problem.attribute_queries import AttributeQueries
@@ -120,13 +121,13 @@ class StructuredWorkload(Immutable, Displayed):
         if self.weights.shape != (len(self.terms),):
             raise InvalidProblem(f"weights: {self.weights.shape} for {len(self.terms)} terms; give one for each.")
         checked = [positive(float(w), f"weights[{k}]") for k, w in enumerate(self.weights)]
-        object.__setattr__(self, "weights", frozen(np.array(checked)))
+        assign(self, weights=frozen(np.array(checked)))
         # "total", and any kind of query of an attribute of one value, says what leaving out the attribute says.
         kept = tuple(
             {axis: q for axis, q in term.items() if q.kind == "matrix" or (q.kind != "total" and q.size > 1)}
             for term in self.terms
         )
-        object.__setattr__(self, "terms", kept)
+        assign(self, terms=kept)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import Named
 from designer.problem.graph_view import networkx_graph, point_names
@@ -73,7 +74,7 @@ class Relation(Immutable, ABC):
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]
             if isinstance(value := getattr(self, field.name), np.ndarray) and (value.flags.writeable or value.base is not None):
-                object.__setattr__(self, field.name, frozen(value))
+                assign(self, **{field.name: frozen(value)})
 
     @property
     @abstractmethod

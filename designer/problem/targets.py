@@ -12,6 +12,7 @@ import numpy as np
 
 from designer.base.arrays import Immutable
 from designer.base.checks import meant, positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 Kind = Literal["standard_error", "margin", "relative_error"]
@@ -62,8 +63,8 @@ class Targets(Immutable):
 
     def __post_init__(self) -> None:
         for kind in KINDS:
-            object.__setattr__(self, kind, _checked(getattr(self, kind), f"targets.{kind}", positive))
-        object.__setattr__(self, "reference", _checked(self.reference, "targets.reference", _not_zero))
+            assign(self, **{kind: _checked(getattr(self, kind), f"targets.{kind}", positive)})
+        assign(self, reference=_checked(self.reference, "targets.reference", _not_zero))
         self._require_one_each()
         self._require_references()
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
 from designer.base.checks import count, names, shown
+from designer.base.declared import assign
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
@@ -56,12 +57,15 @@ class Workload(Immutable, Displayed):
         if keys is not None and elements is None:
             elements = keys.names
         checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
-        object.__setattr__(self, "matrix", checked)
-        object.__setattr__(self, "queries", names(queries, checked.shape[0], "workload.queries", "q"))
-        object.__setattr__(self, "elements", names(elements, checked.shape[1], "workload.elements", "e"))
+        assign(
+            self,
+            matrix=checked,
+            queries=names(queries, checked.shape[0], "workload.queries", "q"),
+            elements=names(elements, checked.shape[1], "workload.elements", "e"),
+        )
         if keys is not None:
             keys.require_spelled(self.elements)
-        object.__setattr__(self, "keys", keys)
+        assign(self, keys=keys)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -7,7 +7,7 @@ Derivation: docs/theory/tradeoff.md, section 10.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from designer.base.arrays import Floats
 from designer.base.checks import rational_from, shown
 from designer.base.closed_list import ClosedList
+from designer.base.declared import checked
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, Named, either, of_kind
 from designer.promises.kinks import Kinks
@@ -40,10 +41,10 @@ class Subsampled(Tradeoff):
     kind = "subsampled"
 
     base: Tradeoff
-    rate: Fraction
+    rate: Fraction = field(metadata=checked(rational_from, 0, 1))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", rational_from(self.rate, "rate", 0, 1))
+        super().__post_init__()
         if not isinstance(self.base, Tradeoff) or isinstance(self.base, Subsampled):
             raise InvalidProblem(
                 f"base: {shown(self.base)} is not a tradeoff function of a release that sees every record of the sample; "

@@ -5,7 +5,7 @@ Derivation: docs/theory/tradeoff.md, section 9.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational_from
+from designer.base.declared import checked
 from designer.base.schema import RATIONAL, of_kind
 from designer.promises.tradeoff import LARGEST_PURE_GROUP, EpsilonDelta, Tradeoff
 from solvers.exact.balls import exp_ball
@@ -36,10 +37,7 @@ class LaplaceTradeoff(Tradeoff):
     kind = "laplace"
     schema = of_kind("tradeoff", kind, {"epsilon": RATIONAL}, "Of Laplace noise, moved by `epsilon` scales.")
 
-    epsilon: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", rational_from(self.epsilon, "epsilon", 0))
+    epsilon: Fraction = field(metadata=checked(rational_from, 0))
 
     def _floats(self, alpha: Floats, complement: Floats) -> Floats:
         epsilon = min(float(self.epsilon), 700.0)

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational_from, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, list_of, of_kind
 from designer.promises.kinks import Kinks, largest_gap
@@ -73,9 +74,8 @@ class PiecewiseLinear(Tradeoff):
         hull = lower_hull(points)
         if any(_height(hull, alpha) != beta for alpha, beta in points):
             raise InvalidProblem("betas: are not convex in the alphas; take the lower convex hull of the points.")
-        object.__setattr__(self, "alphas", tuple(alpha for alpha, _ in hull))
-        object.__setattr__(self, "betas", tuple(beta for _, beta in hull))
-        object.__setattr__(self, "_table", (np.array(self.alphas, dtype=float), np.array(self.betas, dtype=float)))
+        assign(self, alphas=tuple(alpha for alpha, _ in hull), betas=tuple(beta for _, beta in hull))
+        assign(self, _table=(np.array(self.alphas, dtype=float), np.array(self.betas, dtype=float)))
 
     @property
     def points(self) -> list[Point]:

@@ -10,7 +10,7 @@ Derivations: docs/theory/tradeoff.md.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, rational, rational_from, shown
+from designer.base.declared import Declared, checked
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, Named, of_kind, whole
 from designer.promises.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
@@ -32,7 +33,7 @@ LARGEST_GROUP = 100  # finding the corners takes 4 s at 100 and grows with the c
 LARGEST_PURE_GROUP = 4096  # where they are known: a second for a thousand of them at a thousand places
 
 
-class Tradeoff(Immutable, ABC):
+class Tradeoff(Declared, Immutable, ABC):
     """A tradeoff function. `type_two` is exact up to float rounding; `ball` encloses it at the working precision."""
 
     kind: ClassVar[str]
@@ -145,12 +146,8 @@ class EpsilonDelta(Tradeoff):
     kind = "epsilon_delta"
     schema = of_kind("tradeoff", kind, {"epsilon": RATIONAL, "delta": RATIONAL})
 
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", rational_from(self.epsilon, "epsilon", 0))
-        object.__setattr__(self, "delta", rational_from(self.delta, "delta", 0, 1))
+    epsilon: Fraction = field(metadata=checked(rational_from, 0))
+    delta: Fraction = field(default=Fraction(0), metadata=checked(rational_from, 0, 1))
 
     def _floats(self, alpha: Floats, complement: Floats) -> Floats:
         epsilon, delta = min(float(self.epsilon), 700.0), float(self.delta)
@@ -211,10 +208,7 @@ class Gaussian(Tradeoff):
     kind = "gaussian"
     schema = of_kind("tradeoff", kind, {"mu_squared": RATIONAL})
 
-    mu_squared: Fraction
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu_squared", rational_from(self.mu_squared, "mu_squared", 0))
+    mu_squared: Fraction = field(metadata=checked(rational_from, 0))
 
     @classmethod
     def of(cls, mu: object) -> Gaussian:
@@ -309,10 +303,10 @@ class Group(Tradeoff):
     )
 
     base: Tradeoff
-    size: int
+    size: int = field(metadata=checked(count, least=2))
 
     def __post_init__(self) -> None:
-        count(self.size, "size", least=2)
+        super().__post_init__()
         most = LARGEST_GROUP if isinstance(self.base, EpsilonDelta) and self.base.delta else LARGEST_PURE_GROUP
         if not isinstance(self.base, EpsilonDelta) or self.size > most:
             raise InvalidProblem(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
 from designer.problem.relation import Block, Indices, Relation
@@ -42,8 +43,8 @@ class Allowed(Relation):
         budgets = (block.budgets for block in track(self.part.every_pair(), "reading budgets"))
         exact = all(map(self.allowance.exact_on, budgets))
         error = ROUNDING if exact else self.allowance.error
-        object.__setattr__(self, "budget_error", self.part.budget_error + 2 * error)
-        object.__setattr__(self, "single_records", self.part.single_records)
+        assign(self, budget_error=self.part.budget_error + 2 * error)
+        assign(self, single_records=self.part.single_records)
 
     @property
     def size(self) -> int:

@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import positive, shown
+from designer.base.declared import assign
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
 from designer.certified.sensitivity import SensitivitySet
@@ -78,10 +79,10 @@ class Problem(Displayed):
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
                 raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
-        object.__setattr__(self, "delta", _checked_notion(self.notion, self.delta, self.relation))
+        assign(self, delta=_checked_notion(self.notion, self.delta, self.relation))
         if self.records is not None:
-            object.__setattr__(self, "records", positive(self.records, "problem.records"))
-        object.__setattr__(self, "costs", _costs(self.weights, queries))
+            assign(self, records=positive(self.records, "problem.records"))
+        assign(self, costs=_costs(self.weights, queries))
         if not self.allow_vacuous and self.relation.is_vacuous():
             raise InvalidProblem(
                 "problem.relation: protects no change at all, so any guarantee would be empty; give some change a finite "

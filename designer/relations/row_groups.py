@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import names, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import NAMES, of_kind
 from designer.problem.relation import Block, Indices, Read, Relation
@@ -53,8 +54,8 @@ class RowGroups(Relation):
             raise InvalidProblem(f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.")
         if not isinstance(self.names, (tuple, list)):
             raise InvalidProblem(f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.")
-        object.__setattr__(self, "names", names(self.names, len(self.parts), "row_groups.names", "g"))
-        object.__setattr__(self, "budget_error", max(part.budget_error for part in self.parts))
+        assign(self, names=names(self.names, len(self.parts), "row_groups.names", "g"))
+        assign(self, budget_error=max(part.budget_error for part in self.parts))
 
     @property
     def size(self) -> int:

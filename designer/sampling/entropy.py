@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 
@@ -55,7 +56,7 @@ class SeededEntropy:
     def __post_init__(self) -> None:
         if self.seed < 0:
             raise InvalidProblem(f"seed: {self.seed} is negative; give an integer >= 0.")
-        object.__setattr__(self, "_stream", np.random.Philox(self.seed))
+        assign(self, _stream=np.random.Philox(self.seed))
 
     def random_words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` words of the stream."""

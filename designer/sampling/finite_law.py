@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.bits import working_precision
 
@@ -52,7 +53,7 @@ class FiniteLaw:
         for name, place in (("_below", 0), ("_above", 1)):
             array = np.array([end[place] for end in ends], dtype=np.uint64)
             array.setflags(write=False)
-            object.__setattr__(self, name, array)
+            assign(self, **{name: array})
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent integers."""

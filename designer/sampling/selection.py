@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, resolve
 from solvers.exact.balls import rational_ball
@@ -67,11 +68,11 @@ class ExponentialLaw:
     _cells: _Cells = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gaps", _gaps(self.scores, self.factor))
+        assign(self, gaps=_gaps(self.scores, self.factor))
         cells = _Cells.around(self._cumulative)
         # Thresholds rise, their enclosures need not: widened until they do, so that a binary search may be trusted.
         first, last = np.minimum.accumulate(cells.first[::-1])[::-1], np.maximum.accumulate(cells.last)
-        object.__setattr__(self, "_cells", _Cells(first, last))
+        assign(self, _cells=_Cells(first, last))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""
@@ -146,8 +147,8 @@ class PermuteAndFlipLaw:
     _cells: _Cells = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "gaps", _gaps(self.scores, self.factor))
-        object.__setattr__(self, "_cells", _Cells.around(lambda: [rational_ball(-gap).exp() for gap in self.gaps]))
+        assign(self, gaps=_gaps(self.scores, self.factor))
+        assign(self, _cells=_Cells.around(lambda: [rational_ball(-gap).exp() for gap in self.gaps]))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.intp]:
         """`size` independent indices."""

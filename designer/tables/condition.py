@@ -13,6 +13,7 @@ import numpy as np
 
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.frames import is_missing
 from designer.base.json_text import require_keys
@@ -56,7 +57,7 @@ class Condition(Immutable):
         if self.op not in OPERATORS or not isinstance(self.column, str):
             raise InvalidProblem(f"where: {shown(self.column)} {shown(self.op)}; give a column and one of {list(OPERATORS)}.")
         value = tuple(self.value) if isinstance(self.value, list) else self.value
-        object.__setattr__(self, "value", value)
+        assign(self, value=value)
         kinds = {type(entry) for entry in self.values}
         fits = {"present": value is None, "in": isinstance(value, tuple) and len(kinds) == 1 and kinds <= {str, int}}
         if not fits.get(self.op, kinds == {int} or (kinds == {str} and self.op in ("==", "!="))):

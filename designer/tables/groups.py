@@ -17,6 +17,7 @@ import numpy as np
 
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import Named, list_of, or_null, record, text
@@ -78,8 +79,7 @@ class Groups(Immutable):
             raise InvalidProblem("keys: none, or one of them twice; list every group once.")
         if any(a == OTHERS != b for key in labels or () if OTHERS in key for a, b in pairwise(key)):
             raise InvalidProblem(f"keys: a label below all others, {OTHERS!r}; end the key in it.")
-        for name, value in (("columns", columns), ("keys", labels), ("selection", selection)):
-            object.__setattr__(self, name, value)
+        assign(self, columns=columns, keys=labels, selection=selection)
 
     def label(self, record: Mapping[str, Any]) -> Labels | None:
         """The group of a public or hypothetical record; None where it belongs to none that is, or may be, answered."""
@@ -103,14 +103,14 @@ class Groups(Immutable):
         cached: Mapping[Labels, int] | None = self.__dict__.get("_place")
         if cached is None:
             cached = MappingProxyType({labels: i for i, labels in enumerate(self.keys or ())})
-            object.__setattr__(self, "_place", cached)
+            assign(self, _place=cached)
         return cached
 
     def __hash__(self) -> int:
         cached: int | None = self.__dict__.get("_hash")
         if cached is None:
             cached = hash((self.columns, self.keys, self.selection))
-            object.__setattr__(self, "_hash", cached)
+            assign(self, _hash=cached)
         return cached
 
     @property

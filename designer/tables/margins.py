@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
 from designer.tables.answers import Answer
@@ -51,7 +52,7 @@ class MarginLattice(Immutable):
     def __post_init__(self) -> None:
         if not isinstance(self.tree, Hierarchy) or not isinstance(self.sizes, Mapping) or len(self.sizes) > MOST_AXES:
             raise InvalidProblem(f"tree, sizes: give a Hierarchy, and the sizes of at most {MOST_AXES} axes by name.")
-        object.__setattr__(self, "sizes", {str(name): count(size, f"sizes[{name!r}]") for name, size in self.sizes.items()})
+        assign(self, sizes={str(name): count(size, f"sizes[{name!r}]") for name, size in self.sizes.items()})
 
     def shape(self, margin: Margin) -> tuple[int, ...]:
         """The shape of the answers of a margin; InvalidProblem where there is no such margin."""

@@ -17,6 +17,7 @@ from typing import Any
 
 from designer.base.arrays import Immutable
 from designer.base.checks import rational
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
@@ -83,8 +84,7 @@ class Measure(Immutable):
         if step <= 0 or max(step.numerator, step.denominator) > MOST_UNITS:
             raise InvalidProblem(f"step: {step} is not a positive rational of parts up to 2^52; give 1, 1000 or '0.01'.")
         upper = (MOST_UNITS - 1) * step if self.upper is None else rational(self.upper, "upper")
-        for name, value in (("step", step), ("lower", rational(self.lower, "lower")), ("upper", upper)):
-            object.__setattr__(self, name, value)
+        assign(self, step=step, lower=rational(self.lower, "lower"), upper=upper)
         if not self.lower <= 0 <= upper or self.lower == upper:
             raise InvalidProblem(f"lower, upper: {self.lower} and {upper} do not enclose 0, which stands for missing values.")
         if max(-self.lower, upper) / step > MOST_UNITS - 1:

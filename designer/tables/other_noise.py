@@ -16,6 +16,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
 from designer.base.closed_list import ClosedList
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, RATIONAL, Named, either, exactly, of_kind, one_of, record
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
@@ -123,7 +124,7 @@ class PureSum(OtherNoise):
         scale = rational(self.scale, "scale")
         if not 0 < scale * SMALLEST_RATE <= self.step:
             raise InvalidProblem(f"scale: {shown(float(scale))} is not above 0, and at most 2^55 steps of {self.step}.")
-        object.__setattr__(self, "scale", scale)
+        assign(self, scale=scale)
 
     @property
     def pure_policy(self) -> LaplaceSums:

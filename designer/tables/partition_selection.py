@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from designer.base.arrays import Immutable
 from designer.base.checks import count, rational
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
@@ -60,7 +61,7 @@ class PartitionSelection(Immutable):
         variance = rational(self.variance, "variance")
         if not 0 < variance <= LARGEST_VARIANCE:
             raise InvalidProblem(f"variance: {float(variance)!r} is not in (0, 2^110].")
-        object.__setattr__(self, "variance", variance)
+        assign(self, variance=variance)
         count(self.threshold, "threshold", least=2)
         if self.at_most is not None:
             count(self.at_most, "at_most")

@@ -19,6 +19,7 @@ from designer.base.answer_table import AnswerTable, Limits
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational, rational_from
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
@@ -123,7 +124,7 @@ class TablePlan(Specified):
         queries = tuple(self.queries)
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
-        object.__setattr__(self, "queries", queries)
+        assign(self, queries=queries)
         names = self.named_answers
         if len(set(names)) != len(names):
             raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
@@ -132,10 +133,10 @@ class TablePlan(Specified):
         if (self.rho is not None or self.constant is not None) and self.splitting is None:
             raise InvalidProblem("rho, constant: say what a record costs by its split rows; give the splitting, too.")
         if self.constant is not None:
-            object.__setattr__(self, "constant", rational_from(self.constant, "constant", 0))
+            assign(self, constant=rational_from(self.constant, "constant", 0))
         if self.splitting is not None:
-            object.__setattr__(self, "rho", self._rate() if self.rho is None else rational(self.rho, "rho"))
-        object.__setattr__(self, "privacy", self.verify().require())
+            assign(self, rho=self._rate() if self.rho is None else rational(self.rho, "rho"))
+        assign(self, privacy=self.verify().require())
 
     def _require_one_rule(self) -> None:
         """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from designer.base.declared import assign
 from designer.base.errors import NotPrivate
 from designer.base.printing import printed
 from designer.base.schema import RATIONAL, Named, exactly, list_of, noted, or_null, record, text
@@ -40,7 +41,7 @@ class PolicyCertificate:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "terms", tuple(map(printed, self.terms)))
+        assign(self, terms=tuple(map(printed, self.terms)))
 
     def require(self) -> PolicyCertificate:
         """Itself when it holds; otherwise NotPrivate."""

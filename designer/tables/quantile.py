@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import rational
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
 from designer.mechanisms.choice.mechanism import Selection
@@ -73,9 +74,8 @@ class Quantile(Query):
         rho = rational(self.rho, "rho")
         if not 0 < rho <= 10**6:
             raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.")
-        for name, value in (("candidates", exact), ("rho", rho)):
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "rate", self.choice.rate)
+        assign(self, candidates=exact, rho=rho)
+        assign(self, rate=self.choice.rate)
 
     @cached_property
     def choice(self) -> Selection:

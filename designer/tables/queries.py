@@ -14,6 +14,7 @@ import numpy as np
 
 from designer.base.arrays import Immutable
 from designer.base.checks import rational, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.frames import is_missing
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
@@ -51,7 +52,7 @@ class Query(Immutable, ABC):
             raise InvalidProblem(f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.")
         if not isinstance(self.groups, Groups):
             raise InvalidProblem(f"groups: {shown(self.groups)} is not a Groups; Groups() stands for everybody.")
-        object.__setattr__(self, "where", tuple(self.where))
+        assign(self, where=tuple(self.where))
 
     def group_of(self, record: Mapping[str, Any]) -> Labels | None:
         """The group in which a public or hypothetical record counts, or None."""
@@ -129,7 +130,7 @@ class Additive(Aggregated):
         if isinstance(given, VarianceBy):
             given.place(self.groups)
         else:
-            object.__setattr__(self, "variance", self._exact(given))
+            assign(self, variance=self._exact(given))
         if not 0 < min(self.variances) <= max(self.variances) <= LARGEST_VARIANCE * self.step**2:
             raise InvalidProblem(
                 f"variance: must lie above 0, and be at most 2^110 squared steps of {self.step}; use a coarser step."
@@ -346,8 +347,7 @@ class Average(Query):
     def __post_init__(self) -> None:
         super().__post_init__()
         sums, counts = self.parts
-        object.__setattr__(self, "variance", sums.variance)
-        object.__setattr__(self, "count_variance", counts.variance)
+        assign(self, variance=sums.variance, count_variance=counts.variance)
 
     @property
     def parts(self) -> tuple[Sum, Count]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from designer.base.arrays import Immutable
 from designer.base.checks import rational
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONALS, Named, keys, list_of, or_null, record
@@ -81,7 +82,7 @@ class UnitSplitting(Immutable):
             "own": tuple(sorted(given.items())),
         }
         for name, value in fields.items():
-            object.__setattr__(self, name, value)
+            assign(self, **{name: value})
 
     @cached_property
     def _own_units(self) -> dict[str, tuple[int, ...]]:

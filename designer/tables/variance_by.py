@@ -10,6 +10,7 @@ from typing import Any
 
 from designer.base.arrays import Immutable
 from designer.base.checks import rational, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, Named, keys, record
@@ -51,7 +52,7 @@ class VarianceBy(Immutable):
             raise InvalidProblem(f"own: {shown(own)}; give a variance for each of one or more different labels.")
         fields = {"by": Key(by) if isinstance(by, str) else by, "own": tuple(sorted(listed.items()))}
         for name, value in {**fields, "other": rational(other, "variance")}.items():
-            object.__setattr__(self, name, value)
+            assign(self, **{name: value})
 
     @property
     def values(self) -> tuple[Fraction, ...]:

@@ -51,8 +51,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/lattice/mechanism.py",
-        'object.__setattr__(self, "privacy", self.verify().require())',
-        'object.__setattr__(self, "privacy", self.verify())',
+        "assign(self, privacy=self.verify().require())",
+        "assign(self, privacy=self.verify())",
         "a lattice mechanism above its budgets is built",
         ("tests/mechanisms/lattice/test_lattice_mechanism.py::test_too_little_noise_is_no_mechanism",),
     ),

@@ -257,8 +257,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/choice/mechanism.py",
-        'object.__setattr__(self, "privacy", self.verify().require())',
-        'object.__setattr__(self, "privacy", self.verify())',
+        "assign(self, privacy=self.verify().require())",
+        "assign(self, privacy=self.verify())",
         "a selection above its budgets is built",
         ("tests/mechanisms/choice/test_selection.py::test_a_rate_above_the_largest_is_not_private",),
     ),

@@ -110,8 +110,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/additive/mechanism.py",
-        'object.__setattr__(self, "privacy", self.verify().require())',
-        'object.__setattr__(self, "privacy", self.verify())',
+        "assign(self, privacy=self.verify().require())",
+        "assign(self, privacy=self.verify())",
         "a mechanism above its budgets is built",
         ("tests/certified/test_certificate.py::test_solver_answers_scaled_towards_less_noise_are_refused",),
     ),

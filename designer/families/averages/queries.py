@@ -20,6 +20,7 @@ from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import positive, shown
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical
 from designer.families.averages.image_universe import Image, image_of
@@ -54,9 +55,7 @@ class Term(Immutable):
     table: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "table", real_array(self.table, f"statistics over {list(self.attributes)}", len(self.attributes))
-        )
+        assign(self, table=real_array(self.table, f"statistics over {list(self.attributes)}", len(self.attributes)))
 
     @classmethod
     def of(cls, domain: Domain, attributes: str | Sequence[str], function: Function, name: str) -> Term:
@@ -166,9 +165,12 @@ class StatisticalQueries(Immutable):
         elements = [name for group in groups for name in _image_names(group, labels, alone=len(groups) == 1)]
         parts = tuple(group.metric for group in groups)
         titles = tuple(", ".join(group.domain.attributes) for group in groups)
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "workload", Workload(columns, labels, elements))
-        object.__setattr__(self, "relation", parts[0] if len(parts) == 1 else RowGroups(parts, titles))
+        assign(
+            self,
+            groups=groups,
+            workload=Workload(columns, labels, elements),
+            relation=parts[0] if len(parts) == 1 else RowGroups(parts, titles),
+        )
 
     def _joined(self) -> list[list[str]]:
         """Attributes that some term joins, together; all of them where the budgets do not add up over attributes."""

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import count
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import list_of, noted, whole
 
@@ -35,7 +36,7 @@ class Grid:
     schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", list_of(whole(least=-1999, most=1999)))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "exponents", tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))
+        assign(self, exponents=tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))
 
     @classmethod
     def for_scales(cls, matrix: Floats, scales: Floats, *, whole: bool = False) -> Grid:

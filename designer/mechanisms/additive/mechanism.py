@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import positive
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.progress import step
@@ -102,7 +103,7 @@ class AdditiveMechanism(Mechanism):
             self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
         self._require_law(self.norm)
-        object.__setattr__(self, "delta", promise.checked_notion(self.relation, self.falloff, self.delta))
+        assign(self, delta=promise.checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
@@ -111,10 +112,10 @@ class AdditiveMechanism(Mechanism):
             )
         for name in ("measured", "reconstruction"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, real_array(getattr(self, name), name, 2))
+                assign(self, **{name: real_array(getattr(self, name), name, 2)})
         self._require_shapes()
-        object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, integers=frozen(self.grid.integers(self.target)))
+        assign(self, privacy=self.verify().require())
         self._require_draws()
         self.require_substance()
 

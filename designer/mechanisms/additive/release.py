@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, tables_in_order
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import count, shown
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.tabular import Tabular
@@ -71,7 +72,7 @@ class NearestTable:
     fingerprint: str
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "answers", frozen(self.answers))
+        assign(self, answers=frozen(self.answers))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: answers by query name, what was done, the guarantee, the fingerprint."""

@@ -19,6 +19,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import count, positive, probability, shown
 from designer.base.closed_list import ClosedList
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import array, require_keys
@@ -136,8 +137,8 @@ class Selection(TakesCounts):
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
             raise InvalidProblem(f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.")
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, rate=rate)
+        assign(self, privacy=self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
             raise InvalidProblem(
                 f"relation: protects nothing in the scores: {NOTHING_MOVES}; give budgets to changes that move them."

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import names, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import MATRIX, NAMES, VECTOR, Named, of_kind
 from designer.certified.norms import Norm
@@ -56,7 +57,7 @@ class Score(Immutable, ABC):
         targets = np.zeros(shape) if self.targets is None else real_array(self.targets, "targets", 1)
         if targets.shape != shape:
             raise InvalidProblem(f"targets: {len(targets)} for {shape[0]} candidates; give one for each query of the workload.")
-        object.__setattr__(self, "targets", frozen(targets))
+        assign(self, targets=frozen(targets))
         _require_choice(len(self.candidates))
 
     @property
@@ -227,10 +228,10 @@ class LargestError(Score):
             raise InvalidProblem(
                 f"targets: rows of {targets.shape[1]} answers for {self.workload.shape[0]} queries; give one for each."
             )
-        object.__setattr__(self, "targets", targets)
+        assign(self, targets=targets)
         if self.named is not None and not isinstance(self.named, (list, tuple)):
             raise InvalidProblem(f"named: {shown(self.named)} is not a list of names; give one for each candidate.")
-        object.__setattr__(self, "named", names(self.named, len(targets), "named", "c"))
+        assign(self, named=names(self.named, len(targets), "named", "c"))
         _require_choice(len(targets))
 
     @property

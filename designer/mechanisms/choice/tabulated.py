@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.checks import count, names, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, NAMES, of_kind
 from designer.certified.norms import Norm
@@ -79,7 +80,7 @@ class Tabulated(Score):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "elements", names(self.elements, len(self.elements), "elements", "e"))
+        assign(self, elements=names(self.elements, len(self.elements), "elements", "e"))
         expected = _databases(len(self.elements), count(self.records, "records"), len(self.candidates))
         if self.workload.elements != tuple(map(str, expected)):
             raise InvalidProblem(

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, shown
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.json_text import require_keys
 from designer.base.progress import announce
@@ -164,7 +165,7 @@ class LatticeMechanism(Mechanism):
             raise InvalidProblem(
                 f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; one that stays adds no noise."
             )
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, privacy=self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
             raise InvalidProblem("relation: protects no change at all; an invariant may need a larger adjacency.")
         self._require_draws()

@@ -21,6 +21,7 @@ from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.schema import (
@@ -138,9 +139,9 @@ class MarginalMechanism(Specified):
         if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
         self.protection.require_rule(self.workload.domain.unlisted)
-        object.__setattr__(self, "precisions", frozen(precisions))
-        object.__setattr__(self, "noise", ResidualNoise(self.workload, self.precisions))
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, precisions=frozen(precisions))
+        assign(self, noise=ResidualNoise(self.workload, self.precisions))
+        assign(self, privacy=self.verify().require())
         self.require_substance()
 
     @cached_property

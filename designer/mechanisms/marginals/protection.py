@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.base.checks import positive
 from designer.base.closed_list import ClosedList
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
 from designer.base.schema import BUDGETS, POSITIVE, Named, either, exactly, record
@@ -47,7 +48,7 @@ class Presence:
     absence: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
+        assign(self, epsilon=positive(self.epsilon, "epsilon"))
 
     def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from designer.sampling.lazy_uniform import LazyUniform, resolve
@@ -137,7 +138,7 @@ class PiecewiseNoise(CanonicalNoise):
 
     def __post_init__(self) -> None:
         _refuse_unfit(self.tradeoff)
-        object.__setattr__(self, "_c", float(sharp(self.tradeoff.fixed_point)))
+        assign(self, _c=float(sharp(self.tradeoff.fixed_point)))
 
     def _left(self, x: Floats) -> Floats:
         steps = np.ceil(-x - 0.5)

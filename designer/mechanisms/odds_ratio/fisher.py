@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, positive
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 LARGEST_TOTAL = 100_000
@@ -39,7 +40,7 @@ class Margins(Immutable):
             given = getattr(self, name)
             if not isinstance(given, (tuple, list)) or len(given) != 2:
                 raise InvalidProblem(f"{name}: must be two whole numbers.")
-            object.__setattr__(self, name, tuple(count(entry, f"{name}[{i}]", least=0) for i, entry in enumerate(given)))
+            assign(self, **{name: tuple(count(entry, f"{name}[{i}]", least=0) for i, entry in enumerate(given))})
         if sum(self.rows) != sum(self.columns):
             raise InvalidProblem(
                 f"columns: add up to {sum(self.columns)}, rows to {sum(self.rows)}; both must be the number of records."

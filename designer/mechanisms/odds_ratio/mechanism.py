@@ -13,6 +13,7 @@ import numpy as np
 from designer.base.answer_table import AnswerTable, Limits
 from designer.base.checks import count, probability, shown
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, NotPrivate
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, Named, keys, list_of, number, one_of, record, whole
@@ -113,7 +114,7 @@ class OddsRatioTest(Specified):
         certificate = self.verify()
         if not certificate.holds:
             raise NotPrivate("noise: does not spend its tradeoff function as canonical noise does; take the piecewise noise.")
-        object.__setattr__(self, "privacy", certificate)
+        assign(self, privacy=certificate)
 
     def _require_drawable(self) -> None:
         """The noise must be narrow enough to be drawn, and the promise one at all."""

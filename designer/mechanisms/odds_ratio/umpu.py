@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import positive
+from designer.base.declared import assign
 from designer.mechanisms.odds_ratio.canonical import CanonicalNoise
 from designer.mechanisms.odds_ratio.fisher import Margins, level
 from solvers.exact.balls import decided, float_above_real, rational_ball
@@ -175,7 +176,7 @@ class Laplace(Immutable):
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+        assign(self, scale=positive(self.scale, "scale"))
 
     def cdf(self, x: ArrayLike) -> Floats:
         """F(x), x of any shape (...,)."""
@@ -197,7 +198,7 @@ class LaplaceMean(Immutable):
     terms: int = 4
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", positive(self.scale, "scale"))
+        assign(self, scale=positive(self.scale, "scale"))
 
     def cdf(self, x: ArrayLike) -> Floats:
         """F(x), x of any shape (...,)."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.domain import Domain
@@ -43,7 +44,7 @@ class StrategyMatrix(Immutable):
                 "smaller integers."
             )
         rows.setflags(write=False)
-        object.__setattr__(self, "rows", rows)
+        assign(self, rows=rows)
 
     def presence(self, noise: Noise) -> int:
         """The largest l1 norm (Laplace) or squared l2 norm (Gaussian) of a column."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.checks import count
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, flagged_vacuous, require_keys
 from designer.base.progress import announce, track
@@ -271,7 +272,7 @@ class StructuredMechanism(Specified):
             len(self.serves) != len(self.workload.terms) or any(b not in range(len(self.blocks)) for b in self.serves)
         ):
             raise InvalidProblem("serves: name one of the blocks for each term.")
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, privacy=self.verify().require())
         self.require_substance()
         for k in range(len(self.workload.terms)):
             self.parts(k)

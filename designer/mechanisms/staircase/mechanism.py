@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
@@ -98,9 +99,9 @@ class StaircaseMechanism(Mechanism):
             raise InvalidProblem("noise: is neither Peaks nor Stairs; see designer.mechanisms.staircase.noise.")
         for name in ("measured", "reconstruction"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, real_array(getattr(self, name), name, 2))
+                assign(self, **{name: real_array(getattr(self, name), name, 2)})
         self._require_shapes()
-        object.__setattr__(self, "integers", frozen(self.grid.integers(self.target)))
+        assign(self, integers=frozen(self.grid.integers(self.target)))
         if not np.array_equal(self.grid.values(self.integers), self.target) and isinstance(self.noise, Peaks):
             raise InvalidProblem("grid: does not hold the measured answers; noise on a lattice needs steps that divide them.")
         if self.noise.dimension != int(self.heard.sum()):
@@ -108,7 +109,7 @@ class StaircaseMechanism(Mechanism):
                 f"noise: has {self.noise.dimension} dimensions, but protected changes move {int(self.heard.sum())} measured "
                 "answers; measure in coordinates of full rank."
             )
-        object.__setattr__(self, "privacy", self.verify().require())
+        assign(self, privacy=self.verify().require())
 
     def _require_shapes(self) -> None:
         queries, elements = self.workload.shape

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import count, shown
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
 from designer.base.schema import BUDGETS, Named, keys, list_of, record, whole
@@ -82,8 +83,8 @@ class LipschitzQueries(Immutable):
             )
         self._require_exact()
         for name in ("integers", "weights"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
-        object.__setattr__(self, "privacy", self.verify().require())
+            assign(self, **{name: frozen(getattr(self, name))})
+        assign(self, privacy=self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
             raise InvalidProblem(
                 f"queries: the relation protects nothing in them: {NOTHING_MOVES}; give budgets to changes that move them."

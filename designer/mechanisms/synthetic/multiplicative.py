@@ -16,6 +16,7 @@ from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, positive, shown
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import RATIONAL, Named, list_of, one_of, record
 from designer.certified.certificate import PrivacyCertificate
@@ -103,8 +104,7 @@ class MWEM(TakesCounts):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", public_records(self.records))
-        object.__setattr__(self, "shares", _checked_shares(self.shares))
+        assign(self, records=public_records(self.records), shares=_checked_shares(self.shares))
         for name, known in (("selection", LAWS), ("output", OUTPUTS)):
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in known:
                 raise InvalidProblem(f"{name}: {shown(getattr(self, name))} is unknown; use one of {sorted(known)}.")
@@ -117,7 +117,7 @@ class MWEM(TakesCounts):
             )
         # The queries proved themselves when they were made: a second proof for every set of rounds
         # would take seconds at K = 300.
-        object.__setattr__(self, "privacy", self._composed(self.queries.privacy).require())
+        assign(self, privacy=self._composed(self.queries.privacy).require())
 
     def verify(self) -> PrivacyCertificate:
         """The certificate of the queries, recomputed, times the sum of all shares (composition,

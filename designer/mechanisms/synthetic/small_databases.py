@@ -17,6 +17,7 @@ from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, positive, shown
 from designer.base.confidential import withholding
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.schema import COUNT, Named, record
 from designer.certified.certificate import PrivacyCertificate
@@ -89,12 +90,11 @@ class SmallDB(TakesCounts):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "records", public_records(self.records))
-        object.__setattr__(self, "size", count(self.size, "size"))
+        assign(self, records=public_records(self.records), size=count(self.size, "size"))
         if not isinstance(self.selection, str) or self.selection not in LAWS:
             raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
         require_queries(self.queries)
-        object.__setattr__(self, "privacy", self.queries.privacy.require())
+        assign(self, privacy=self.queries.privacy.require())
         _ = self.candidates
 
     def verify(self) -> PrivacyCertificate:

@@ -17,7 +17,7 @@ speaks of, and a tradeoff function. A promise in rho-zCDP becomes `a(t)^2 rho` (
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from itertools import product
@@ -26,6 +26,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.base.checks import count, rational, shown
+from designer.base.declared import Declared, checked
 from designer.base.errors import InvalidProblem
 from designer.promises.account import Account
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
@@ -66,16 +67,13 @@ Promise = Tradeoff | ZCDP
 
 
 @dataclass(frozen=True)
-class Scope:
+class Scope(Declared):
     """Pairs of databases that a promise speaks of, IND(D, A) of SEMI Definition 19: databases at most `adjacency` records apart
     that agree in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
 
-    adjacency: int
+    adjacency: int = field(metadata=checked(count))
     invariant: Statistics | None = None
     conforming: Conforming | None = None
-
-    def __post_init__(self) -> None:
-        count(self.adjacency, "adjacency")
 
     def within(self, other: Scope) -> bool:
         """Is every pair of this scope one of the other's?
@@ -246,11 +244,11 @@ def allocation(
     """
     whole = ZCDP.of(rho)
     shares = {}
-    for field, given in (("levels", levels), ("queries", queries)):
-        shares[field] = {name: rational(share, f"{field}[{name}]") for name, share in given.items()}
-        if sum(shares[field].values()) != 1 or min(shares[field].values(), default=Fraction(-1)) < 0:
+    for what, given in (("levels", levels), ("queries", queries)):
+        shares[what] = {name: rational(share, f"{what}[{name}]") for name, share in given.items()}
+        if sum(shares[what].values()) != 1 or min(shares[what].values(), default=Fraction(-1)) < 0:
             raise InvalidProblem(
-                f"{field}: shares add up to {float(sum(shares[field].values()))!r}; give nonnegative shares that add up to "
+                f"{what}: shares add up to {float(sum(shares[what].values()))!r}; give nonnegative shares that add up to "
                 "exactly 1."
             )
     parts = [

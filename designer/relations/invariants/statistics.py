@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import count, names, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BOOLEAN, NAMES, PLACE, POSITIONS, Named, list_of, or_null, record, whole
 from designer.relations.invariants.lines import LineTable, line_table
@@ -50,9 +51,9 @@ class Statistics(Immutable):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "matrix", frozen(_integers(self.matrix)))
-        object.__setattr__(self, "names", names(self.names, len(self.matrix), "invariant.names", "t"))
-        object.__setattr__(self, "impossible", _positions(self.impossible, self.size))
+        assign(self, matrix=frozen(_integers(self.matrix)))
+        assign(self, names=names(self.names, len(self.matrix), "invariant.names", "t"))
+        assign(self, impossible=_positions(self.impossible, self.size))
 
     @property
     def size(self) -> int:

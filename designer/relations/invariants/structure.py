@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.declared import assign
 
 Kind = Literal["partition", "nested", "margins"]
 Classes = NDArray[np.intp]
@@ -39,7 +40,7 @@ class Structure(Immutable):
     classes: Classes
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", frozen(self.classes))
+        assign(self, classes=frozen(self.classes))
 
     @property
     def size(self) -> int:

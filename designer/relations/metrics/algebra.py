@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIONS, of_kind
 from designer.problem.nearness import Nearness, all_pairs_of
@@ -91,7 +92,7 @@ class Restricted(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_metric(self.part, "metric.part")
-        object.__setattr__(self, "budget_error", self.part.budget_error)
+        assign(self, budget_error=self.part.budget_error)
 
     @property
     def size(self) -> int:

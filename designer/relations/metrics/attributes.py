@@ -16,6 +16,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import near, positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
 from designer.problem.domain import Domain, attribute_lines
@@ -164,7 +165,7 @@ class Product(Metric):
         for name, part, values in zip(self.domain.attributes, self.parts, self.domain.shape, strict=True):
             require_metric(part, f"metric.parts[{name}]", values)
         worst = max(part.budget_error for part in self.parts)
-        object.__setattr__(self, "budget_error", worst + (len(self.parts) + 1) * 2.0**-52)
+        assign(self, budget_error=worst + (len(self.parts) + 1) * 2.0**-52)
 
     @property
     def size(self) -> int:

@@ -17,6 +17,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
 from designer.problem.relation import Block, Indices, Read, Relation
@@ -56,7 +57,7 @@ class Graph(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         # A shortest path has fewer edges than there are nodes, each with one rounding of its weight and one of the sum.
-        object.__setattr__(self, "budget_error", (self.nodes + 4) * 2.0**-51)
+        assign(self, budget_error=(self.nodes + 4) * 2.0**-51)
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
 from designer.base.schema import POSITIVE, list_of, of_kind, refer
@@ -177,7 +178,7 @@ class Scaled(Metric):
         require_metric(self.part, "metric.part")
         if not LEAST_FACTOR <= self.factor <= LARGEST_FACTOR:
             raise InvalidProblem(f"metric.factor: {self.factor} is out of range; give {LEAST_FACTOR} to {LARGEST_FACTOR}.")
-        object.__setattr__(self, "budget_error", self.part.budget_error + 2.0**-52)
+        assign(self, budget_error=self.part.budget_error + 2.0**-52)
 
     @property
     def size(self) -> int:
@@ -237,9 +238,9 @@ class Combination(Metric):
     what: ClassVar[str]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", require_metrics(self.parts, "metric.parts"))
+        assign(self, parts=require_metrics(self.parts, "metric.parts"))
         worst = max(part.budget_error for part in self.parts)
-        object.__setattr__(self, "budget_error", worst + (len(self.parts) + 4) * 2.0**-52)
+        assign(self, budget_error=worst + (len(self.parts) + 4) * 2.0**-52)
 
     @staticmethod
     @abstractmethod

@@ -15,6 +15,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import count, positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BOOLEAN, BUDGETS, of_kind
 from designer.problem.nearness import Nearness
@@ -104,7 +105,7 @@ class AppearOrChange(Relation):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_metric(self.change, "relation.change", len(self.epsilons))
-        object.__setattr__(self, "budget_error", self.change.budget_error + 2.0**-48)
+        assign(self, budget_error=self.change.budget_error + 2.0**-48)
         if not self.closure:
             self._require_consistent()
 

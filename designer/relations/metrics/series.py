@@ -14,6 +14,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import MATRIX, POSITIVE, VECTOR, Fragment, of_kind, one_of
 from designer.problem.nearness import Nearness, Order
@@ -125,7 +126,7 @@ class Chebyshev(Metric):
         super().__post_init__()
         require_measurable(self.places, self.per_unit)
         # A sum of T nonnegative rounded terms is off by at most T + 2 roundings, relative to itself.
-        object.__setattr__(self, "budget_error", (self.places.shape[1] + 4) * 2.0**-52)
+        assign(self, budget_error=(self.places.shape[1] + 4) * 2.0**-52)
 
     @property
     def size(self) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIVE, of_kind
 from designer.problem.domain import Domain
@@ -55,7 +56,7 @@ class Threshold(Metric):
     def __post_init__(self) -> None:
         require_metric(self.ground, "metric.ground")
         _require_range(self.threshold, self.epsilon)
-        object.__setattr__(self, "budget_error", 2.0**-52)
+        assign(self, budget_error=2.0**-52)
 
     @property
     def size(self) -> int:
@@ -167,7 +168,7 @@ class SmoothThreshold(Metric):
     def __post_init__(self) -> None:
         require_metric(self.ground, "metric.ground")
         _require_range(self.threshold, self.epsilon)
-        object.__setattr__(self, "budget_error", self.ground.budget_error + 2.0**-50)
+        assign(self, budget_error=self.ground.budget_error + 2.0**-50)
 
     @property
     def size(self) -> int:

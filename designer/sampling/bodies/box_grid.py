@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
@@ -48,10 +49,8 @@ class BoxGrid:
         if not weights or min(weights) <= 0:
             raise InvalidProblem("weights: give at least one, all positive.")
         floats = np.array([float(weight) for weight in weights])
-        for name, array in (("_floats", floats), ("spread", ROUND_UP / floats)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
-        object.__setattr__(self, "weights", weights)
+        assign(self, _floats=floats, spread=ROUND_UP / floats)
+        assign(self, weights=weights)
 
     @property
     def dimension(self) -> int:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
@@ -65,8 +66,7 @@ class BundleGrid:
             rows = np.zeros((len(part.facets), self.dimension))
             rows[:, list(bundle)] = [[float(x) for x in facet] for facet in part.facets]
             normals.append(rows)
-        for name, value in (("spread", spread), ("_normals", tuple(normals))):
-            object.__setattr__(self, name, value)
+        assign(self, spread=spread, _normals=tuple(normals))
         for array in (spread, *normals):
             array.setflags(write=False)
 

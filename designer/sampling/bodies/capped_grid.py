@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
@@ -59,16 +60,12 @@ class CappedGrid:
         if not weights or min(*weights, cap) <= 0:
             raise InvalidProblem("weights, cap: give at least one weight, and all positive.")
         floats = np.array([float(weight) for weight in weights])
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "cap", cap)
+        assign(self, weights=weights, cap=cap)
         share, tilt = max((self._share(tilt), tilt) for tilt in TILTS)
         spread = ROUND_UP / (floats * float(1 - tilt + tilt / cap))
         # Never 1: the norm drawn from is another one, even where floats see no difference of the volumes.
-        for name, value in (("tilt", tilt), ("share", min(share, math.nextafter(1.0, 0.0)))):
-            object.__setattr__(self, name, value)
-        for name, array in (("_floats", floats), ("spread", spread)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        assign(self, tilt=tilt, share=min(share, math.nextafter(1.0, 0.0)))
+        assign(self, _floats=floats, spread=spread)
 
     @property
     def dimension(self) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
 from designer.sampling import continuous
@@ -64,19 +65,17 @@ class EllipsoidGrid:
             raise InvalidProblem(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
         if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
             raise InvalidProblem("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
-        for name, value in (
-            ("factor", factor),
-            ("_exact", cache(self._exact_factor)),
-            ("_triangular", cache(self._eliminated)),
-            ("_inverse_at", cache(self._inverse_of_precision)),
-        ):
-            object.__setattr__(self, name, value)
+        assign(
+            self,
+            factor=factor,
+            _exact=cache(self._exact_factor),
+            _triangular=cache(self._eliminated),
+            _inverse_at=cache(self._inverse_of_precision),
+        )
         floats = np.array([[float(entry) for entry in row] for row in factor])
         inverse = self._rounded_inverse()
         spread = np.sqrt((inverse**2).sum(axis=1)) * ROUND_UP  # Cauchy and Schwarz
-        for name, array in (("_floats", floats), ("_inverse", inverse), ("spread", spread)):
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        assign(self, _floats=floats, _inverse=inverse, spread=spread)
 
     @property
     def dimension(self) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, nearest
 from solvers.exact.balls import rational_ball
@@ -58,10 +59,7 @@ class NearestPlane:
         if not slack < 2.0**-20:
             raise InvalidProblem("shear: too ill-conditioned to bound its cell; reduce the basis first.")
         reach = np.abs(inverse).sum(axis=1) * (0.5 + slack)
-        for name, value in (("shear", shear), ("_inverse", inverse), ("_slack", slack), ("_reach", reach)):
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        assign(self, shear=shear, _inverse=inverse, _slack=slack, _reach=reach)
 
     def through(self, factor: Floats) -> tuple[Floats, Floats]:
         """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`;

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
@@ -76,20 +77,18 @@ class PolytopeGrid:
         thresholds = np.array([(value << 64) // cumulative[-1] for value in cumulative[:-1]], dtype=np.uint64)
         spread = np.abs(corners).max(axis=0) * ROUND_UP  # Hölder: the parts have l1 norm ||y||
         log_volume = math.log(cumulative[-1] * unit) - math.lgamma(s + 1)
-        for name, value in (
-            ("vertices", vertices),
-            ("facets", facets),
-            ("simplices", simplices),
-            ("spread", spread),
-            ("log_volume", log_volume),
-            ("_corners", corners[np.array(simplices)]),
-            ("_normals", normals),
-            ("_cumulative", cumulative),
-            ("_thresholds", thresholds),
-        ):
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
-            object.__setattr__(self, name, value)
+        assign(
+            self,
+            vertices=vertices,
+            facets=facets,
+            simplices=simplices,
+            spread=spread,
+            log_volume=log_volume,
+            _corners=corners[np.array(simplices)],
+            _normals=normals,
+            _cumulative=cumulative,
+            _thresholds=thresholds,
+        )
 
     @property
     def dimension(self) -> int:

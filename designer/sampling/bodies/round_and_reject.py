@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.continuous import Floats, accepted, nearest
@@ -112,8 +113,7 @@ class RoundAndReject:
             stretch = _stretch(reach, self.shape.dimension)
             bound = reach**2 / (2 * (stretch**2 - 1))
         shifts.setflags(write=False)
-        for name, value in (("shifts", shifts), ("reach", reach), ("stretch", stretch), ("bound", bound)):
-            object.__setattr__(self, name, value)
+        assign(self, shifts=shifts, reach=reach, stretch=stretch, bound=bound)
         if self.expected_acceptance < LEAST_ACCEPTANCE:
             raise InvalidProblem(
                 f"shape: about {self.expected_acceptance:.1e} of the draws would be accepted, "

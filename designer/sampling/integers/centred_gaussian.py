@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair
 from designer.sampling.integers.discrete_gaussian import KEEP_BITS, LOW_BITS, Plan, inflation_for
@@ -40,7 +41,7 @@ class CentredGaussian:
     def __post_init__(self) -> None:
         if not LEAST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
             raise InvalidProblem(f"variance: {float(self.variance)!r} of a coefficient is not in [2^-40, 2^80]; rescale.")
-        object.__setattr__(self, "inflation", inflation_for(self.variance, HALF))
+        assign(self, inflation=inflation_for(self.variance, HALF))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:
         """One integer per centre, as floats; `exact(i)` is the i-th centre, within `errors[i]` of `centres[i]`.

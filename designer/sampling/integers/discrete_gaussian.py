@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
 from designer.sampling.lazy_uniform import LazyUniform, resolve
@@ -71,8 +72,7 @@ class DiscreteGaussian:
                 raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
         columns = _columns_of(variances, centres)
         columns.setflags(write=False)
-        for name, value in (("variances", variances), ("centres", centres), ("_columns", columns)):
-            object.__setattr__(self, name, value)
+        assign(self, variances=variances, centres=centres, _columns=columns)
 
     def plan(self, k: int) -> Plan:
         """How coordinate k is drawn, exactly: made where floats leave a draw open, because there may be very many laws."""

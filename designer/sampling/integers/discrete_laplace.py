@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.lazy_uniform import LazyUniform, resolve
@@ -63,13 +64,13 @@ class DiscreteLaplace:
         # A rate above 2^900 is not a float, but then the high digit is 0 whenever the smaller rate 2^900 makes it 0.
         high_rates = [float(min(rate * 2**shift, Fraction(2**900))) for rate, shift in zip(rates, shifts, strict=True)]
         halves = 2**SIGN_BITS / (1.0 + np.exp(-self._floats(rates)))
-        for name, value in (
-            ("rates", rates),
-            ("_shift", _frozen(np.array(shifts, dtype=np.uint64))),
-            ("_per_unit", _frozen(1.0 / np.array(high_rates))),
-            ("_sign_split", _frozen(np.rint(halves).astype(np.uint64))),
-        ):
-            object.__setattr__(self, name, value)
+        assign(
+            self,
+            rates=rates,
+            _shift=_frozen(np.array(shifts, dtype=np.uint64)),
+            _per_unit=_frozen(1.0 / np.array(high_rates)),
+            _sign_split=_frozen(np.rint(halves).astype(np.uint64)),
+        )
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, K). OverflowError with probability below e^-256 per coordinate."""

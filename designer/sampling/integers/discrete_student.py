@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.balls import rational_ball
@@ -53,8 +54,8 @@ class DiscreteStudent:
             raise InvalidProblem(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.")
         if isinstance(self.power, bool) or not isinstance(self.power, int) or not 2 <= self.power <= LARGEST_POWER:
             raise InvalidProblem(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.")
-        object.__setattr__(self, "scale", Fraction(self.scale))
-        object.__setattr__(self, "mode", self._mode())
+        assign(self, scale=Fraction(self.scale))
+        assign(self, mode=self._mode())
 
     def draw(self, size: int, entropy: Entropy) -> Integers:
         """`size` independent integers. OverflowError with probability below 2^-90 each, whatever the data are."""

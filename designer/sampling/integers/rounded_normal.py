@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling import continuous
 from designer.sampling.lazy_uniform import LazyUniform, resolve
@@ -48,8 +49,7 @@ class RoundedNormal:
         exact = tuple(Fraction(deviation) for deviation in self.deviations)
         if not exact or not all(LEAST_DEVIATION <= deviation <= LARGEST_DEVIATION for deviation in exact):
             raise InvalidProblem("deviations: one is beyond 2^55 steps, or nearer to 0 than 2^-500; use another grid.")
-        object.__setattr__(self, "deviations", exact)
-        object.__setattr__(self, "_floats", np.array([float(deviation) for deviation in exact]))
+        assign(self, deviations=exact, _floats=np.array([float(deviation) for deviation in exact]))
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` draws, (size, s)."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.base.declared import assign
 from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 from solvers.exact.bits import precision
@@ -43,7 +44,7 @@ class ThetaRatio:
         k = np.arange(1, TERMS + 1)
         weights = 2.0 * np.exp(-2.0 * np.pi**2 * float(min(self.variance, Fraction(2**60))) * k.astype(np.float64) ** 2)
         weights.setflags(write=False)
-        object.__setattr__(self, "_weights", weights[weights > 2.0**-70])
+        assign(self, _weights=weights[weights > 2.0**-70])
 
     def exponent(self, centre: Floats, error: Floats) -> tuple[Floats, Floats]:
         """`-log r(c)` for centres known to `error`, and its error.

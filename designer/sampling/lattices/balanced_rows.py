@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.lattices.zero_sum import ZeroSum
 
@@ -48,7 +49,7 @@ class BalancedRows:
     def __post_init__(self) -> None:
         if len(self.levels) < 2 or min(*self.levels, self.repeats) < 1 or not 0 <= self.axis < len(self.levels):
             raise InvalidProblem(f"axis: {self.axis} of a table with levels {self.levels}; give one of two axes or more.")
-        object.__setattr__(self, "_rows", ZeroSum(self.size // self.levels[self.axis], self.rate))
+        assign(self, _rows=ZeroSum(self.size // self.levels[self.axis], self.rate))
 
     @property
     def size(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
@@ -46,7 +47,7 @@ class CrossedGaussian(HalvedGaussian):
     variance: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", Fraction(self.variance))
+        assign(self, variance=Fraction(self.variance))
         if not self.levels or min(*self.levels, self.repeats) < 1:
             raise InvalidProblem(f"levels: {self.levels} with {self.repeats} cells each; give positive numbers.")
         self.require_drawn()

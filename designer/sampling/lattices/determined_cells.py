@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import accepted
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -70,9 +71,12 @@ class DeterminedLaplace:
         rate = Fraction(self.rate)
         if not rate > 0:
             raise InvalidProblem(f"rate: {rate} is not positive.")
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "_laws", {size: ZeroSum(size, rate) for size in {len(part) for part in self.cells.parts}})
-        object.__setattr__(self, "_single", DiscreteLaplace([rate]))
+        assign(self, rate=rate)
+        assign(
+            self,
+            _laws={size: ZeroSum(size, rate) for size in {len(part) for part in self.cells.parts}},
+            _single=DiscreteLaplace([rate]),
+        )
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, (size, d)."""

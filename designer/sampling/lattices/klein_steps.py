@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.sampling.continuous import Floats, accepted
 from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.theta_ratio import ThetaRatio
@@ -33,8 +34,8 @@ class Level:
     ratio: ThetaRatio = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "law", CentredGaussian(self.variance))
-        object.__setattr__(self, "ratio", ThetaRatio(self.variance))
+        assign(self, law=CentredGaussian(self.variance))
+        assign(self, ratio=ThetaRatio(self.variance))
 
 
 @dataclass(eq=False)

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
 from designer.sampling.continuous import accepted
@@ -69,14 +70,17 @@ class MirroredLaplace:
         if not rate > 0:
             raise InvalidProblem(f"rate: {rate} is not positive.")
         pairs = len(self.partners)
-        object.__setattr__(self, "rate", rate)
-        object.__setattr__(self, "_laws", {size: ZeroSum(size, rate) for size in {len(part) for part in self._drawn_parts}})
-        object.__setattr__(self, "_width", ZeroSum(pairs, 2 * rate))
+        assign(self, rate=rate)
+        assign(
+            self,
+            _laws={size: ZeroSum(size, rate) for size in {len(part) for part in self._drawn_parts}},
+            _width=ZeroSum(pairs, 2 * rate),
+        )
         table = [
             [float(self._kappa(odd, up).log()) if up <= odd else 0.0 for up in range(pairs + 1)]
             for odd in range(0, pairs + 1, 2)
         ]
-        object.__setattr__(self, "_penalty", np.array(table))
+        assign(self, _penalty=np.array(table))
 
     @property
     def _drawn_parts(self) -> list[Cells]:

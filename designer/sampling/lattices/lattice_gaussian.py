@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.continuous import Floats, accepted
 from designer.sampling.integers.centred_gaussian import CentredGaussian
@@ -59,9 +60,8 @@ class LatticeGaussian:
         for i, row in enumerate(self.shear):
             shear[i, :i] = [float(mu) for mu in row]
         shear.setflags(write=False)
-        object.__setattr__(self, "_levels", tuple(CentredGaussian(variance) for variance in self.variances))
-        object.__setattr__(self, "_ratios", tuple(ThetaRatio(variance) for variance in self.variances))
-        object.__setattr__(self, "_shear", shear)
+        assign(self, _levels=tuple(CentredGaussian(variance) for variance in self.variances))
+        assign(self, _ratios=tuple(ThetaRatio(variance) for variance in self.variances), _shear=shear)
 
     @classmethod
     def isotropic(cls, lattice: Lattice, variance: Fraction) -> LatticeGaussian:

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.lattices.crossed_gaussian import spread
 from designer.sampling.lattices.halved_gaussian import Draw, HalvedGaussian
@@ -31,7 +32,7 @@ class LineGaussian(HalvedGaussian):
     variance: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", Fraction(self.variance))
+        assign(self, variance=Fraction(self.variance))
         if not self.levels or min(self.levels) < 2:
             raise InvalidProblem(f"levels: {self.levels}; give axes of at least two levels.")
         self.require_drawn()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable, frozen
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.lazy_uniform import LazyUniform
@@ -61,7 +62,7 @@ class PeakedSampler(Immutable):
             )
         while self.law.tail(shells) > RARE * mass and self.law.walks.places(shells + 1) <= SMALL:
             shells += 1
-        object.__setattr__(self, "shells", shells)
+        assign(self, shells=shells)
 
     @cached_property
     def _heights(self) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -54,12 +55,7 @@ class ZeroSum:
             raise InvalidProblem(
                 f"rate: {float(rate)!r} is below 2^-40, sums of 64-bit noise would overflow; use a larger rate."
             )
-        for name, value in (
-            ("rate", rate),
-            ("_turns", FiniteLaw(self._weights)),
-            ("_geometric", DiscreteLaplace([2 * rate])),
-        ):
-            object.__setattr__(self, name, value)
+        assign(self, rate=rate, _turns=FiniteLaw(self._weights), _geometric=DiscreteLaplace([2 * rate]))
 
     def draw(self, size: int, entropy: Entropy) -> Counts:
         """`size` independent vectors, (size, n). OverflowError with probability below e^-256."""
@@ -114,10 +110,13 @@ class PartitionLaplace:
             raise InvalidProblem(f"labels: shape {labels.shape}; give one label per cell.")
         cells = [np.flatnonzero(labels == label) for label in np.unique(labels) if label != FREE]
         laws = {size: ZeroSum(size, self.rate) for size in {len(part) for part in cells}}
-        object.__setattr__(self, "labels", tuple(labels.tolist()))
-        object.__setattr__(self, "_parts", tuple((part, laws[len(part)]) for part in cells))
-        object.__setattr__(self, "_free", np.flatnonzero(labels == FREE))
-        object.__setattr__(self, "_single", DiscreteLaplace([Fraction(self.rate)]))
+        assign(
+            self,
+            labels=tuple(labels.tolist()),
+            _parts=tuple((part, laws[len(part)]) for part in cells),
+            _free=np.flatnonzero(labels == FREE),
+        )
+        assign(self, _single=DiscreteLaplace([Fraction(self.rate)]))
 
     @property
     def acceptance(self) -> float:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import positive
+from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.optimality import Optimality, bounded
 from designer.tables.policies.hierarchies import Hierarchy
@@ -54,10 +55,13 @@ class RecordDesign(Immutable):
         shape = (len(self.measures), int(self.families.max()) + 1)
         if precisions.shape != shape or not np.isfinite(precisions).all() or (precisions < 0).any():
             raise InvalidProblem(f"precisions: shape {precisions.shape}; give {shape} finite numbers of at least 0.")
-        object.__setattr__(self, "precisions", frozen(precisions))
-        object.__setattr__(self, "families", frozen(self.families))
-        object.__setattr__(self, "schemes", MappingProxyType(dict(self.schemes)))
-        object.__setattr__(self, "provenance", MappingProxyType(dict(self.provenance)))
+        assign(
+            self,
+            precisions=frozen(precisions),
+            families=frozen(self.families),
+            schemes=MappingProxyType(dict(self.schemes)),
+            provenance=MappingProxyType(dict(self.provenance)),
+        )
 
     @property
     def sigmas(self) -> Floats:

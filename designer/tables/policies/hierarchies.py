@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import names
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 Numbers = NDArray[Any]  # float64, or objects (Fraction) for exact arithmetic
@@ -42,8 +43,7 @@ class Hierarchy(Immutable):
             raise InvalidProblem(f"parents: shape {parents.shape}, type {parents.dtype}; give one integer for each group.")
         if (parents < -1).any() or (parents >= np.arange(parents.size)).any():
             raise InvalidProblem("parents: a group must come after its parent; sort groups by level, roots (-1) first.")
-        object.__setattr__(self, "parents", frozen(parents.astype(np.int64)))
-        object.__setattr__(self, "labels", names(self.labels, parents.size, "labels", "group"))
+        assign(self, parents=frozen(parents.astype(np.int64)), labels=names(self.labels, parents.size, "labels", "group"))
         if (np.diff(self.level) < 0).any():
             raise InvalidProblem("parents: groups are not sorted by level; list all groups of a level before the next one.")
 

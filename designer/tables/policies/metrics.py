@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, real_array
 from designer.base.checks import positive, rational
+from designer.base.declared import Declared, checked
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.group_privacy import group_losses
 from designer.tables.policies.policy import Columns, Policy, Unit, column, length, magnitudes, parameter
@@ -30,18 +31,15 @@ WARNING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Losses(Immutable):
+class Losses(Declared, Immutable):
     """The losses of some public records (or groups of them), with the warning that goes with them.
 
     values: (n,), in the unit of the policy (rho of zCDP, or epsilon).
     """
 
-    values: Floats
+    values: Floats = field(metadata=checked(real_array, 1, allow_inf=True))
     unit: Unit
     warning: str = field(default=WARNING, init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", real_array(self.values, "values", 1, allow_inf=True))
 
     def cdf(self, levels: object) -> Floats:
         """The share of records with a loss of at most each level, shape of `levels`."""
@@ -92,7 +90,7 @@ def policy_min(policy: Policy) -> Fraction:
 
 
 @dataclass(frozen=True)
-class NoisySum(Immutable):
+class NoisySum(Declared, Immutable):
     """A released query: the sum of `measure` (None: the number of records)
     for every combination of the key columns `by`, Gaussian noise.
 
@@ -100,14 +98,10 @@ class NoisySum(Immutable):
     where it is given.
     """
 
-    variance: Fraction
+    variance: Fraction = field(metadata=checked(parameter))
     measure: str | None = None
     by: tuple[str, ...] = ()
     among: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variance", parameter(self.variance, "variance"))
-        object.__setattr__(self, "by", tuple(self.by))
 
 
 def realized_losses(

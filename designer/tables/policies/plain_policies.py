@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
+from designer.base.declared import checked
 from designer.tables.policies.policy import (
     Amounts,
     Columns,
@@ -44,13 +45,9 @@ from solvers.exact.rational import float_above, root_above
 class ConstantPolicy(Policy):
     """`P(r) = loss`: ordinary zCDP (Lemma 5.6) or pure privacy under adding and removing a record."""
 
-    loss: Fraction
-    in_unit: Unit = "zcdp"
+    loss: Fraction = field(metadata=checked(parameter, zero=True))
+    in_unit: Unit = field(default="zcdp", metadata=checked(require_unit))
     kind = "constant"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", parameter(self.loss, "loss", zero=True))
-        require_unit(self.in_unit)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -90,15 +87,10 @@ class Splitting(Policy):
     `loss` is what one split row costs all queries on the split table together. A record of size 0 is still one row.
     """
 
-    loss: Fraction
-    thresholds: Mapping[str, Fraction]
-    in_unit: Unit = "zcdp"
+    loss: Fraction = field(metadata=checked(parameter, zero=True))
+    thresholds: Mapping[str, Fraction] = field(metadata=checked(Amounts))
+    in_unit: Unit = field(default="zcdp", metadata=checked(require_unit))
     kind = "splitting"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", parameter(self.loss, "loss", zero=True))
-        object.__setattr__(self, "thresholds", Amounts(self.thresholds, "thresholds"))
-        require_unit(self.in_unit)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -235,14 +227,10 @@ class GaussianSums(NoisySums):
     because calibrated ones are `T^2 / (2 rho)`, rational.
     """
 
-    variances: Mapping[str, Fraction]
-    counts: tuple[Fraction, ...] = ()
+    variances: Mapping[str, Fraction] = field(metadata=checked(Amounts))
+    counts: tuple[Fraction, ...] = field(default=(), metadata=checked(parameters))
     kind = "gaussian_sums"
     power = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variances", Amounts(self.variances, "variances"))
-        object.__setattr__(self, "counts", parameters(self.counts, "counts"))
 
     @classmethod
     def of_deviations(cls, sigmas: Mapping[str, object], counts: Sequence[object] = ()) -> Self:
@@ -279,14 +267,10 @@ class LaplaceSums(NoisySums):
     """`P(r) = sum_a |r_a| / b_a + sum_c 1 / b_c`, unit "pure": Laplace noise of scale b_a on sums of a,
     b_c on counts of records."""
 
-    scales: Mapping[str, Fraction]
-    counts: tuple[Fraction, ...] = ()
+    scales: Mapping[str, Fraction] = field(metadata=checked(Amounts))
+    counts: tuple[Fraction, ...] = field(default=(), metadata=checked(parameters))
     kind = "laplace_sums"
     power = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scales", Amounts(self.scales, "scales"))
-        object.__setattr__(self, "counts", parameters(self.counts, "counts"))
 
     @property
     def unit(self) -> Unit:

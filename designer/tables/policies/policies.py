@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
+from designer.base.declared import assign, checked
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.frames import is_missing
 from designer.relations.rows.texts import octets, octets_of
@@ -49,6 +50,7 @@ class Compound(Policy):
     """A policy made of others; all in one unit."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         same_unit(self.inner(), f"policy.{self.kind}")
         if policy_depth(self) > DEEPEST:
             raise InvalidProblem(
@@ -81,7 +83,7 @@ class Combined(Compound):
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Sequence) or not self.parts or not all(isinstance(part, Policy) for part in self.parts):
             raise InvalidProblem(f"policy.parts: {shown(self.parts)} is no list of at least one policy.")
-        object.__setattr__(self, "parts", tuple(self.parts))
+        assign(self, parts=tuple(self.parts))
         super().__post_init__()
 
     def inner(self) -> tuple[Policy, ...]:
@@ -146,13 +148,9 @@ class MaximumOfPolicies(Combined):
 class ScaledPolicy(Compound):
     """`factor * P(r)`: the same release repeated, or a share of a budget."""
 
-    factor: Fraction
+    factor: Fraction = field(metadata=checked(parameter, says="policy.factor"))
     part: Policy
     kind = "scaled"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", parameter(self.factor, "policy.factor"))
-        super().__post_init__()
 
     def inner(self) -> tuple[Policy, ...]:
         return (self.part,)
@@ -196,7 +194,7 @@ class Piecewise(Compound):
         listed = dict(self.groups) if isinstance(self.groups, Mapping) else {}
         if not listed or any(isinstance(key, bool) or not isinstance(key, (str, int)) for key in listed):
             raise InvalidProblem(f"policy.groups: {shown(self.groups)} is no mapping from texts or whole numbers to policies.")
-        object.__setattr__(self, "groups", GroupPolicies(listed))
+        assign(self, groups=GroupPolicies(listed))
         super().__post_init__()
 
     @property

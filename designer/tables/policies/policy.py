@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import rational, shown
+from designer.base.declared import Declared
 from designer.base.errors import InvalidProblem
 from designer.tables.policies.values import entry, python_number
 
@@ -25,7 +26,7 @@ LARGEST_BITS = 128
 LARGEST_MEASURE = 1e60
 
 
-class Policy(Immutable, ABC):
+class Policy(Declared, Immutable, ABC):
     """`P(record)`: the most that adding or removing that record may cost, for every data set around it.
 
     In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 and all D, D' that differ in
@@ -131,10 +132,11 @@ def parameters(values: object, field: str) -> tuple[Fraction, ...]:
     return tuple(parameter(value, f"{field}[{i}]") for i, value in enumerate(values))
 
 
-def require_unit(unit: object) -> None:
-    """Refuse anything but "zcdp" and "pure"."""
+def require_unit(unit: object, field: str = "in_unit") -> object:
+    """The unit; refuses anything but "zcdp" and "pure"."""
     if unit not in UNIT_WORDS:
-        raise InvalidProblem(f"in_unit: {shown(unit)} is unknown; one of {sorted(UNIT_WORDS)}.")
+        raise InvalidProblem(f"{field}: {shown(unit)} is unknown; use one of {sorted(UNIT_WORDS)}.")
+    return unit
 
 
 def bracketed(number: Fraction) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, shown
+from designer.base.declared import Declared, checked
 from designer.base.errors import InvalidProblem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_student import LARGEST_POWER, DiscreteStudent
@@ -48,7 +49,7 @@ SLACK = Fraction(1, 2**150)  # two transformed numbers are each known to 2^-159
 
 
 @dataclass(frozen=True)
-class TransformedNoise(Immutable):
+class TransformedNoise(Declared, Immutable):
     """Gaussian noise of standard deviation `deviation` on f(S) for a sum S >= 0, f concave, increasing and f(0) = 0.
 
     "log": `f(x) = log(1 + x / offset)`; the error of the estimate is in proportion to `S + offset`. "root": `f(x) = sqrt(x +
@@ -63,14 +64,13 @@ class TransformedNoise(Immutable):
     """
 
     shape: SlowShape
-    offset: Fraction
-    deviation: Fraction
+    offset: Fraction = field(metadata=checked(parameter))
+    deviation: Fraction = field(metadata=checked(parameter))
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.shape not in ("log", "root"):
             raise InvalidProblem(f"shape: {shown(self.shape)} is unknown; 'log' or 'root'.")
-        object.__setattr__(self, "offset", parameter(self.offset, "offset"))
-        object.__setattr__(self, "deviation", parameter(self.deviation, "deviation"))
 
     @property
     def step(self) -> Fraction:
@@ -136,7 +136,7 @@ class TransformedNoise(Immutable):
 
 
 @dataclass(frozen=True)
-class StudentNoise(Immutable):
+class StudentNoise(Declared, Immutable):
     """Noise on a grid with weights `(scale^2 + z^2)^-power`: a Student law of `2 power - 1` degrees of freedom,
     variance `scale^2 / (2 power - 3)`.
 
@@ -147,12 +147,12 @@ class StudentNoise(Immutable):
     [0.2, 9.25, 27.63]
     """
 
-    scale: Fraction
-    power: int = 2
+    scale: Fraction = field(metadata=checked(parameter))
+    power: int = field(default=2, metadata=checked(count, least=2))
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", parameter(self.scale, "scale"))
-        if count(self.power, "power", least=2) > LARGEST_POWER:
+        super().__post_init__()
+        if self.power > LARGEST_POWER:
             raise InvalidProblem(f"power: {self.power} is above {LARGEST_POWER}; Gaussian noise is what it would come to.")
 
     @classmethod

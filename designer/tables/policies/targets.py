@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import names
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 COUNT = "count"  # the measure that is 1 for every record
@@ -35,7 +36,7 @@ class Accuracy(Immutable):
         deviations = real_array(self.deviations, "deviations", 1, allow_inf=True)
         if not (deviations > 0).all() or np.isinf(deviations).all():
             raise InvalidProblem(f"deviations: targets of {self.measure!r} must be positive, at least one of them finite.")
-        object.__setattr__(self, "deviations", deviations)
+        assign(self, deviations=deviations)
 
     @classmethod
     def relative(
@@ -92,10 +93,13 @@ class PriorRecords(Immutable):
             raise InvalidProblem(f"weights: shape {weights.shape}; give {len(values)} positive numbers, one for each record.")
         if self.groups is not None and np.shape(self.groups) != (len(values),):
             raise InvalidProblem(f"groups: shape {np.shape(self.groups)}; give {len(values)} places of groups.")
-        object.__setattr__(self, "measures", names(self.measures, values.shape[1], "measures", "measure"))
-        object.__setattr__(self, "values", frozen(np.abs(values)))
-        object.__setattr__(self, "weights", weights)
-        object.__setattr__(self, "groups", None if self.groups is None else frozen(np.asarray(self.groups, dtype=np.int64)))
+        assign(
+            self,
+            measures=names(self.measures, values.shape[1], "measures", "measure"),
+            values=frozen(np.abs(values)),
+            weights=weights,
+            groups=None if self.groups is None else frozen(np.asarray(self.groups, dtype=np.int64)),
+        )
 
     @classmethod
     def sample(cls, columns: Mapping[str, object], groups: NDArray[np.int64] | None = None) -> Self:

@@ -19,6 +19,7 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, positive, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.certified.optimality import Optimality
 from designer.tables.policies.design import RecordDesign
@@ -43,7 +44,7 @@ class SplitDesign(Immutable):
             raise InvalidProblem(
                 f"thresholds: {shown(sorted(missing))} is missing or not summed; give one for each summed measure."
             )
-        object.__setattr__(self, "thresholds", {a: positive(T, f"thresholds[{a!r}]") for a, T in self.thresholds.items()})
+        assign(self, thresholds={a: positive(T, f"thresholds[{a!r}]") for a, T in self.thresholds.items()})
 
     @property
     def shares(self) -> dict[str, Floats]:

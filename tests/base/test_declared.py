@@ -1,0 +1,109 @@
+"""Declared checks of fields: refusals name the field, what is handed in is converted, and frozen means frozen."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import InvalidProblem
+from designer.base.arrays import Floats, Immutable, real_array
+from designer.base.checks import count, positive, rational_from
+from designer.base.declared import Declared, assign, checked
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
+from designer.tables.policies.policies import ScaledPolicy
+from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
+
+
+@dataclass(frozen=True, eq=False)
+class Measured(Declared, Immutable):
+    rate: Fraction = field(metadata=checked(rational_from, 0, 1))
+    numbers: Floats = field(metadata=checked(real_array, 1, says="measured.numbers"))
+    size: int | None = field(default=None, metadata=checked(count, least=2))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size is not None and self.size != len(self.numbers):
+            raise InvalidProblem(f"size: {self.size} for {len(self.numbers)} numbers; leave it out.")
+
+
+@dataclass(frozen=True, eq=False)
+class Narrower(Measured):
+    scale: float = field(default=1.0, metadata=checked(positive))
+
+
+def of(**changed: Any) -> Narrower:
+    return Narrower(**{"rate": "1/3", "numbers": [1, 2], **changed})
+
+
+def test_values_are_converted_and_an_heir_checks_what_it_inherits() -> None:
+    made = of(size=np.int64(2), scale=2)
+    assert (made.rate, made.numbers.tolist(), made.size, made.scale) == (Fraction(1, 3), [1.0, 2.0], 2, 2.0)
+    assert type(made.size) is int and of().size is None
+    again = pickle.loads(pickle.dumps(replace(made, rate=0.5)))
+    assert again.rate == Fraction(1, 2) and not again.numbers.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"rate": 2}, "rate: 2.0 must be at least 0 and at most 1"),
+        ({"rate": None}, "rate: None is not a number"),
+        ({"numbers": ["a"]}, "measured.numbers: entries of type"),
+        ({"size": 1}, "size: 1 is not a whole number of at least 2"),
+        ({"size": 3}, "size: 3 for 2 numbers"),
+        ({"scale": 0}, "scale: 0.0 is not a positive"),
+    ],
+)
+def test_refusals_name_the_field(changed: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidProblem, match=words):
+        of(**changed)
+
+
+def test_frozen_means_frozen() -> None:
+    made, given = of(), np.array([1.0, 2.0])
+    with pytest.raises(FrozenInstanceError):
+        made.rate = Fraction(1)  # type: ignore[misc]
+    kept = of(numbers=given)
+    given[0] = 7
+    assert kept.numbers.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"cannot set WRITEABLE|read-only"):
+        kept.numbers.setflags(write=True)
+
+
+def test_arrays_that_a_constructor_adds_are_read_only() -> None:
+    made, own = of(), np.zeros(2)
+    assign(made, spread=own)
+    with pytest.raises(ValueError, match="read-only"):
+        own[0] = 1
+
+
+CASES = {
+    "epsilon": (EpsilonDelta, (-1,)),
+    "delta": (EpsilonDelta, (1, 2)),
+    "mu_squared": (Gaussian, (-1,)),
+    "size": (Group, (EpsilonDelta(1), 1)),
+    "loss": (ConstantPolicy, (-1,)),
+    "in_unit": (ConstantPolicy, (1, "rho")),
+    "thresholds": (Splitting, (1, {"a": 0})),
+    "variances": (GaussianSums, ({"a": 0},)),
+    "counts": (LaplaceSums, ({"a": 1}, [0])),
+    "policy.factor": (ScaledPolicy, (0, ConstantPolicy(1))),
+    "scale": (StudentNoise, (0,)),
+    "power": (StudentNoise, (1, 1)),
+    "offset": (TransformedNoise, ("log", 0, 1)),
+    "deviation": (TransformedNoise, ("log", 1, -1)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_converted_classes_refuse_by_field_value_and_remedy(name: str) -> None:
+    kind, given = CASES[name]
+    assert any("check" in one.metadata for one in fields(kind))
+    with pytest.raises(InvalidProblem, match=rf"^{name}"):
+        kind(*given)
