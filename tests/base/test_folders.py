@@ -186,3 +186,15 @@ def test_a_killed_process_shows_no_folder(tmp_path: Path) -> None:
     running.wait()
     assert not (tmp_path / "t").exists() and all(name.startswith(".") for name in os.listdir(tmp_path))
     write_folder(tmp_path / "t", fill)
+
+
+def test_what_somebody_else_puts_there_while_a_folder_is_filled_is_kept(tmp_path: Path) -> None:
+    target = write_folder(tmp_path / "t", fill)
+
+    def with_a_guest(made: Path) -> Iterator[tuple[str, bytes]]:
+        (target / "mine.txt").write_text("kept")
+        yield from fill(made)
+
+    with pytest.raises(InvalidProblem, match=r"holds 'mine\.txt', which this program did not write there"):
+        write_folder(target, with_a_guest, replace=True)
+    assert (target / "mine.txt").read_text() == "kept" and os.listdir(tmp_path) == ["t"]

@@ -251,6 +251,13 @@ EQUIVALENT: tuple[Mutant, ...] = (
     ),
     Mutant(
         "solvers/pairs/directions.py",
+        "        if wide not in CELLS or count < FEWEST or not ((units > LEAST) & (units < 1 / LEAST)).all():\n",
+        "        if wide not in CELLS or count < FEWEST or not ((units > LEAST) & (units < (2) / LEAST)).all():\n",
+        "products of gauges up to 2e150 are floats, too",
+        (),
+    ),
+    Mutant(
+        "solvers/pairs/directions.py",
         "    step = max(1, AT_ONCE // len(facets))\n",
         "    step = (max(AT_ONCE // len(facets), 1))\n",
         "max takes its arguments in any order",

@@ -40,6 +40,7 @@ from designer.promises.costs import Cost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.joint_promises import for_groups
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
+from designer.tables.plan_words import FOUND
 from tests.oracles.spec_specimens import specimens
 
 LINE = metrics.line([0, 1, 4], 1, 0.5)
@@ -283,6 +284,7 @@ def test_plans_of_a_table_add_policies_record_by_record() -> None:
     with pytest.raises(InvalidProblem, match="measure 'emp' in two ways"):
         _ = composed(first, other).policy
     assert composed(first, other).loss({"shop": "a", "emp": 700}) == Fraction(700**2 + 100, 4000)
+    assert FOUND in both.guarantee.notion and FOUND not in composed(first).guarantee.notion
 
 
 def test_presence_over_different_attributes_composes_as_rows() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import combinations
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -219,3 +220,10 @@ def test_prices_are_the_bounds_of_the_mechanisms_that_they_are_for(rounds: int) 
     saved = 2 * c * math.log(36 / len(small.candidates.answers))
     sampled = due.heights[1] * small.queries.spread / float(np.ptp(p.workload.dense(), axis=1).max())
     assert small.bound(0.1) == pytest.approx(p.records * small.queries.bias + sampled + c * due.slopes[1] - saved)
+
+
+def test_a_universe_beyond_what_the_exact_optimum_takes_is_refused() -> None:
+    asked = Problem(Workload([[0.0, 1.0, 2.0]]), metrics.euclidean([[0.0], [1.0], [2.0]]), records=5)
+    few = patch("designer.mechanisms.synthetic.preprocessing.MOST_ELEMENTS", 2)
+    with few, pytest.raises(DesignFailed, match="merge elements"):
+        preprocess(asked, small_db_price(asked))
