@@ -357,6 +357,7 @@ def test_a_law_that_breaks_a_budget_is_no_mechanism() -> None:
         ({"peaks": ((-2,), (0,), (2,)), "levels": (1, 0, 1)}, "leave it out"),
         ({"peaks": ((1,),), "levels": (0,)}, "another coset"),
         ({"basis": ((4,),)}, "no whole combination"),
+        ({"basis": ((2**45 + 2,),)}, r"beyond 2\^45 steps"),
         ({"basis": ((1,),)}, "generate less"),
         ({"unit": Fraction(3)}, "does not go into every budget"),
         ({"peaks": ((-400_000,), (400_000,)), "levels": (0, 0), "unit": Fraction(1, 10**6)}, "so wide|another one"),
