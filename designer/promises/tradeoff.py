@@ -139,8 +139,8 @@ class EpsilonDelta(Tradeoff):
 
     >>> EpsilonDelta(0, 0).type_two([0.0, 0.25]).tolist()
     [1.0, 0.75]
-    >>> EpsilonDelta(1, 0).paper_convention(0.5) == EpsilonDelta(1, 0).type_two(0.5)
-    np.True_
+    >>> bool(EpsilonDelta(1, 0).paper_convention(0.5) == EpsilonDelta(1, 0).type_two(0.5))
+    True
     """
 
     kind = "epsilon_delta"

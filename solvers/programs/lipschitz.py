@@ -214,7 +214,9 @@ class _Program:
         return hstack([rows, column, rest]), offset
 
     def _shape(self, clarabel: Any) -> tuple[Any, Array, Any, Array, list[Any]]:
-        """Objective and norm cones over `(delta (N), x, s, t (N, order 1 only))` with `s >= ||delta||`."""
+        """Objective and norm cones over `(delta (N), x, s, t (N, order 1 only))` with `s >= ||delta||`.
+
+        The square of the Euclidean norm needs delta and x alone."""
         from scipy.sparse import block_array, csc_matrix, diags_array, eye_array
 
         n, order = self.target.size, self.loss.order
@@ -224,6 +226,10 @@ class _Program:
         squares = 2.0 * cost if self.loss.power == 2 else np.zeros(width)
         linear = cost if self.loss.power == 1 else np.zeros(width)
         one, eye, gap = np.ones((n, 1)), eye_array(n), np.zeros((n, 1))
+        if order == 2.0 and self.loss.power == 2:
+            # `||delta||^2` as it stands: the square of a bound on the norm leaves the solver without progress near the optimum.
+            squares = np.append(np.full(n, 2.0), 2.0 * self.loss.weight)
+            return csc_matrix(diags_array(squares)), np.zeros(n + 1), csc_matrix((0, n + 1)), np.zeros(0), []
         if order == 2.0:
             blocks: list[list[Any]] = [[None, gap[:1], -one[:1]], [-eye, gap, gap]]
             rows = block_array(blocks)

@@ -40,8 +40,9 @@ def fitted_counts(shape: tuple[int, ...], asked: Sequence[AskedTable], records: 
     records: their total where it is known; then records are moved, and none is added or taken away. `RuntimeError` where the
     real minimum was not found.
 
-    >>> fitted_counts((2, 2), [AskedTable((0,), np.array([3.2, -0.4]), 1.0), AskedTable((1,), np.array([1.1, 1.9]), 1.0)]).sum()
-    np.int64(3)
+    >>> asked = [AskedTable((0,), np.array([3.2, -0.4]), 1.0), AskedTable((1,), np.array([1.1, 1.9]), 1.0)]
+    >>> int(fitted_counts((2, 2), asked).sum())
+    3
     """
     if math.prod(shape) <= MOST:
         real = _nearest(shape, asked, records)

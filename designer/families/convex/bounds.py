@@ -41,7 +41,8 @@ class LinearTerm:
         found = {}
         try:
             gradients = self.expression.grad
-        except NotImplementedError:  # some atoms of CVXPY have none, the largest absolute value for one
+        except (NotImplementedError, ValueError):
+            # Some atoms of CVXPY have none, the largest absolute value for one; beside NumPy 1 no p-norm but that of p = 2 has.
             return None
         for variable, jacobian in gradients.items():
             if jacobian is None:

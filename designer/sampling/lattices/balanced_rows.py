@@ -35,8 +35,8 @@ class BalancedRows:
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> noise = BalancedRows((3, 4), 1, Fraction(1, 4), 0, np.arange(12)).draw(5, SeededEntropy(1)).reshape(5, 3, 4)
-    >>> noise.sum(axis=1).any() or noise.sum(axis=2).any()
-    np.False_
+    >>> bool(noise.sum(axis=1).any() or noise.sum(axis=2).any())
+    False
     """
 
     levels: tuple[int, ...]

@@ -38,8 +38,8 @@ class CrossedGaussian(HalvedGaussian):
 
     >>> from designer.sampling.entropy import SeededEntropy
     >>> noise = CrossedGaussian((3, 4), 1, Fraction(9)).draw(2, SeededEntropy(1)).reshape(2, 3, 4)
-    >>> noise.sum(axis=1).any() or noise.sum(axis=2).any()
-    np.False_
+    >>> bool(noise.sum(axis=1).any() or noise.sum(axis=2).any())
+    False
     """
 
     levels: tuple[int, ...]

@@ -58,8 +58,8 @@ class DeterminedLaplace:
     >>> from designer.sampling.entropy import SeededEntropy
     >>> margins = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
     >>> noise = DeterminedLaplace(next(determinations(margins)), Fraction(1, 2)).draw(5, SeededEntropy(1))
-    >>> noise.shape, (noise @ margins.T).any()
-    ((5, 4), np.False_)
+    >>> noise.shape, bool((noise @ margins.T).any())
+    ((5, 4), False)
     """
 
     cells: Determination

@@ -287,6 +287,20 @@ def heard(monkeypatch: pytest.MonkeyPatch, most: int = 200) -> list[str]:
     return ends
 
 
+@pytest.mark.parametrize("seed", [7, 8, 9])
+@pytest.mark.parametrize("count", [0.5, 3.0])
+def test_a_squared_program_on_cuts_is_solved_as_sharply_as_asked(
+    monkeypatch: pytest.MonkeyPatch, count: float, seed: int
+) -> None:
+    """A quadratic program, without a cone for the norm that is squared: of that the solver's version decides what is found."""
+    q, budgets = instance(seed, 9)
+    changes = Changes(np.random.default_rng(seed + 1).integers(-1, 2, (9, 20)), np.full(20, 0.7))
+    ends = heard(monkeypatch)
+    for asked in (changes, Changes.of_metric(budgets), Changes.units(0.4 + q)):
+        assert fit_jointly(q, asked, count, SQUARED).gap <= 1e-7
+    assert ends and set(ends) == {"Solved"}
+
+
 @pytest.mark.parametrize("loss", [MAXIMUM, HIGH_PROBABILITY])
 def test_no_program_on_cuts_is_without_an_end(monkeypatch: pytest.MonkeyPatch, loss: ProgramLoss) -> None:
     """Cuts of one sign alone bound the constant from above and never from below; that it is at least 0 does."""
