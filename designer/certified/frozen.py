@@ -1,4 +1,9 @@
-"""Frozen objects that a spec file holds whole: what they do, what they promise, and how they are recomputed from plain data."""
+"""Frozen objects that a spec file holds whole: what they do, what they promise, and how they are recomputed from plain data.
+
+And the kinds of them, as the rest of the house knows each: a value that names its parts, wherever they live, as entry points
+are named, `module:name`. A part is imported when it is first asked for: so a kind can name its page or its pictures, which live
+above it, and who loads a spec imports neither. `designer.files.kinds` lists all kinds there are.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,8 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -372,3 +378,40 @@ def seal(spec: Mapping[str, Any]) -> str:
 def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
     """Write the spec, whole or not at all; see `designer.base.output.write_whole`."""
     return write_whole(path, readable_text(to_spec(mechanism)), replace=replace)
+
+
+Part = Literal["mechanism", "release_form", "agreement", "composition", "inspection", "noise_law", "page", "pictures"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A kind of frozen mechanism: the format of its specs, and the addresses of its parts.
+
+    mechanism: the frozen class, a `Specified`, which reads and certifies specs. release_form: the `ReleaseForm` of its releases
+    as files. agreement: the `Agreement` that makes tables of a release agree; None where there are no tables of sums of cells.
+    composition: the `Composition` by which releases add up. inspection: the `Inspection` of deep verification.
+    noise_law: the function that tells other tools the law of the noise; None where there is none that the data leave alone.
+    page: the `Contributor` of its page for a board, with the sketches of its proofs. pictures: the function from a mechanism to
+    its `Drawing`s; None where nothing is drawn of it. Every part is stated, so that none is forgotten.
+    """
+
+    format: str
+    mechanism: str
+    release_form: str
+    agreement: str | None
+    composition: str
+    inspection: str
+    noise_law: str | None
+    page: str
+    pictures: str | None
+
+    def part(self, name: Part) -> Any:
+        """What a part is, imported now if it was not; None where this kind has none."""
+        address = getattr(self, name)
+        return None if address is None else _named(address)
+
+
+@cache
+def _named(address: str) -> Any:
+    module, _, name = address.partition(":")
+    return getattr(import_module(module), name)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from designer.certified.frozen import Specified
+from designer.certified.frozen import Kind, Specified
 from designer.mechanisms.additive.kind import ADDITIVE
 from designer.mechanisms.choice.kind import SELECTION
-from designer.mechanisms.kind import Kind
 from designer.mechanisms.lattice.kind import LATTICE, ROWS
 from designer.mechanisms.marginals.kind import MARGINALS
 from designer.mechanisms.odds_ratio.kind import ODDS_RATIO

@@ -1,6 +1,6 @@
 """The plan of a table, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 TABLE_PLAN = Kind(
     format="dp-designer/table-plan",

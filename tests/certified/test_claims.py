@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.claims import settled_claim
+from designer.certified.certificate import settled_claim
 from designer.certified.frozen import to_spec
 
 MADE = design(Problem(Workload([[1, 2, 4], [0, 1, 1]]), metrics.line([0, 1, 3], period=1, epsilon=1.0)), "laplace").mechanism

@@ -15,12 +15,11 @@ import pytest
 import designer.mechanisms
 from designer.audit.inspections import Inspection
 from designer.certified.agreement import Agreement
-from designer.certified.frozen import Specified
+from designer.certified.frozen import Kind, Part, Specified
 from designer.certified.release_form import ReleaseForm
 from designer.files.kinds import KINDS, LISTED, kind_of
 from designer.mechanisms.additive.kind import ADDITIVE
 from designer.mechanisms.composition import Composition
-from designer.mechanisms.kind import Kind, Part
 from designer.reports.contributor import Contributor, Told
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens

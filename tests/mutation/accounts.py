@@ -110,7 +110,7 @@ MUTANTS = (
         SLOPES,
     ),
     Mutant(
-        "designer/certified/claims.py",
+        "designer/certified/certificate.py",
         'if Fraction(proven["worst_ratio"]) <= Fraction(ratio) <= 1 and',
         "if Fraction(ratio) <= 1 and",
         "a claim below what is proven is taken for a bound",

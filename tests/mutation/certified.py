@@ -214,7 +214,7 @@ MUTANTS = (
         ("tests/relations/invariants/test_lengths.py::test_a_cell_that_is_measured_twice_counts_twice",),
     ),
     Mutant(
-        "designer/certified/claims.py",
+        "designer/certified/certificate.py",
         'near = abs(Fraction(ratio) - Fraction(proven["worst_ratio"])) <= Fraction(1, 1 << 40)',
         'near = Fraction(ratio) <= Fraction(proven["worst_ratio"])',
         "a smaller worst ratio than the proven one is believed",

@@ -1,6 +1,6 @@
 """Noise that is added to answers on a grid, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 ADDITIVE = Kind(
     format="dp-designer/mechanism",

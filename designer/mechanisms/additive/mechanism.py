@@ -18,8 +18,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.progress import step
 from designer.base.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
-from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
-from designer.certified.claims import settled_claim
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing, settled_claim
 from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
@@ -358,7 +357,7 @@ class AdditiveMechanism(Mechanism):
         )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certified.claims.settled_claim`."""
+        """See `designer.certified.certificate.settled_claim`."""
         return settled_claim(self, claimed, proven)
 
     @property

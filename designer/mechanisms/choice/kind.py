@@ -1,6 +1,6 @@
 """The choice of one candidate, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 SELECTION = Kind(
     format="dp-designer/selection",

@@ -254,8 +254,8 @@ class Selection(TakesCounts):
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """The certificate is of the kind that additive mechanisms have: see `designer.certified.claims.settled_claim`."""
-        from designer.certified.claims import settled_claim
+        """The certificate is of the kind that additive mechanisms have: see `designer.certified.certificate.settled_claim`."""
+        from designer.certified.certificate import settled_claim
 
         return settled_claim(self, claimed, proven)
 

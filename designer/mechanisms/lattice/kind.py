@@ -1,6 +1,6 @@
 """Integer noise that keeps published statistics, as two kinds of frozen mechanisms: from one lattice, and row by row."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 LATTICE = Kind(
     format="dp-designer/lattice-mechanism",

@@ -40,8 +40,7 @@ from designer.base.schema import (
     or_null,
     record,
 )
-from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing
-from designer.certified.claims import settled_claim
+from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
 from designer.certified.family_names import LATTICE_FAMILIES, require_family
 from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, RATIO, TIMING, Guarantee
 from designer.certified.norm_specs import FALLOFF, NORM, norm_from_spec, norm_to_spec
@@ -486,5 +485,5 @@ class LatticeMechanism(Mechanism):
         return made
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certified.claims.settled_claim`."""
+        """See `designer.certified.certificate.settled_claim`."""
         return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)

@@ -1,6 +1,6 @@
 """Marginals that agree, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 MARGINALS = Kind(
     format="dp-designer/marginals",

@@ -1,6 +1,6 @@
 """The test of an odds ratio, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 ODDS_RATIO = Kind(
     format="dp-designer/odds-ratio-test",

@@ -1,6 +1,6 @@
 """Products of queries about attributes, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 PRODUCTS = Kind(
     format="dp-designer/structured-mechanism",

@@ -1,6 +1,6 @@
 """Noise of least loss, as a kind of frozen mechanism."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 STAIRCASE = Kind(
     format="dp-designer/staircase-mechanism",

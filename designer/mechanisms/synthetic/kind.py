@@ -1,6 +1,6 @@
 """Synthetic data, as two kinds of frozen mechanisms: multiplicative weights, and small databases."""
 
-from designer.mechanisms.kind import Kind
+from designer.certified.frozen import Kind
 
 MULTIPLICATIVE_WEIGHTS = Kind(
     format="dp-designer/mwem",

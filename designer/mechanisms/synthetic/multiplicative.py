@@ -305,8 +305,8 @@ class MWEM(TakesCounts):
         return cls(queries, records, shares, core["selection"], core["output"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certified.claims.settled_claim`."""
-        from designer.certified.claims import settled_claim
+        """See `designer.certified.certificate.settled_claim`."""
+        from designer.certified.certificate import settled_claim
 
         return settled_claim(cast("Any", self.queries), claimed, proven)
 

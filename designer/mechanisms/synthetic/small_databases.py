@@ -197,8 +197,8 @@ class SmallDB(TakesCounts):
         return cls(queries, records, core["size"], core["selection"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certified.claims.settled_claim`."""
-        from designer.certified.claims import settled_claim
+        """See `designer.certified.certificate.settled_claim`."""
+        from designer.certified.certificate import settled_claim
 
         return settled_claim(cast("Any", self.queries), claimed, proven)
 
