@@ -40,6 +40,7 @@ from designer.sampling.entropy import Entropy, SystemEntropy
 
 Takes = Literal["histogram", "records"]
 NOTES = ("optimality", "provenance", "about")  # decide nothing, and may be replaced
+HALF_UNIT = 0.5  # of a standard deviation
 CHANGED = (
     "mechanism: was changed in this process after it was certified, so its guarantee may not hold; load its spec, or design "
     "it, again. Nothing was released."
@@ -223,7 +224,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def nearly_exact(self) -> tuple[str, ...]:
         """The names of the answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the
         time."""
-        return ()
+        return tuple(name for name, deviation in self.deviations() if deviation < HALF_UNIT and name not in self.exact)
 
     def spent_deltas(self) -> dict[str, float | None]:
         """The `delta` that is promised, and the `spent_delta` of the worst pair; nothing where the promise has none, or is a

@@ -33,7 +33,6 @@ from designer.sampling.simulated_reach import seed_of
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 CONFIDENCE = 0.95
-HALF_UNIT = 0.5  # of a standard deviation
 BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
 
 
@@ -81,11 +80,6 @@ class Mechanism(TakesCounts):
 
     def spent_deltas(self) -> dict[str, float | None]:
         return {} if self.delta is None else {"delta": self.delta, "spent_delta": self.spent_delta()}
-
-    @property
-    def nearly_exact(self) -> tuple[str, ...]:
-        found = zip(self.workload.queries, np.sqrt(self.query_variances()), strict=True)
-        return tuple(name for name, deviation in found if deviation < HALF_UNIT and name not in self.exact)
 
     @property
     @abstractmethod
