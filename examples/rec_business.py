@@ -154,9 +154,9 @@ def plan(data: Year, scheme: str, top_coding: bool) -> TablePlan:
             noise = variance_for(int(limits[name]), rho_of_query())
             queries.append(Sum(f"{name} {level}", groups, variance=noise, measure=measure))
     if top_coding:
-        return TablePlan(queries)
+        return TablePlan(queries, unlisted="drop")
     splitting = UnitSplitting(list(measures.values()), [int(limits[name]) for name in MEASURES])
-    return TablePlan(queries, splitting, Fraction(RHO) * 3 / 4, Fraction(RHO) / 4)
+    return TablePlan(queries, splitting, Fraction(RHO) * 3 / 4, Fraction(RHO) / 4, unlisted="drop")
 
 
 @cache

@@ -21,6 +21,7 @@ from designer.designing.structured_problem import StructuredDesign
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.problem.relation import Relation
+from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.attributes import Hamming, Product
 
 ROWS_SHOWN = 12
@@ -83,7 +84,7 @@ def _budgets(made: Specified) -> tuple[str, Floats | None]:
         many = sum(part.size**2 for part in protected.parts) > MOST_PAIRS
         within = [] if many else [part.distances()[np.triu_indices(part.size, 1)] for part in protected.parts]
         return "pairs of values of an attribute", None if many else _positive(np.concatenate(within))
-    if not isinstance(protected, Relation):
+    if not isinstance(protected, Relation) or isinstance(protected, InvariantDistance):  # whose changes nobody can list
         return made.told_budgets()
     if protected.pair_count() > MOST_PAIRS:
         return "pairs that decide", None

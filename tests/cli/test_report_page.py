@@ -121,7 +121,7 @@ def test_a_deep_verification_that_fails_is_on_the_page_and_ends_with_its_code(
     from designer.audit import deep
 
     monkeypatch.setattr(
-        deep, "_from_numbers", lambda made, entropy, shared: [proven("certificate", "is not what it says", False)]
+        deep, "_from_numbers", lambda made, looked, entropy, shared: [proven("certificate", "is not what it says", False)]
     )
     code, _, err = run(capsys, "report", "spec.json", "-o", "page.html", "--deep", "--seconds", "0.1")
     assert code == 4 and "fails its deep verification, as the page says" in err

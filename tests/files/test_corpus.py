@@ -10,6 +10,7 @@ import pytest
 
 from designer import load
 from designer.certified.frozen import Specified, to_spec
+from designer.designing.printouts import cautions, summary
 from designer.files.kinds import KINDS
 from designer.files.releases import verify_release
 from tests.oracles.spec_corpus import LARGEST, closed_kinds, corpus, kinds_in
@@ -34,6 +35,12 @@ def test_a_spec_of_the_corpus_loads_verifies_keeps_its_fingerprint_and_is_writte
     assert made.fingerprint == spec["fingerprint"] and made.verify().holds
     again = json.loads(json.dumps(to_spec(made)))
     assert {key: again[key] for key in CLAIMS} == {key: spec[key] for key in CLAIMS}
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_spec_of_the_corpus_is_shown_with_its_cautions(name: str) -> None:
+    made = loaded(name)
+    assert summary(made).startswith("\n".join(cautions(made)))
 
 
 @pytest.mark.parametrize("name", RELEASES)

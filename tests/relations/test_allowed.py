@@ -90,7 +90,7 @@ def test_a_rule_of_the_caller_s_own_is_found_at_any_depth() -> None:
 
 @pytest.mark.parametrize("spec", [None, 7, [], {}, {"kind": "own"}, {"kind": None}, {"kind": "allowed"}])
 def test_a_relation_of_no_listed_kind_is_refused(spec: object) -> None:
-    with pytest.raises(InvalidSpec, match=r"relation\.kind: .* is unknown; use one of"):
+    with pytest.raises(InvalidSpec, match=r"relation\.kind: .* is unknown; .*use one of"):
         relation_from_spec(spec)
 
 

@@ -75,7 +75,7 @@ BACKGROUND = Section(
             "Definition 8",
             "(alpha, beta)-accuracy in l1 and l-infinity",
             Verdict.DEFINITION,
-            ("designer/mechanisms/additive/accuracy.py:accuracy",),
+            ("designer/mechanisms/additive/accuracy.py:accuracy_of",),
             "tests/mechanisms/additive/test_accuracy.py::test_no_histogram_of_three_records_fails_more_often",
         ),
     ),

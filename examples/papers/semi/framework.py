@@ -5,7 +5,7 @@ from __future__ import annotations
 from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Verdict
 from examples.papers.semi import computed, errata, errata_promises
 
-ADJACENCY, ANALYSIS, CHANGES = (f"designer/relations/invariants/{name}.py" for name in ("adjacency", "analysis", "changes"))
+ADJACENCY, CHANGES = (f"designer/relations/invariants/{name}.py" for name in ("adjacency", "changes"))
 SEMI_ADJACENCY = "tests/relations/invariants/test_semi_adjacency.py"
 PROMISES = "tests/relations/invariants/test_invariant_analysis.py"
 TRADEOFFS = "tests/promises/test_tradeoff.py"
@@ -160,7 +160,7 @@ INVARIANTS = Section(
             "Proposition 11",
             "databases d records apart are protected by f composed d times",
             Verdict.REPRODUCED,
-            (f"{ANALYSIS}:by_distance",),
+            (f"{ADJACENCY}:by_distance",),
             f"{PROMISES}::test_every_distance_has_its_own_promise",
             promises("mu between databases two records apart*"),
         ),
@@ -168,7 +168,7 @@ INVARIANTS = Section(
             "Definition 12",
             "f-semi DP: f-DP among the databases that conform to the invariant",
             Verdict.DEFINITION,
-            (f"{CHANGES}:ChangeRelation", f"{ANALYSIS}:ScopedPromise"),
+            (f"{CHANGES}:ChangeRelation", f"{ADJACENCY}:ScopedPromise"),
             f"{PROMISES}::test_the_promise_under_an_invariant_holds_for_a_real_mechanism",
         ),
         Row(
@@ -210,7 +210,7 @@ INVARIANTS = Section(
             "Proposition 15",
             "f for one record gives f composed a(t) times among conforming databases",
             Verdict.PROVEN,
-            (f"{ANALYSIS}:under_invariant",),
+            (f"{ADJACENCY}:under_invariant",),
             f"{PROMISES}::test_the_promise_under_an_invariant_holds_for_a_real_mechanism",
         ),
     ),
@@ -276,7 +276,7 @@ COUNTS = Section(
             "Corollary 18",
             "with margins of p features f becomes f composed p + 1 times",
             Verdict.PROVEN,
-            (f"{ANALYSIS}:under_invariant", "designer/relations/invariants/invariant.py:Invariant.semi_adjacency_bound"),
+            (f"{ADJACENCY}:under_invariant", "designer/relations/invariants/invariant.py:Invariant.semi_adjacency_bound"),
             f"{PROMISES}::test_the_promise_under_an_invariant_holds_for_a_real_mechanism",
         ),
     ),
@@ -289,14 +289,14 @@ PROPERTIES = Section(
             "Example 6",
             "group privacy is stronger than the same f under an invariant",
             Verdict.PROVEN,
-            (f"{ANALYSIS}:compare_promises",),
+            (f"{ADJACENCY}:compare_promises",),
             f"{PROMISES}::test_example_6_group_privacy_is_stronger_than_the_same_number_under_an_invariant",
         ),
         Row(
             "Definition 19",
             "the pairs of databases that a promise speaks of",
             Verdict.REPRODUCED,
-            (f"{ANALYSIS}:Scope", f"{ADJACENCY}:Conforming.indistinguishable"),
+            (f"{ADJACENCY}:Scope", f"{ADJACENCY}:Conforming.indistinguishable"),
             f"{PROMISES}::test_scopes_by_inference_agree_with_scopes_written_out",
             databases("pairs of*", read=Read.WORDS),
         ),
@@ -304,7 +304,7 @@ PROPERTIES = Section(
             "Definition 20",
             "a promise is stronger with more pairs and a larger f",
             Verdict.ERRATUM,
-            (f"{ANALYSIS}:compare_promises", "designer/promises/order.py:compare_tradeoffs"),
+            (f"{ADJACENCY}:compare_promises", "designer/promises/order.py:compare_tradeoffs"),
             f"{PROMISES}::test_definition_20_is_an_order_and_no_implication",
             promises("verdicts of Definition 20*", read=Read.WORDS),
             errata=(
@@ -324,7 +324,7 @@ PROPERTIES = Section(
             "Proposition 21",
             "several releases: groups first, then composition, is never the weaker statement",
             Verdict.REPRODUCED,
-            (f"{ANALYSIS}:semi_first", f"{ANALYSIS}:composition_first"),
+            (f"{ADJACENCY}:semi_first", f"{ADJACENCY}:composition_first"),
             f"{PROMISES}::test_groups_first_is_never_the_weaker_statement",
             promises("two coins*", "pure 1 and 1/2*", "Gaussian 3 and 4*"),
         ),
