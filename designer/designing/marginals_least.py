@@ -80,7 +80,7 @@ def least_marginal_budget(
 
     >>> from designer import Targets
     >>> from designer.problem.domain import Domain
-    >>> from designer.mechanisms.marginals import MarginalWorkload, Presence
+    >>> from designer import MarginalWorkload, Presence
     >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
     >>> found = least_marginal_budget(ask, Presence(1.0), Targets(standard_error={("age", "sex"): 5.0}))
     >>> round(found.factor, 3), found.reached["age x sex"] <= 5
@@ -130,7 +130,7 @@ def marginals_meeting(
 
     >>> from designer import Targets
     >>> from designer.problem.domain import Domain
-    >>> from designer.mechanisms.marginals import MarginalWorkload, Presence
+    >>> from designer import MarginalWorkload, Presence
     >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
     >>> free, aimed = (marginals_meeting(ask, Presence(1.0), Targets(standard_error={("age",): e})) for e in (3.0, 1.05))
     >>> float(free.variances(["age"]).max()) > 1.05**2 >= float(aimed.variances(["age"]).max()), aimed.error() > free.error()

@@ -37,8 +37,8 @@ class StructuredProblem:
     `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "gaussian".
 
     >>> from designer import Domain, design
-    >>> from designer.mechanisms.marginals import Presence
-    >>> from designer.mechanisms.products import StructuredWorkload
+    >>> from designer import Presence
+    >>> from designer import StructuredWorkload
     >>> people = Domain.of({"age": 64, "pay": 64, "rent": 64})
     >>> sums = StructuredWorkload.of(people, [dict.fromkeys(people.attributes, "prefix")])
     >>> design(StructuredProblem(sums, Presence(1.0), "gaussian")).problem.workload.count

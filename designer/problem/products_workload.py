@@ -99,7 +99,7 @@ class StructuredWorkload(Immutable, Displayed):
     def of_marginals(cls, marginals: MarginalWorkload, asked: Mapping[str, object] | None = None) -> StructuredWorkload:
         """The tables of a marginal workload with its weights, some attributes asked otherwise than by value, as in `tables`.
 
-        >>> from designer.mechanisms.marginals import MarginalWorkload
+        >>> from designer import MarginalWorkload
         >>> pairs = MarginalWorkload.up_to(Domain.of({"age": 16, "sex": ["F", "M"]}), 2)
         >>> StructuredWorkload.of_marginals(pairs, {"age": "ranges"}).counts
         (136, 2, 272)

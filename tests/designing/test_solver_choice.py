@@ -97,8 +97,8 @@ def test_a_solver_that_cannot_take_the_program_is_refused_with_those_that_can() 
 def test_the_own_solver_loads_no_cvxpy() -> None:
     code = (
         "import sys; from designer import Problem, Workload, design, metrics; "
-            "design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), 'laplace', "
-            "solver='auto'); print({'cvxpy', 'designer.families.programs.listed'} & {*sys.modules})"
+        "design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), 'laplace', "
+        "solver='auto'); print({'cvxpy', 'designer.families.programs.listed'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

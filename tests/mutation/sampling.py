@@ -63,8 +63,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/sampling/integers/discrete_laplace.py",
-        '("_per_unit", _frozen(1.0 / np.array(high_rates))),',
-        '("_per_unit", _frozen(0.99 / np.array(high_rates))),',
+        "_per_unit=_frozen(1.0 / np.array(high_rates)),",
+        "_per_unit=_frozen(0.99 / np.array(high_rates)),",
         "the scale is 1 % too small",
         ("tests/sampling/test_discrete_laplace.py::test_draws_follow_the_exact_law",),
     ),
