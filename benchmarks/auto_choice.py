@@ -17,8 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from designer import Problem, Workload, design, metrics
-from designer.base.errors import Refusal
+from designer import Problem, Refusal, Workload, design, metrics
 from designer.designing.choosing import SECONDS, automatic_families, ways_of
 from tests.oracles.many_problems import problems
 

@@ -161,7 +161,7 @@ class Bounded:
     def measured(self, level: float, draws: int) -> dict[str, float]:
         """Coverage at one level, and the bound beside the quantile of the largest error."""
         truth = self.mechanism.queries.workload.answer(np.array(self.counts))
-        made = [self.mechanism.simulate(self.counts, SEED + k).answers for k in range(draws)]
+        made = [self.mechanism.simulate(1, seed=SEED + k, data=self.counts)[0].answers for k in range(draws)]
         off, bound = np.abs(np.array(made) - truth), self.mechanism.bound(1 - level)
         largest = float(np.quantile(off.max(axis=1), level, method="inverted_cdf"))
         return {

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+    from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal, Refusal
     from designer.base.version import VERSION as __version__
     from designer.certified.about import About
     from designer.certified.certificate import PrivacyCertificate
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from designer.mechanisms.products.release import StructuredRelease
     from designer.problem.attribute_queries import AttributeQueries
     from designer.problem.domain import Domain
+    from designer.problem.histogram import Counts
     from designer.problem.marginals_workload import MarginalWorkload
     from designer.problem.products_workload import StructuredWorkload
     from designer.problem.targets import Targets
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives; it is imported when it is first asked for.
 _HOMES = {
-    "designer.base.errors": "DesignFailed InvalidProblem InvalidSpec NotPrivate",
+    "designer.base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec NotPrivate OverTotal Refusal",
     "designer.base.version": "__version__=VERSION",
     "designer.certified.about": "About",
     "designer.certified.certificate": "PrivacyCertificate",
@@ -87,6 +88,7 @@ _HOMES = {
     "designer.mechanisms.products.release": "StructuredRelease",
     "designer.problem.attribute_queries": "AttributeQueries",
     "designer.problem.domain": "Domain",
+    "designer.problem.histogram": "Counts",
     "designer.problem.marginals_workload": "MarginalWorkload",
     "designer.problem.products_workload": "StructuredWorkload",
     "designer.problem.targets": "Targets",
@@ -112,11 +114,13 @@ __all__ = [
     "AttributeQueries",
     "Choice",
     "Comparison",
+    "Counts",
     "Design",
     "DesignFailed",
     "Domain",
     "Drawing",
     "Guarantee",
+    "InvalidLedger",
     "InvalidProblem",
     "InvalidSpec",
     "LeastBudget",
@@ -127,9 +131,11 @@ __all__ = [
     "Mechanism",
     "NotPrivate",
     "Optimality",
+    "OverTotal",
     "Presence",
     "PrivacyCertificate",
     "Problem",
+    "Refusal",
     "Release",
     "Selection",
     "Statistic",

@@ -86,7 +86,7 @@ def row(kind: str, records: int, way: str, runs: int) -> Row:
         errors = [np.abs(point.matrix @ x - truth).max()]
     else:
         mechanism = made(kind, records, way)
-        errors = [np.abs(mechanism.simulate(x, seed).answers - truth).max() for seed in range(runs)]
+        errors = [np.abs(mechanism.simulate(1, seed=seed, data=x)[0].answers - truth).max() for seed in range(runs)]
     return Row(kind, records, way, point.constant, point.optimality.value, float(np.mean(errors)))
 
 

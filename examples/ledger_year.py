@@ -15,9 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from designer import Problem, Selection, Workload, design, metrics
+from designer import OverTotal, Problem, Selection, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
-from designer.base.errors import OverTotal
 from designer.mechanisms.choice.scores import Linear
 from examples.reproduction import Result, show
 

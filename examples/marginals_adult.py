@@ -77,7 +77,7 @@ def closed_optimum(epsilon: float) -> float:
 def noise_share(mechanism: MarginalMechanism, draws: int) -> float:
     """Squared error of simulated noise over all cells of all tables, as a multiple of the expected one."""
     squares = [
-        sum(float((table**2).sum()) for table in mechanism.sample_noise(seed).tables().values()) for seed in range(draws)
+        sum(float((table**2).sum()) for table in mechanism.simulate(1, seed=seed)[0].tables().values()) for seed in range(draws)
     ]
     return float(np.mean(squares)) / mechanism.error()
 
@@ -87,7 +87,7 @@ def real_release(database: bool) -> MarginalRelease:
     if database and find_spec("ibis") is not None:
         from designer.tables.opening import open_table
 
-        return own_budgets().release_database(open_table(records().path))
+        return own_budgets().release(open_table(records().path))
     return own_budgets().release(records())
 
 

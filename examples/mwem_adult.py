@@ -63,7 +63,7 @@ def mwem_errors(names: Names, budgets: str, epsilon: float, rounds: int, runs: i
     made = MWEM(queries(names, budgets, epsilon), int(x.sum()), equal_shares(rounds))
     found: dict[str, list[float]] = {"average": [], "last": [], "replay": [], "over bound": []}
     for seed in range(runs):
-        transcript = made.simulate(x, seed).rounds
+        transcript = made.simulate(1, seed=seed, data=x)[0].rounds
         for output in ("average", "last", "replay"):
             off = np.abs(workload.answer(made.histogram_of(transcript, output)) - workload.answer(x))
             found[output].append(float(off.mean()))
@@ -81,7 +81,7 @@ def additive(names: Names, budgets: str, family: str) -> Mechanism:
 def additive_error(names: Names, budgets: str, family: str, epsilon: float) -> float:
     """Mean absolute error of the answers cut at 0, from 50 draws of the noise."""
     _, workload, x = census(names)
-    noise = np.asarray(additive(names, budgets, family).sample_noise(50, seed=1)) / epsilon
+    noise = np.asarray(additive(names, budgets, family).simulate(50, seed=1)) / epsilon
     truth = workload.answer(x)
     return float(np.abs(np.maximum(truth + noise, 0) - truth).mean())
 

@@ -110,7 +110,7 @@ def drawn_error(family: str) -> float:
     of 20,000 is off by at most 1.6 % (one standard error): 7 % is above four of them.
     """
     mechanism = designed(family, 2).mechanism
-    return float((np.asarray(mechanism.sample_noise(20_000, seed=5)) ** 2).sum(axis=1).mean() / mechanism.error())
+    return float((np.asarray(mechanism.simulate(20_000, seed=5)) ** 2).sum(axis=1).mean() / mechanism.error())
 
 
 def draw_plane(folder: Path) -> Path:
@@ -179,7 +179,7 @@ def draw_clouds(folder: Path) -> Path:
     for family, axis in zip(CLOUDS, axes.flat, strict=True):
         made = designed(family, 2)
         axis.plot(
-            *np.asarray(made.mechanism.sample_noise(2000, seed=1)).T,
+            *np.asarray(made.mechanism.simulate(2000, seed=1)).T,
             linestyle="",
             marker=".",
             markersize=2,

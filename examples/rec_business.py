@@ -162,7 +162,7 @@ def plan(data: Year, scheme: str, top_coding: bool) -> TablePlan:
 @cache
 def released(data: Year, scheme: str, top_coding: bool) -> TableSimulation:
     """One release of the plan."""
-    return plan(data, scheme, top_coding).simulate(table_of(data), 0)
+    return plan(data, scheme, top_coding).simulate(1, seed=0, data=table_of(data))[0]
 
 
 def errors(data: Year, scheme: str, measure: str, level: int, top_coding: bool) -> Floats:

@@ -90,7 +90,7 @@ def plants_table() -> Any:
 
 def simulated(made: TablePlan, draws: int) -> dict[str, Floats]:
     """Released numbers of a plan, by name: shape (draws, groups)."""
-    released = [made.simulate(plants_table(), seed) for seed in range(draws)]
+    released = [made.simulate(1, seed=seed, data=plants_table())[0] for seed in range(draws)]
     return {name: np.array([answers[name].values for answers in released]) for name in made.named_answers}
 
 

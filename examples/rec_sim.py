@@ -90,7 +90,7 @@ def errors(records: int, rho: float, share: float, draws: int = 1) -> Floats:
     """ARE of the sums of HT1 by category when a share of the records is split: releases of the plan."""
     groups, values = simulate(records, 1)
     truth, made = group_sums(groups, values["HT1"], CATEGORIES), plan(records, rho, share)
-    answers = [made.simulate(records_table(records), seed)["HT1"].values for seed in range(draws)]
+    answers = [made.simulate(1, seed=seed, data=records_table(records))[0]["HT1"].values for seed in range(draws)]
     return absolute_relative_error(np.array(answers), truth).ravel()
 
 

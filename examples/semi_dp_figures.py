@@ -65,7 +65,7 @@ def mechanism(family: str, adjacency: int, size: int, epsilon: float = 1.0) -> A
 
 def replicated(made: AdditiveMechanism, model: str) -> float:
     """Average L2 loss of 30 draws."""
-    draws = np.asarray(made.sample_noise(REPLICATES, seed=1000 + MODELS.index(model)))
+    draws = np.asarray(made.simulate(REPLICATES, seed=1000 + MODELS.index(model)))
     return float(np.linalg.norm(draws, axis=1).mean())
 
 

@@ -27,7 +27,7 @@ DIFFERENCES: dict[str, str] = {}
 def tables(count: int) -> dict[str, Floats]:
     """`count` simulated releases and their nearest tables, (count, 16) each."""
     mechanism = design(Problem(Workload.identity(TABLE.size), MARGINS.protect(EPSILON, 2)), "l2_ball").mechanism
-    noisy = TABLE.ravel() + np.asarray(mechanism.sample_noise(count, seed=33))
+    noisy = TABLE.ravel() + np.asarray(mechanism.simulate(count, seed=33))
     totals = MARGINS.answers(TABLE.ravel())
     # Simulated, so not private; a real release comes from mechanism.release.
     released = [Release(row, mechanism.workload.queries, mechanism.guarantee, mechanism.fingerprint) for row in noisy]

@@ -38,7 +38,7 @@ def database(rows: int) -> tuple[Any, Any]:
 def released(given: tuple[Any, Any]) -> str:
     """Exact counts by the engine, exact noise."""
     made, table = given
-    noisy = made.release_database(table)
+    noisy = made.release(table)
     return f"{len(noisy.tables())} tables"
 
 

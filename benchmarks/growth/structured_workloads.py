@@ -58,7 +58,7 @@ def released(given: tuple[int, Any]) -> str:
     domain = Domain.of({f"a{i}": 64 for i in range(attributes)})
     made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
     with tempfile.TemporaryDirectory() as folder:
-        noisy = load(made.save(f"{folder}/made.json")).release_database(table)
+        noisy = load(made.save(f"{folder}/made.json")).release(table)
     places = np.random.default_rng(0).integers(0, 64, (100, attributes))
     records = table.to_pyarrow()
     columns = np.stack([records[name].to_numpy() for name in domain.attributes])

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
 
-from designer.accounts.chain import Entry
+from designer.accounts.chain import RESTORE, Entry
 from designer.accounts.entries import DatasetTerms
 from designer.accounts.together.expense import Expense, Spent
 from designer.accounts.totals import Total, decimal_text
@@ -64,7 +64,9 @@ class Balance(Immutable):
         except (InvalidProblem, InvalidSpec, TypeError, ValueError, KeyError) as error:
             if isinstance(error, InvalidLedger):
                 raise
-            raise InvalidLedger(f"ledger: entries about {shown(name)} were not written by this program ({error}).") from None
+            raise InvalidLedger(
+                f"ledger: entries about {shown(name)} were not written by this program ({error}). {RESTORE}"
+            ) from None
 
     @property
     def allowance(self) -> DatasetTerms:
@@ -99,10 +101,11 @@ class Balance(Immutable):
             late = " and if that does not depend on what earlier releases showed" if self.reserves else ""
             raise OverTotal(
                 f"dataset: {shown(self.name)} does not allow that this stays unprotected: {' '.join(hidden)} If it may{late}, "
-                f"allow it by name (dp-designer ledger raise ... --reason WHY {allowed})."
+                f"allow it by name (dp-designer ledger raise ... --reason WHY {allowed}).",
+                value=self.name,
             )
         if not self.total.covers(after.total):
-            raise OverTotal(f"dataset: {shown(self.name)} {_excess(self.total, after)}")
+            raise OverTotal(f"dataset: {shown(self.name)} {_excess(self.total, after)}", value=self.name)
 
     def unprotected_beyond(self, after: Spent) -> tuple[str, ...]:
         """What the allowance does not let be unprotected."""
@@ -135,7 +138,8 @@ class Balance(Immutable):
             if end and not allowance.total.covers(allowance.spent(self.expenses[:end]).total):
                 raise InvalidLedger(
                     f"ledger: the expenses of {shown(self.name)} up to entry {self.reserves[end - 1].entry.number} exceed the "
-                    f"total that was stated then, {allowance.total.to_text()}: they were not recorded by this program."
+                    f"total that was stated then, {allowance.total.to_text()}: they were not recorded by this program. "
+                    f"{RESTORE}"
                 )
 
     def to_dict(self) -> dict[str, Any]:
@@ -186,7 +190,9 @@ def _balance(name: str, own: Sequence[Entry]) -> Balance:
         else:
             _end(reserves, entry)
     if own[0].kind != "stated" or sum(entry.kind == "stated" for entry in own) != 1:
-        raise InvalidLedger(f"ledger: {shown(name)} is not stated once, before anything else is said of it.")
+        raise InvalidLedger(
+            f"ledger: {shown(name)} is not stated once, before anything else is said of it. {RESTORE}", value=name
+        )
     return Balance(name, tuple(history), tuple(reserves.values()))
 
 
@@ -201,7 +207,7 @@ def _end(reserves: dict[int, Reserve], entry: Entry) -> None:
     place = entry.content["reservation"]
     reserve = reserves.get(place) if type(place) is int else None
     if reserve is None or reserve.state != "reserved":
-        raise InvalidLedger(f"ledger: entry {entry.number} ends the reservation {shown(place)}, which is not open.")
+        raise InvalidLedger(f"ledger: entry {entry.number} ends the reservation {shown(place)}, which is not open. {RESTORE}")
     reserves[place] = Reserve(reserve.entry, reserve.expense, entry.kind, entry.content.get("output"))
 
 

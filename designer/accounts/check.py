@@ -85,7 +85,7 @@ def _require_head(entries: Sequence[Entry], head: str | None) -> None:
     if head is None:
         return
     if not re.fullmatch("[0-9a-f]{64}", head):
-        raise InvalidProblem(f"head: {shown(head)} is no hash of 64 hexadecimal digits; copy it from a release.")
+        raise InvalidProblem(f"head: {shown(head)} is no hash of 64 hexadecimal digits; copy it from a release.", value=head)
     if all(entry.hash != head for entry in entries):
         raise InvalidLedger(f"ledger: no entry has the hash {head}: {OLDER} {RESTORE}")
 
@@ -111,7 +111,8 @@ def _signed(entries: Sequence[Entry], trusted: Trusted | None) -> dict[str, int]
         key = entry.content["signer"]
         if (key is None) != (entry.signature is None):
             raise InvalidLedger(
-                f"ledger: entry {entry.number} {'has a signature of nobody' if key is None else 'lost its signature'}."
+                f"ledger: entry {entry.number} {'has a signature of nobody' if key is None else 'lost its signature'}. "
+                f"{RESTORE}"
             )
         if key is not None and entry.signature is not None:
             if trusted is not None:

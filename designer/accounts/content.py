@@ -26,7 +26,9 @@ def content_hash(files: Sequence[Path], ledger: str) -> str:
             with path.open("rb") as file:
                 part = hashlib.file_digest(file, "sha256").digest()
         except OSError as error:
-            raise InvalidProblem(f"content: cannot read {shown(str(path))} ({error.strerror}).") from None
+            raise InvalidProblem(
+                f"content: cannot read {shown(str(path))} ({error.strerror}); give a file that can be read."
+            ) from None
         found.update(part)
     return found.hexdigest()
 

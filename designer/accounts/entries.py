@@ -51,7 +51,9 @@ class DatasetTerms(Immutable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.total, Total):
-            raise InvalidProblem(f"total: {shown(self.total)} is no Total; give Total(epsilon=...) or Total(rho=...).")
+            raise InvalidProblem(
+                f"total: {shown(self.total)} is no Total; give Total(epsilon=...) or Total(rho=...).", value=self.total
+            )
         if self.publishes is not None:
             assign(self, publishes=tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
 
@@ -74,7 +76,7 @@ class DatasetTerms(Immutable):
 def stated_text(text: object, field: str, longest: int = LONGEST_TEXT) -> str:
     """A text of a caller as it is kept: not empty, not too long, fit to be printed in a line."""
     if not isinstance(text, str) or not text.strip() or len(text) > longest:
-        raise InvalidProblem(f"{field}: {shown(text)} is no text of 1 to {longest} characters; give one.")
+        raise InvalidProblem(f"{field}: {shown(text)} is no text of 1 to {longest} characters; give one.", value=text)
     return printed(text)
 
 
@@ -144,4 +146,7 @@ def require_known(entries: Sequence[Entry]) -> None:
             )
     first = entries[0].content if entries else {}
     if first.get("format") != FORMAT or first.get("version") != LEDGER_VERSION:
-        raise InvalidLedger(f"ledger: its first entry does not open a ledger of version {LEDGER_VERSION}.")
+        raise InvalidLedger(
+            f"ledger: its first entry does not open a ledger of version {LEDGER_VERSION}; open it with the version that wrote "
+            "it."
+        )

@@ -55,10 +55,10 @@ MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 class Releases(Protocol[MadeRelease]):
     """A frozen object, by the kind of its releases."""
 
-    def release(self, data: Any, /) -> MadeRelease:
+    def release(self, data: Any, /, **rows: Any) -> MadeRelease:
         """What is published about confidential data."""
 
-    def check(self, data: Any, /) -> None:
+    def check(self, data: Any, /, **rows: Any) -> None:
         """Refuse what `release` refuses for its form."""
 
 
@@ -123,7 +123,9 @@ class Ledger:
 
         def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
             if name in datasets(entries):
-                raise InvalidProblem(f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.")
+                raise InvalidProblem(
+                    f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.", value=name
+                )
             require_distinct(name, datasets(entries))
             return [entry_stated(name, allowance)]
 
@@ -143,7 +145,10 @@ class Ledger:
         def chained(entries: tuple[Entry, ...]) -> list[Entry]:
             require_known(entries)
             if self.id != entries[0].content["ledger"]:
-                raise InvalidLedger(f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}")
+                raise InvalidLedger(
+                    f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}",
+                    value=self.store.path,
+                )
             return _chained(entries, build(entries), self.who, self.signer)
 
         return self.store.append(chained, self._known)
@@ -195,7 +200,9 @@ class DataSet:
             terms = _joined(balance.allowance, total or balance.allowance.total, publishes)
             if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):
                 stated = terms.total.to_text()
-                raise OverTotal(f"total: {stated} does not cover what is spent of {shown(self.name)}; state more.")
+                raise OverTotal(
+                    f"total: {stated} does not cover what is spent of {shown(self.name)}; state more.", value=stated
+                )
             return [entry_raised(self.name, terms, reason)]
 
         self.ledger.append(build)
@@ -214,33 +221,27 @@ class DataSet:
             after, refusal = None, str(error)
         return Forecast(balance, spent([expense]), after, refusal)
 
-    def release(self, mechanism: Releases[AnyRelease], data: object) -> Recorded[AnyRelease]:
-        """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
-
-        Raises `OverTotal` before the data are touched where the total does not cover it, and what `mechanism.check` raises
-        before anything is reserved.
-        """
-        return self._recorded(mechanism, RowUnit(), lambda: mechanism.release(data), lambda: mechanism.check(data))
-
-    def release_records(
+    def release(
         self,
-        mechanism: Specified,
-        table: object,
+        mechanism: Releases[AnyRelease],
+        data: object,
         *,
         unit: str | None = None,
         entity: str | None = None,
         rows_per_entity: int | None = None,
-    ) -> Recorded[Released]:
-        """The same from a table of records, see `Specified.release_records`; an entity costs what its rows cost together."""
+    ) -> Recorded[AnyRelease]:
+        """What `mechanism.release(data)` publishes, once its expense was reserved, and recorded before it is handed out.
+
+        unit, entity, rows_per_entity: of records, as there; an entity costs what its rows cost together. Raises `OverTotal`
+        before the data are touched where the total does not cover it, and what `mechanism.check` raises before anything is
+        reserved.
+        """
         row = RowUnit(unit, entity, rows_per_entity)
-
-        def release() -> Released:
-            return mechanism.release_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-
-        def check() -> None:
-            mechanism.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-
-        return self._recorded(mechanism, row, release, check)
+        rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
+        stated = {name: given for name, given in rows.items() if given is not None}
+        return self._recorded(
+            mechanism, row, lambda: mechanism.release(data, **stated), lambda: mechanism.check(data, **stated)
+        )
 
     def reserve(
         self,

@@ -74,7 +74,7 @@ def dataset_name(text: object) -> str:
     of two alphabets; what is odd is shown as its escape.
     """
     if not isinstance(text, str):
-        raise InvalidProblem(f"dataset: {shown(text)} is no text; give a name.")
+        raise InvalidProblem(f"dataset: {shown(text)} is no text; give a name.", value=text)
     name = re.sub(" +", " ", unicodedata.normalize("NFC", text).strip(" "))
     if not 0 < len(name) <= LONGEST_NAME:
         raise InvalidProblem(f"dataset: {escaped(text)} is no text of 1 to {LONGEST_NAME} characters; give a name.")

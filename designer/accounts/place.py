@@ -47,17 +47,20 @@ def place_of(path: str | Path) -> Path:
         folder = target.parent.is_dir()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidProblem(
-            f"ledger: {shown(str(given))} names no file ({getattr(error, 'strerror', None) or error})."
+            f"ledger: {shown(str(given))} names no file ({getattr(error, 'strerror', None) or error}); give the path of a "
+            "file.",
+            value=given,
         ) from None
     if found is not None and not stat.S_ISREG(found.st_mode):
-        raise InvalidProblem(f"ledger: {shown(str(given))} is a folder or a device; name a file.")
+        raise InvalidProblem(f"ledger: {shown(str(given))} is a folder or a device; name a file.", value=given)
     if found is not None and found.st_nlink > 1:
         raise InvalidProblem(
             f"ledger: {shown(str(given))} has {found.st_nlink} hard links, and a crash under one name is not mended under "
-            "another; keep one of them (a symbolic link is fine)."
+            "another; keep one of them (a symbolic link is fine).",
+            value=given,
         )
     if not folder:
-        raise InvalidProblem(f"ledger: {shown(str(target.parent))} is not a folder; create it first.")
+        raise InvalidProblem(f"ledger: {shown(str(target.parent))} is not a folder; create it first.", value=target.parent)
     _require_local(target)
     return target
 
@@ -67,7 +70,8 @@ def _require_local(target: Path) -> None:
     if kind in NETWORK:
         raise InvalidProblem(
             f"ledger: {shown(str(target))} lies on a network file system ({kind}), whose locks do not keep two machines from "
-            "spending the same budget; keep it on a disk of the machine that releases, and copy it from there."
+            "spending the same budget; keep it on a disk of the machine that releases, and copy it from there.",
+            value=target,
         )
 
 

@@ -101,7 +101,7 @@ class Store:
         with self._connected("rw") as connection:
             found = [text for (text,) in connection.execute("PRAGMA integrity_check(1)")]
         if found != ["ok"]:
-            raise InvalidLedger(f"ledger: {shown(str(self.path))} is damaged ({shown(found[0])}). {RESTORE}")
+            raise InvalidLedger(f"ledger: {shown(str(self.path))} is damaged ({shown(found[0])}). {RESTORE}", value=self.path)
 
     def _entries(self, connection: sqlite3.Connection, known: tuple[Entry, ...]) -> tuple[Entry, ...]:
         self._require_own(connection)
@@ -117,7 +117,9 @@ class Store:
         """The tables, the triggers and the journal of a ledger, and nothing else."""
         marks = tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         if marks[0] != APPLICATION:
-            raise InvalidLedger(f"ledger: {shown(str(self.path))} is no ledger; name one, or make one in a new file (create).")
+            raise InvalidLedger(
+                f"ledger: {shown(str(self.path))} is no ledger; name one, or make one in a new file (create).", value=self.path
+            )
         if marks[1] != VERSION_OF_FILE:
             raise InvalidLedger(
                 f"ledger: is of version {marks[1]}; this program reads version {VERSION_OF_FILE}. Use a later one."
@@ -145,14 +147,15 @@ class Store:
     def _told(self, error: sqlite3.Error) -> InvalidProblem | InvalidLedger:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return InvalidProblem(f"ledger: {shown(str(self.path))} {BUSY.format(wait=self.wait)}")
+            return InvalidProblem(f"ledger: {shown(str(self.path))} {BUSY.format(wait=self.wait)}", value=self.path)
         words = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
         if words is not None:
-            return InvalidProblem(f"ledger: {shown(str(self.path))} {words}")
+            return InvalidProblem(f"ledger: {shown(str(self.path))} {words}", value=self.path)
         if name == "SQLITE_NOTADB" and (told := mistaken(_beginning(self.path), "a ledger")):
-            return InvalidLedger(f"ledger: {shown(str(self.path))} {told}.")
+            return InvalidLedger(f"ledger: {shown(str(self.path))} {told}.", value=self.path)
         return InvalidLedger(
-            f"ledger: {shown(str(self.path))} is damaged, or no ledger ({name or 'SQLite'}: {shown(str(error))}). {RESTORE}"
+            f"ledger: {shown(str(self.path))} is damaged, or no ledger ({name or 'SQLite'}: {shown(str(error))}). {RESTORE}",
+            value=self.path,
         )
 
 

@@ -50,7 +50,8 @@ class Total(Immutable):
             assign(self, delta=None)
         if self.delta is not None and not Fraction(self.delta) < 1:
             raise InvalidProblem(
-                f"total.delta: {shown(str(self.delta))} is not below 1; give a small probability such as 1e-6."
+                f"total.delta: {shown(str(self.delta))} is not below 1; give a small probability such as 1e-6.",
+                value=self.delta,
             )
 
     @property
@@ -122,7 +123,9 @@ class Total(Immutable):
         """From the plain data of an entry."""
         if not isinstance(data, Mapping) or set(data) != {"epsilon", "delta", "rho"}:
             raise InvalidLedger(
-                f"total: {shown(data)} has not exactly the keys epsilon, delta, rho; the entry was not written by this program."
+                f"total: {shown(data)} has not exactly the keys epsilon, delta, rho; the entry was not written by this "
+                "program.",
+                value=data,
             )
         return cls(**data)
 

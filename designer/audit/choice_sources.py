@@ -77,7 +77,7 @@ def selection_source(made: Selection, seed: int | None) -> Source | None:
     law = f"the {made.law} law of {len(gains)} candidates at public counts, by its definition"
 
     def draw(size: int) -> Any:
-        return made.simulate(x, size, None if seeds is None else next(seeds)).indices
+        return made.simulate(size, None if seeds is None else next(seeds), data=x).indices
 
     return Source("choice", law, draw, lambda pilot: ChoiceWatch(made.law, gains))
 

@@ -35,12 +35,14 @@ def audit(
     operating system, as releases do. Objects that choose by releasing whole (mwem, small-db) are never seeded.
     """
     if not isinstance(mechanism, Specified):
-        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; give one that was designed or loaded.")
+        raise InvalidProblem(
+            f"mechanism: {shown(mechanism)} is no frozen object; give one that was designed or loaded.", value=mechanism
+        )
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e7:
-        raise InvalidProblem(f"seconds: {shown(seconds)} is not a positive number below 10^7.")
+        raise InvalidProblem(f"seconds: {shown(seconds)} is not a positive number below 10^7; give one.", value=seconds)
     power = power or TestPower()
     if not isinstance(power, TestPower):
-        raise InvalidProblem(f"power: {shown(power)} is none; give a designer.audit.TestPower.")
+        raise InvalidProblem(f"power: {shown(power)} is none; give a designer.audit.TestPower.", value=power)
     entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
     start = time.perf_counter()
     looked = inspection_of(mechanism)

@@ -37,7 +37,7 @@ class TestPower:
         for name, (least, most) in limits.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-                raise InvalidProblem(f"power.{name}: {shown(value)} is not a number from {least} to {most}.")
+                raise InvalidProblem(f"power.{name}: {shown(value)} is not a number from {least} to {most}.", value=value)
 
     def shared(self, parts: int) -> TestPower:
         """The same asked of one of so many parts: an equal share of the false alarms."""

@@ -96,7 +96,7 @@ class AnswerTable:
         """
         level = probability(level, "level")
         if type(simultaneous) is not bool:
-            raise InvalidProblem(f"simultaneous: {shown(simultaneous)} is neither True nor False.")
+            raise InvalidProblem(f"simultaneous: {shown(simultaneous)} is neither True nor False.", value=simultaneous)
         found = self.limits(level, simultaneous)
         own = slice(self.first, self.first + len(self.answers))
         if np.isnan(found.lower[own] + found.upper[own]).any():

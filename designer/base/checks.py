@@ -70,13 +70,15 @@ def _digits(value: int) -> str:
 def positive(value: object, field: str, *, allow_inf: bool = False) -> float:
     """A positive float, finite unless infinity is allowed."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidProblem(f"{field}: {shown(value)} is not a number; give a positive number.")
+        raise InvalidProblem(f"{field}: {shown(value)} is not a number; give a positive number.", value=value)
     try:
         number = float(value)
     except OverflowError:
         number = math.inf if value > 0 else -math.inf
     if not number > 0 or (np.isinf(number) and not allow_inf):
-        raise InvalidProblem(f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number; give one above 0.")
+        raise InvalidProblem(
+            f"{field}: {number} is not a positive{'' if allow_inf else ' finite'} number; give one above 0.", value=number
+        )
     return number
 
 
@@ -87,14 +89,14 @@ def probability(value: object, field: str) -> float:
     except InvalidProblem:
         number = math.inf
     if not number < 1:
-        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1; give a probability.")
+        raise InvalidProblem(f"{field}: {shown(value)} is not between 0 and 1; give a probability.", value=value)
     return number
 
 
 def count(value: object, field: str, *, least: int = 1) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) < least:
-        raise InvalidProblem(f"{field}: {shown(value)} is not a whole number of at least {least}.")
+        raise InvalidProblem(f"{field}: {shown(value)} is not a whole number of at least {least}.", value=value)
     return int(value)
 
 
@@ -118,10 +120,13 @@ def rational(value: object, field: str) -> Fraction:
         return _short(Fraction(value), field)
     if isinstance(value, bool) or not isinstance(value, (int, float, Decimal, Fraction, np.integer, np.floating)):
         raise InvalidProblem(
-            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction, a Decimal or a text like '1/3'."
+            f"{field}: {shown(value)} is not a number; give an integer, a float, a Fraction, a Decimal or a text like '1/3'.",
+            value=value,
         )
     if isinstance(value, Decimal) or (isinstance(value, (float, np.floating)) and not np.isfinite(value)):
-        raise InvalidProblem(f"{field}: {shown(value)} is not finite, or of too many digits; give a moderate number.")
+        raise InvalidProblem(
+            f"{field}: {shown(value)} is not finite, or of too many digits; give a moderate number.", value=value
+        )
     return _moderate(Fraction(value.item() if isinstance(value, np.generic) else value), field)
 
 
@@ -142,5 +147,5 @@ def rational_from(value: object, field: str, low: int, high: int | None = None) 
     number = rational(value, field)
     if number < low or (high is not None and number > high):
         upper = "" if high is None else f" and at most {high}"
-        raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.")
+        raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.", value=number)
     return number

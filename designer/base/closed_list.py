@@ -39,7 +39,7 @@ class ClosedList(Generic[Made]):
         found = spec.get(self.key) if isinstance(spec, Mapping) else spec
         if not isinstance(spec, Mapping) or not isinstance(found, str) or found not in self.entries:
             remedy = f"is unknown; {meant(found, self.entries)}use one of {sorted(self.entries)}"
-            raise InvalidSpec(f"{self.field}.{self.key}: {shown(found)} {remedy}.")
+            raise InvalidSpec(f"{self.field}.{self.key}: {shown(found)} {remedy}.", value=found)
         return found
 
     def read(self, spec: Any, *beside: Any) -> Made:

@@ -51,4 +51,4 @@ def _told(error: BaseException) -> BaseException:
     if isinstance(error, MemoryError):
         return InvalidProblem(MEMORY)
     own = next((kind for kind in (DesignFailed, InvalidProblem, InvalidSpec, NotPrivate) if type(error) is kind), None)
-    return InvalidProblem(WITHHELD) if own is None else own(*error.args)
+    return InvalidProblem(WITHHELD) if own is None else own(*error.args)  # without its value

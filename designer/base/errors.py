@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+import re
+from typing import Self
+
 LONGEST = 2000
+FIELD = re.compile(r"((?:[^:]|:(?! ))*): ")
+CLAUSES = re.compile(r"; |(?<=[.)]) (?=[A-Z])")
 
 
 class Refusal(ValueError):
-    """A sentence of at most 2,000 characters, whatever names and values are in it: of a
-    longer one the beginning and the remedy stay."""
+    """The base of all errors that this program raises on purpose: `field: what is wrong; what to do.`
 
-    def __init__(self, message: object = "") -> None:
+    field: what is wrong, such as an argument, a key of a file, or a part of a spec. value: what was given for it, where one
+    value is wrong; None where it is not one value, and always where it might be confidential. remedy: what to do, in the words
+    of the message. The message has at most 2,000 characters, whatever names and values are in it: of a longer one the beginning
+    and the remedy stay. Source: docs/explanation/trust.md.
+
+    >>> from designer import Refusal, metrics
+    >>> try:
+    ...     metrics.uniform(3, epsilon=-1.0)
+    ... except Refusal as refused:
+    ...     print(refused.field, refused.value, refused.remedy, sep=" | ")
+    epsilon | -1.0 | give one above 0.
+    """
+
+    def __init__(
+        self, message: object = "", *, field: str | None = None, value: object = None, remedy: str | None = None
+    ) -> None:
         text = str(message)
         super().__init__(text if len(text) <= LONGEST else f"{text[:1400]} ... {text[-(LONGEST - 1405) :]}")
+        self._field, self._remedy = field, remedy
+        self.value = value
+
+    @property
+    def field(self) -> str:
+        """What is wrong, by its name; empty where the message names none."""
+        found = FIELD.match(str(self))
+        return self._field or (found[1] if found else "")
+
+    @property
+    def remedy(self) -> str:
+        """What to do: what the message says after what is wrong, or all of it where that says what is needed."""
+        said = str(self).removeprefix(f"{self.field}: ")
+        return self._remedy or CLAUSES.split(said, maxsplit=1)[-1]
+
+    def within(self, place: str) -> Self:
+        """The same refusal, whose message begins with the place where it was found."""
+        return type(self)(f"{place}{self}", field=self.field, value=self.value, remedy=self.remedy)
 
 
 class InvalidProblem(Refusal):

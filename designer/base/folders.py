@@ -92,7 +92,7 @@ def _hidden(parent: Path) -> Iterator[Path]:
     try:
         made.mkdir()
     except OSError as error:
-        raise InvalidProblem(f"path: {_name(parent)} takes no new folder ({error.strerror}).") from None
+        raise InvalidProblem(f"path: {_name(parent)} takes no new folder ({error.strerror}); give another place.") from None
     try:
         yield made
     finally:

@@ -142,7 +142,9 @@ def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
     backend: "pandas", "polars" or "pyarrow". `InvalidProblem` where there is no such library, or it is not installed.
     """
     if backend not in BACKENDS:
-        raise InvalidProblem(f"backend: {shown(backend)} is none; {meant(backend, BACKENDS)}use one of {list(BACKENDS)}.")
+        raise InvalidProblem(
+            f"backend: {shown(backend)} is none; {meant(backend, BACKENDS)}use one of {list(BACKENDS)}.", value=backend
+        )
     nw = _narwhals()
 
     library: Any = backend
@@ -150,7 +152,9 @@ def frame_of(columns: Mapping[str, Any], backend: str) -> Any:
     try:
         return nw.from_dict(dict(columns), schema=kinds, backend=library).to_native()
     except ImportError:
-        raise InvalidProblem(f"backend: {backend} is not installed; install it, or use another of {list(BACKENDS)}.") from None
+        raise InvalidProblem(
+            f"backend: {backend} is not installed; install it, or use another of {list(BACKENDS)}.", value=backend
+        ) from None
 
 
 def frame_of_rows(rows: Sequence[Mapping[str, Any]], names: Iterable[str], backend: str) -> Any:

@@ -144,7 +144,7 @@ def array(value: Any, ndim: int, field: str) -> Floats:
         if item == "inf":
             return np.inf
         if isinstance(item, bool) or not isinstance(item, (int, float)):
-            raise InvalidSpec(f"{field}: {shown(item)} is not a number.")
+            raise InvalidSpec(f"{field}: {shown(item)} is not a number.", value=item)
         return float(item)
 
     array = np.array(number(value), dtype=np.float64)

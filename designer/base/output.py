@@ -57,7 +57,9 @@ def _target(path: Path) -> Path:
         kind = stat.S_IFMT(target.stat().st_mode) if target.exists() else stat.S_IFREG
         is_folder = target.parent.is_dir()
     except (OSError, ValueError, RuntimeError) as error:  # too long, a zero byte, links in a circle
-        raise InvalidProblem(f"path: {_name(path)} names no file ({getattr(error, 'strerror', None) or error}).") from None
+        raise InvalidProblem(
+            f"path: {_name(path)} names no file ({getattr(error, 'strerror', None) or error}); give the path of a file."
+        ) from None
     # /dev/stdout may lead to a regular file, which belongs to who redirected it there.
     if kind != stat.S_IFREG or folder == Path("/dev") or folder.parts[:2] == ("/", "proc"):
         raise InvalidProblem(f"path: {_name(path)} is a folder or a device; name a file to write.")
@@ -73,7 +75,9 @@ def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     except OSError as error:
-        raise InvalidProblem(f"path: {_name(target.parent)} takes no new file ({error.strerror}).") from None
+        raise InvalidProblem(
+            f"path: {_name(target.parent)} takes no new file ({error.strerror}); give another place."
+        ) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file, temporary

@@ -84,12 +84,16 @@ class PublishedSums:
 def _statistic(name: str, named: Mapping[str, Any]) -> NDArray[np.int64]:
     if name not in named:
         known = shown([*named]) if named else "none, so give the categories in columns"
-        raise InvalidProblem(f"published: {shown(name)} is no published statistic; {meant(name, named)}there are {known}.")
+        raise InvalidProblem(
+            f"published: {shown(name)} is no published statistic; {meant(name, named)}there are {known}.", value=name
+        )
     return np.asarray(named[name], dtype=np.int64)
 
 
 def _whole(entry: object, row: int) -> int:
     text = str(entry).strip()
     if not WHOLE.fullmatch(text):
-        raise InvalidProblem(f"published: row {row}: {shown(entry)} is no whole number from 0 on; give the published count.")
+        raise InvalidProblem(
+            f"published: row {row}: {shown(entry)} is no whole number from 0 on; give the published count.", value=entry
+        )
     return int(text.partition(".")[0])

@@ -144,7 +144,7 @@ def bundle(root: Fragment) -> dict[str, Any]:
     def plain(node: Any) -> Any:
         if isinstance(node, Named):
             if bodies.setdefault(node.name, node.body) != node.body:
-                raise InvalidSpec(f"schema: two different fragments are called {node.name!r}.")
+                raise InvalidSpec(f"schema: two different fragments are called {node.name!r}; give each a name of its own.")
             if node.name not in found:
                 found[node.name] = None  # on its way: it may hold itself
                 found[node.name] = plain(node.body)
@@ -156,7 +156,7 @@ def bundle(root: Fragment) -> dict[str, Any]:
     whole_schema = plain(root.body if isinstance(root, Named) else root)
     whole_schema["$defs"] = {name: found[name] for name in sorted(found)}
     if missing := {name for name in _referred(whole_schema) if name not in found}:
-        raise InvalidSpec(f"schema: refers to {sorted(missing)}, which nothing defines.")
+        raise InvalidSpec(f"schema: refers to {sorted(missing)}, which nothing defines; give each a definition.")
     return dict(whole_schema)
 
 

@@ -95,7 +95,7 @@ def _named(tables: Sequence[AnswerTable], name: str | None) -> AnswerTable:
             f"table: is missing; this release has {len(tables)}: name one of {shown(known)}, or use to_frames."
         )
     if name is not None and name not in known:
-        raise InvalidProblem(f"table: {shown(name)} is none; {meant(name, known)}use one of {shown(known)}.")
+        raise InvalidProblem(f"table: {shown(name)} is none; {meant(name, known)}use one of {shown(known)}.", value=name)
     return tables[0 if name is None else known.index(name)]
 
 

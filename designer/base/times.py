@@ -20,7 +20,9 @@ def utc_text(time: datetime | None = None) -> str:
     """
     moment = datetime.now(UTC) if time is None else time
     if moment.tzinfo is None:
-        raise InvalidProblem(f"time: {shown(str(time))} says no zone; give one that does, such as datetime.now(UTC).")
+        raise InvalidProblem(
+            f"time: {shown(str(time))} says no zone; give one that does, such as datetime.now(UTC).", value=time
+        )
     return moment.astimezone(UTC).strftime(FORM)
 
 

@@ -127,12 +127,12 @@ class About:
         """From plain data that say something; a key that there is not, and an empty text, are refused."""
         known = [each.name for each in fields(cls)]
         if not isinstance(given, Mapping) or not given:
-            raise InvalidProblem(f"about: {shown(given)} says nothing; give some of the keys {known}.")
+            raise InvalidProblem(f"about: {shown(given)} says nothing; give some of the keys {known}.", value=given)
         for key, value in given.items():
             if key not in known:
                 raise InvalidProblem(f"about.{one_line(str(key))[:40]}: is unknown; {meant(key, known)}the keys are {known}.")
             if not value:
-                raise InvalidProblem(f"about.{key}: {shown(value)} says nothing; leave the key out.")
+                raise InvalidProblem(f"about.{key}: {shown(value)} says nothing; leave the key out.", value=value)
         return cls(**given)
 
     def require_units_of(self, queries: Iterable[str]) -> None:
@@ -142,7 +142,8 @@ class About:
             known = list(queries)
             raise InvalidProblem(
                 f"about.units: {shown(unknown[0])} is the name of no query; {meant(unknown[0], known)}the queries are "
-                f"{shown(known)}, and {ALL!r} stands for all."
+                f"{shown(known)}, and {ALL!r} stands for all.",
+                value=unknown[0],
             )
 
 
@@ -155,7 +156,7 @@ def _units(given: object) -> dict[str, str]:
     named = {ALL: given} if isinstance(given, str) and given else given
     if not isinstance(named, Mapping):
         raise InvalidProblem(
-            f"about.units: {shown(given)} is no text and no mapping; give 'persons' or {{'total': 'persons'}}."
+            f"about.units: {shown(given)} is no text and no mapping; give 'persons' or {{'total': 'persons'}}.", value=given
         )
     if len(named) > MOST_UNITS:
         raise InvalidProblem(f"about.units: has {len(named)} entries; give at most {MOST_UNITS}, and {ALL!r} for all others.")
@@ -163,7 +164,7 @@ def _units(given: object) -> dict[str, str]:
         _require_line(unit, f"about.units[{shown(name)}]", LONGEST_UNIT, least=1)
         if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_NAME:
             raise InvalidProblem(
-                f"about.units: {shown(name)} is no name of a query; give a text of 1 to {LONGEST_NAME} characters."
+                f"about.units: {shown(name)} is no name of a query; give a text of 1 to {LONGEST_NAME} characters.", value=name
             )
     return dict(named)
 
@@ -171,13 +172,14 @@ def _units(given: object) -> dict[str, str]:
 def _require_line(value: object, field: str, longest: int, least: int = 0) -> None:
     """Refuse anything but one line of text that can be seen whole."""
     if not isinstance(value, str):
-        raise InvalidProblem(f"{field}: {shown(value)} is no text; give one line.")
+        raise InvalidProblem(f"{field}: {shown(value)} is no text; give one line.", value=value)
     if not least <= len(value) <= longest:
-        raise InvalidProblem(f"{field}: {shown(value)} has {len(value)} characters; give {least} to {longest}.")
+        raise InvalidProblem(f"{field}: {shown(value)} has {len(value)} characters; give {least} to {longest}.", value=value)
     if one_line(value) != value:
         raise InvalidProblem(
             f"{field}: {shown(value)} holds a line break or a character that cannot be seen; write it in one line with "
-            "plain spaces."
+            "plain spaces.",
+            value=value,
         )
 
 

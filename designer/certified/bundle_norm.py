@@ -103,10 +103,10 @@ def _require_bundles(gauges: Sequence[Gauge], places: Sequence[Sequence[int]], c
     """Refuse places that overlap, lie outside or are not sorted, gauges that do not fit them, and another way to combine."""
     where = [k for bundle in places for k in bundle]
     if combine not in ("sum", "max"):
-        raise InvalidProblem(f"norm.combine: {shown(combine)} is unknown; use 'sum' or 'max'.")
+        raise InvalidProblem(f"norm.combine: {shown(combine)} is unknown; use 'sum' or 'max'.", value=combine)
     if not where or len(set(where)) < len(where) or not all(type(k) is int and 0 <= k < size for k in where):
         raise InvalidProblem(
-            f"norm.bundles: {shown(where)} must be different whole numbers from 0 to {size - 1}, at least one."
+            f"norm.bundles: {shown(where)} must be different whole numbers from 0 to {size - 1}, at least one.", value=where
         )
     facets = sum(len(gauge.map) for gauge in gauges)
     if facets * size > MOST_ENTRIES:
@@ -114,7 +114,9 @@ def _require_bundles(gauges: Sequence[Gauge], places: Sequence[Sequence[int]], c
             f"norm.size: {size} coordinates, with {facets} facets, are more than {MOST_ENTRIES} entries; measure fewer."
         )
     if [list(bundle) for bundle in places] != sorted(sorted(bundle) for bundle in places):
-        raise InvalidProblem(f"norm.bundles: {shown(where)}: sort the places in each bundle, and bundles by their first ones.")
+        raise InvalidProblem(
+            f"norm.bundles: {shown(where)}: sort the places in each bundle, and bundles by their first ones.", value=where
+        )
     if [gauge.dimension for gauge in gauges] != [len(bundle) for bundle in places] or any(g.silent.any() for g in gauges):
         raise InvalidProblem("norm.bundles: the differences of each must move all of its places, and have no others.")
 

@@ -39,7 +39,7 @@ class CappedNorm(Norm):
     def __init__(self, weights: Floats, cap: float) -> None:
         if not (isinstance(cap, int | float) and 0 < cap < math.inf):
             raise InvalidProblem(
-                f"norm.cap: {shown(cap)} must be a positive number of sides; a large one leaves the whole box."
+                f"norm.cap: {shown(cap)} must be a positive number of sides; a large one leaves the whole box.", value=cap
             )
         diagonal = Norm(np.asarray(weights, dtype=np.float64), "linf")  # which checks the weights
         if diagonal.map.ndim != 1:

@@ -47,5 +47,5 @@ def require_family(family: object, known: frozenset[str]) -> None:
     """Refuse any other name than those of `known`."""
     if not isinstance(family, str) or family not in known:
         raise InvalidProblem(
-            f'family: {shown(family)} is unknown; use one of {sorted(known)}, "{CUSTOM}" for noise of your own.'
+            f'family: {shown(family)} is unknown; use one of {sorted(known)}, "{CUSTOM}" for noise of your own.', value=family
         )

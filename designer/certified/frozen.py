@@ -65,17 +65,6 @@ class Released(Protocol):
         """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
 
 
-@dataclass(frozen=True, eq=False)
-class Simulation:
-    """Draws of the noise, (M, K), that are no release, and the standard deviation, (K,),
-    that the law gives each of the K queries."""
-
-    stamp: str
-    queries: tuple[str, ...]
-    expected: Floats
-    draws: Floats
-
-
 class _Sealed(ReadOnlyParts):
     """Objects that are sealed when their constructor has run."""
 
@@ -125,35 +114,23 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
         """The privacy certificate, recomputed."""
 
     @abstractmethod
-    def release(self, data: Any, /) -> Released:
-        """What is published about confidential data; spends the budget once."""
+    def release(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> Released:
+        """What is published about confidential data, counts or records as their type says; spends the budget once.
 
-    def check(self, data: Any, /) -> None:
+        unit, entity, rows_per_entity: what one row of records is; see `designer.relations.rows.row_unit.RowUnit`.
+        """
+
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
         """Refuse what `release` refuses for its form, with the same words: the kind of object, its shape, its names. Nothing
         is spent, and no entry of the data is looked at, so the answer follows from what is public.
 
         Raises `InvalidProblem` for that, and where this object itself cannot release, such as after a part of it was changed.
         """
         self.require_unchanged()
-
-    def check_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> None:
-        """The same for `release_records`."""
-        self.require_unchanged()
-
-    def release_counts(self, histogram: object) -> Released:
-        """The same from counts as a file holds them; `InvalidProblem` where records are needed."""
-        if "histogram" not in self.takes:
-            raise InvalidProblem("histogram: this releases from records, one row each, not from counts; give a table.")
-        return self.release(histogram)
-
-    def release_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> Released:
-        """The same from a table of records, see `designer.relations.rows.row_unit.RowUnit`;
-        `InvalidProblem` where counts are needed."""
-        raise InvalidProblem("table: this releases from counts of the universe elements, not from records; give a histogram.")
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -165,9 +142,11 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
         """The columns of the records that are read as whole numbers."""
         return ()
 
-    def simulated(self, size: int, seed: int | None = None) -> Simulation:
-        """`size` draws of the noise, for simulation only; `InvalidProblem` where the noise depends on the data."""
-        raise InvalidProblem("mechanism: is no additive mechanism, so there is no noise to draw; use release.")
+    @abstractmethod
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> Any:
+        """`size` draws, stamped as a simulation that is not private: of the noise, where the data do not decide its law, else
+        of what would be released for `data`, which are PUBLIC or invented. `InvalidProblem` where data are missing, or have no
+        part in it."""
 
     def display_facts(self) -> Mapping[str, object]:
         """Its family, the sizes of what it was asked, and the fingerprint."""
@@ -239,7 +218,9 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def require_substance(self) -> None:
         """Refuse an object that hides nothing, unless that was asked for by name."""
         if type(self.allow_vacuous) is not bool:
-            raise InvalidProblem(f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.")
+            raise InvalidProblem(
+                f"allow_vacuous: {shown(self.allow_vacuous)} is neither True nor False.", value=self.allow_vacuous
+            )
         if self.vacuous and not self.allow_vacuous:
             raise InvalidProblem(
                 f"mechanism: hides nothing: {self.vacuous}; give some change that moves an answer a finite budget, or pass "
@@ -303,7 +284,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
         `InvalidProblem` for a unit of an answer that there is not, where answers have names of their own.
         """
         if not isinstance(about, About):
-            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.")
+            raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.", value=about)
         if self.named_answers is not None:
             about.require_units_of(self.named_answers)
         return self._twin(about=about)

@@ -61,7 +61,7 @@ class Norm(Immutable):
 
     def __post_init__(self) -> None:
         if self.order not in _SCIPY_NAME:
-            raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.")
+            raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.", value=self.order)
         if self.map.ndim not in (1, 2) or not self.map.size:
             raise InvalidProblem(f"norm.map: has shape {self.map.shape}; give a diagonal (R,) or a matrix (S, R), not empty.")
         silent = np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1)))
@@ -209,7 +209,8 @@ class Gauge(Norm):
     def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, backend: Backend = "qhull") -> None:
         if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
             raise InvalidProblem(
-                f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty."
+                f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty; give one "
+                "budget for each difference."
             )
         if not (np.isfinite(differences).all() and np.isfinite(budgets).all() and (budgets > 0).all() and 0 < scale < np.inf):
             raise InvalidProblem("norm: differences must be finite, budgets and scale positive and finite.")

@@ -83,7 +83,7 @@ def whole_table(value: Any, shape: Sequence[int], field: str) -> NDArray[Any]:
     """An array of Python integers of this shape, from nested lists of a file."""
     if not shape:
         if type(value) is not int:
-            raise InvalidSpec(f"{field}: {shown(value)} is not a whole number; {RESTORE}")
+            raise InvalidSpec(f"{field}: {shown(value)} is not a whole number; {RESTORE}", value=value)
         return np.array(value, dtype=object)
     if not isinstance(value, list) or len(value) != shape[0]:
         raise InvalidSpec(f"{field}: is not a table of whole numbers of shape {tuple(shape)}; {RESTORE}")

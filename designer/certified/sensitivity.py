@@ -220,7 +220,7 @@ class SensitivitySet:
             total += int(moved.sum())
             if total > limit:
                 raise DesignFailed(
-                    f"the sensitivity set has more than {limit} differences; use a family that scans it in blocks, such as "
+                    f"sensitivity: the set has more than {limit} differences; use a family that scans it in blocks, such as "
                     "laplace."
                 )
         if not found:

@@ -78,7 +78,7 @@ def _run(options: argparse.Namespace) -> int:
         raise
     except OSError as error:  # a full disk
         _drop_output()
-        raise InvalidProblem(f"standard output: {error.strerror}.") from None
+        raise InvalidProblem(f"standard output: {error.strerror}; make room, or save the result with -o.") from None
     code: int = options.exit_code(data)
     return code
 

@@ -42,6 +42,7 @@ from designer.files.data_files import (
 )
 from designer.files.problem.averages import AveragesFile
 from designer.files.problem.kinds import read_request
+from designer.problem.histogram import Counts
 from designer.relations.rows.row_unit import RowUnit
 from designer.tables.csv_rows import Marks
 from designer.tables.opening import open_table, require_openable, require_table_file
@@ -62,7 +63,9 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
     request = read_request(options.counted_by)
     if not isinstance(request, AveragesFile):
         raise InvalidProblem(
-            f"{FLAG}: {options.counted_by} is of kind {request.kind!r}, whose specs take --table or --histogram as they are."
+            f"{FLAG}: {options.counted_by} is of kind {request.kind!r}, whose specs take --table or --histogram as they are; "
+            f"leave {FLAG} out.",
+            value=options.counted_by,
         )
     if options.table is None or options.histogram is not None:
         raise InvalidProblem(f"{FLAG}: says how records are counted; give them as --table, and no --histogram.")
@@ -92,7 +95,7 @@ def _released(
     mechanism: Any, queries: StatisticalQueries, records: Callable[[], Any], row: RowUnit, stated: Guarantee
 ) -> Released:
     """Counts of what the functions tell apart, and the release from them."""
-    released: Released = replace(mechanism.release_counts(queries.histogram(records())), guarantee=stated, row=row)
+    released: Released = replace(mechanism.release(queries.histogram(records())), guarantee=stated, row=row)
     return released
 
 
@@ -193,7 +196,7 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
     if options.histogram:
         require_histogram_file(options.histogram)
         given = options.histogram, options.column, options.delimiter
-        return lambda: require_readable_histogram(*given), lambda: mechanism.release_counts(read_histogram(*given))
+        return lambda: require_readable_histogram(*given), lambda: mechanism.release(Counts(read_histogram(*given)))
     require_table_file(options.table)
     named = {"whole": mechanism.counted_keys, "delimiter": options.delimiter}
     return (
@@ -205,21 +208,26 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
-    return mechanism.release_records(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
+    return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, [options.file])
     mechanism = loaded(options)
-    drawn = mechanism.simulated(options.size, options.seed)
+    if mechanism.named_answers is None:
+        raise InvalidProblem(
+            f"FILE: {printed(options.file)} has no answers whose noise is independent of the data; use release."
+        )
+    drawn, expected = mechanism.simulate(options.size, options.seed), [deviation for _, deviation in mechanism.deviations()]
+    draws = np.asarray(drawn)
     if options.output:
         content = io.BytesIO()
-        np.save(content, drawn.draws)
+        np.save(content, draws)
         write_whole(options.output, content.getvalue(), replace=options.force)
-    seen = drawn.draws.std(axis=0)
+    seen = draws.std(axis=0)
     lines = [
         f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
-        for name, e, s in zip(drawn.queries, drawn.expected, seen, strict=True)
+        for name, e, s in zip(mechanism.named_answers, expected, seen, strict=True)
     ]
-    data = {"stamp": drawn.stamp, "expected": drawn.expected, "drawn": seen, "queries": list(drawn.queries)}
+    data = {"stamp": drawn.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.named_answers)}
     return "\n".join([drawn.stamp, *lines]), data

@@ -105,7 +105,8 @@ def _require_notion(family: Family, problem: Problem, made: Mechanism) -> None:
     if problem.notion != "approximate" and made.falloff != FALLOFFS[problem.notion][0]:
         raise InvalidProblem(
             f"family: {family.name!r} is {family.notion}, and its mechanism has noise of {made.falloff} fall-off; "
-            f"build it with {FALLOFFS[problem.notion][0]!r}, or state the other notion."
+            f"build it with {FALLOFFS[problem.notion][0]!r}, or state the other notion.",
+            value=family.name,
         )
 
 
@@ -230,7 +231,8 @@ def design(
     if family == "auto":
         if unknown := sorted(set(options) - {"seconds"}):
             raise InvalidProblem(
-                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them."
+                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them.",
+                value=unknown,
             )
         return best_of_all(problem, solver=solver, solver_options=solver_options, **options)
     (chosen,) = chosen_families([family])
@@ -238,11 +240,13 @@ def design(
     if unknown:
         raise InvalidProblem(
             f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}"
-            f"{near(unknown[0], chosen.options())}."
+            f"{near(unknown[0], chosen.options())}.",
+            value=unknown,
         )
     if not chosen.serves(problem):
         raise DesignFailed(
-            f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family."
+            f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.",
+            value=chosen.name,
         )
     with step(chosen.name):
         if not is_own(solver):
@@ -257,7 +261,8 @@ def _of_structure(
     if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))} - {"seconds"}):
         raise InvalidProblem(
             f"options: {shown(unknown)} unknown to structured problems, which take ['seconds']; give them with "
-            "`problem.written_out()`, where the domain is small."
+            "`problem.written_out()`, where the domain is small.",
+            value=unknown,
         )
 
     def dense(written: Problem, name: str, seconds: float) -> Design[Mechanism]:
@@ -314,9 +319,11 @@ def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings,
 def _require_settings(solver: object, settings: object) -> None:
     """A solver is named by a text, its options in a mapping, and only where it is named."""
     if not isinstance(solver, str):
-        raise InvalidProblem(f"solver: {shown(solver)} is no name; give 'auto', or the name of a solver of CVXPY.")
+        raise InvalidProblem(
+            f"solver: {shown(solver)} is no name; give 'auto', or the name of a solver of CVXPY.", value=solver
+        )
     if settings is not None and not isinstance(settings, Mapping):
-        raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.")
+        raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.", value=settings)
     if not is_own(solver):
         from designer.families.convex.solving import known_solver
 
@@ -333,7 +340,8 @@ def designed_by(
         stated = [known.name for known in chosen_families() if known.has_program]
         raise InvalidProblem(
             f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
-            f"{stated}."
+            f"{stated}.",
+            value=solver,
         )
     if options:
         raise InvalidProblem(

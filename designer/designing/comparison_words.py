@@ -190,10 +190,12 @@ def _columns(done: Sequence[Row], asked: Sequence[str] | None) -> tuple[str, ...
     if asked is None:
         return ("family", *(name for name in DEFAULT if any(row[name] is not None for row in done)))
     if isinstance(asked, str) or not asked:
-        raise InvalidProblem(f"columns: {shown(asked)} is no list of columns; give some of {list(COLUMNS)[1:]}.")
+        raise InvalidProblem(f"columns: {shown(asked)} is no list of columns; give some of {list(COLUMNS)[1:]}.", value=asked)
     for name in asked:
         if name not in COLUMNS:
-            raise InvalidProblem(f"columns: {shown(name)} is unknown; {meant(name, COLUMNS)}use some of {list(COLUMNS)[1:]}.")
+            raise InvalidProblem(
+                f"columns: {shown(name)} is unknown; {meant(name, COLUMNS)}use some of {list(COLUMNS)[1:]}.", value=name
+            )
     return ("family", *(name for name in asked if name != "family"))
 
 

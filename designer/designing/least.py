@@ -229,7 +229,7 @@ def least_budget(
     require_targets(targets).of(problem.workload.queries)
     relative = positive(step, "step")
     if not 1e-9 <= relative <= 1:
-        raise InvalidProblem(f"step: {relative} is not from 1e-9 to 1; give the relative width of the answer.")
+        raise InvalidProblem(f"step: {relative} is not from 1e-9 to 1; give the relative width of the answer.", value=relative)
     points, allowed = count(curve, "curve"), positive(seconds, "seconds")
     if family == "auto" and options:
         raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")

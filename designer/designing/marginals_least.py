@@ -30,7 +30,7 @@ BEYOND = 0.05  # of margins
 CONTINUOUS = 1 - 1e-9
 NONE = (
     f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
-    "these tables, or too much is asked."
+    "these tables, or too much is asked; ask for other targets."
 )
 AIMED = "sum over all cells of weight times variance, of tables that meet the targets"
 ROUNDS = 60  # of multipliers
@@ -159,7 +159,8 @@ def _require_met(nearest: MarginalMechanism, asked: tuple[Target, ...]) -> None:
             kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)
             raise DesignFailed(
                 f"targets: {target.query!r} has a {kind} of {found:.6g} at these budgets, and is to have {target.value:g}; "
-                "ask for less accuracy, or let `least_marginal_budget` (`dp-designer budget`) say which budgets are enough."
+                "ask for less accuracy, or let `least_marginal_budget` (`dp-designer budget`) say which budgets are enough.",
+                value=target.query,
             )
 
 

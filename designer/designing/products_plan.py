@@ -76,7 +76,7 @@ def design_structured(
             "`metrics.product(domain, ...)`."
         )
     if noise not in ("gaussian", "laplace"):
-        raise InvalidProblem(f'noise: {shown(noise)} is unknown; use "gaussian" or "laplace".')
+        raise InvalidProblem(f'noise: {shown(noise)} is unknown; use "gaussian" or "laplace".', value=noise)
     start = time.perf_counter()
     if strategies is not None:
         found = [_brought(workload, protection, noise, strategies)]
@@ -116,7 +116,7 @@ def integers(matrix: Floats, together: int) -> StrategyMatrix:
     its greatest common divisor: noise on coarser whole numbers has less variance."""
     largest = float(np.abs(matrix).max(initial=0.0))
     if not (0 < largest < math.inf):
-        raise DesignFailed("structured: a strategy is 0 or not finite.")
+        raise DesignFailed("structured: a strategy is 0 or not finite; merge values, or ask for fewer queries.")
     rows = np.rint(matrix / largest * 2.0 ** min(BITS, BITS_TOGETHER // together)).astype(np.int64)
     return StrategyMatrix(rows[np.abs(rows).any(axis=1)] // np.gcd.reduce(rows, axis=None))
 

@@ -56,18 +56,21 @@ class StructuredProblem:
 
         if not isinstance(self.workload, StructuredWorkload):
             raise InvalidProblem(
-                f"problem.workload: {type(self.workload).__name__} is no StructuredWorkload; for a matrix use Problem."
+                f"problem.workload: {type(self.workload).__name__} is no StructuredWorkload; for a matrix use Problem.",
+                value=type(self.workload).__name__,
             )
         if not isinstance(self.relation, (Presence, Hamming, Product)):
             raise InvalidProblem(
                 f"problem.relation: {type(self.relation).__name__} is not known of structured workloads; give "
-                "`Presence(epsilon)`, `metrics.hamming(domain, budgets)` or `metrics.product(domain, ...)`."
+                "`Presence(epsilon)`, `metrics.hamming(domain, budgets)` or `metrics.product(domain, ...)`.",
+                value=type(self.relation).__name__,
             )
         if not isinstance(self.relation, Presence) and self.relation.domain != self.workload.domain:
             raise InvalidProblem("problem.relation: speaks of another domain than the workload; build both from one Domain.")
         if self.notion not in ("pure", "gaussian"):
             raise InvalidProblem(
-                f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'gaussian'."
+                f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'gaussian'.",
+                value=self.notion,
             )
 
     def written_out(self) -> Problem:

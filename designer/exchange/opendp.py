@@ -60,7 +60,7 @@ def as_measurement(mechanism: Specified, *, distance: Distance = "records", outp
     import opendp.prelude as dp
 
     if output not in get_args(Handed):
-        raise InvalidProblem(f"output: {shown(output)} is unknown; use one of {list(get_args(Handed))}.")
+        raise InvalidProblem(f"output: {shown(output)} is unknown; use one of {list(get_args(Handed))}.", value=output)
     noisy, spending = require_noisy(mechanism), spending_of(mechanism, distance)
     with features():
         space = _input_space(noisy, distance)

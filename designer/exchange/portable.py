@@ -211,5 +211,5 @@ def short_number(value: float) -> str:
     ('2.0', '-1e-07', '3333333333333330.0')
     """
     if not math.isfinite(value):
-        raise InvalidProblem("answer: is beyond the floats.")
+        raise InvalidProblem("answer: is beyond the floats; use smaller weights or steps.")
     return repr(float(f"{value:.14e}"))

@@ -125,7 +125,7 @@ def registry_entry(
     `InvalidProblem` where release or ledger are of another mechanism.
     """
     if not isinstance(mechanism, Specified):
-        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
+        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
     if release is not None and release.get("fingerprint") != mechanism.fingerprint:
         raise InvalidProblem("release: was made by another spec; give a release of this one.")
     known = _Known(mechanism, about or mechanism.about, release, _own_reserves(mechanism, balance), balance)

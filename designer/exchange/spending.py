@@ -60,7 +60,7 @@ class Spending:
         """What histograms that are `apart` or closer spend: epsilon, or rho, rounded up to a float."""
         length = self.length_of(apart)
         if length < 0:
-            raise InvalidProblem(f"d_in: {shown(apart)} is negative; a distance is at least 0.")
+            raise InvalidProblem(f"d_in: {shown(apart)} is negative; a distance is at least 0.", value=apart)
         if self.notion == "approximate":
             return self._budget(length)
         return float_above(length if self.notion == "pure" else length**2 / 2)
@@ -80,7 +80,7 @@ def spending_of(mechanism: Specified, distance: Distance = "records") -> Spendin
     distance does not bound the loss.
     """
     if distance not in get_args(Distance):
-        raise InvalidProblem(f"distance: {shown(distance)} is unknown; use one of {list(get_args(Distance))}.")
+        raise InvalidProblem(f"distance: {shown(distance)} is unknown; use one of {list(get_args(Distance))}.", value=distance)
     noisy = require_noisy(mechanism)
     if noisy.delta is not None:
         notion: Literal["pure", "gaussian", "approximate"] = "approximate"

@@ -92,7 +92,7 @@ def _scalar(value: Any) -> str:
         return str(value)
     if type(value) is float and math.isfinite(value):
         return _number(value)
-    raise InvalidProblem(f"value: {shown(value)} is no text and no finite number; YAML of this form has no other.")
+    raise InvalidProblem(f"value: {shown(value)} is no text and no finite number; YAML of this form has no other.", value=value)
 
 
 def _number(value: float) -> str:

@@ -48,7 +48,7 @@ def design_bundles(
     design, a few times over. Raises `DesignFailed` where nothing moves, beyond 48 dimensions, and where a hull is too large.
     """
     if combine not in WAYS:
-        raise InvalidProblem(f"options.combine: {shown(combine)} is unknown; use one of {list(WAYS)}.")
+        raise InvalidProblem(f"options.combine: {shown(combine)} is unknown; use one of {list(WAYS)}.", value=combine)
     if (most := count(largest, "options.largest")) > LARGEST_BUNDLE:
         raise InvalidProblem(f"options.largest: {most} coordinates in one hull are too many; use at most {LARGEST_BUNDLE}.")
     coordinates = moving_coordinates(problem)

@@ -56,9 +56,13 @@ class Family:
             if not isinstance(getattr(self, key), str) or not getattr(self, key):
                 raise InvalidProblem(f"family.{key}: {shown(getattr(self, key))} is no text; name the family.")
         if self.notion not in OWN_NOTIONS:
-            raise InvalidProblem(f"family.notion: {shown(self.notion)} is unknown; use one of {list(OWN_NOTIONS)}.")
+            raise InvalidProblem(
+                f"family.notion: {shown(self.notion)} is unknown; use one of {list(OWN_NOTIONS)}.", value=self.notion
+            )
         if not callable(self.build):
-            raise InvalidProblem(f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.")
+            raise InvalidProblem(
+                f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.", value=self.build
+            )
 
     def concerns(self, problem: Problem) -> bool:
         """Whether the family has something to say about such a relation."""

@@ -98,7 +98,7 @@ def _others(sizes: Sizes) -> str:
 def hull_backend(family: str, backend: str) -> Backend:
     """The backend that is asked for, known and installed."""
     if backend not in BACKENDS:
-        raise InvalidProblem(f"options.backend: {shown(backend)} is unknown; use one of {list(BACKENDS)}.")
+        raise InvalidProblem(f"options.backend: {shown(backend)} is unknown; use one of {list(BACKENDS)}.", value=backend)
     try:
         return require_backend(backend)
     except HullFailed as missing:

@@ -190,13 +190,13 @@ def _constant_on_components(rest: Floats, relation: Relation) -> Floats:
 def _objective(name: str, delta: float) -> tuple[str, ProgramLoss]:
     if name == "high_probability":
         if not 0 < delta < 1:
-            raise InvalidProblem(f"options.delta: {delta} is not a probability between 0 and 1.")
+            raise InvalidProblem(f"options.delta: {delta} is not a probability between 0 and 1.", value=delta)
         return f"n ||p - q||_inf + ln(1 / {delta}) c, exceeded with probability at most {delta}", ProgramLoss(
             math.inf, 1, math.log(1 / delta)
         )
     if not isinstance(name, str) or name not in OBJECTIVES:
         raise InvalidProblem(
-            f"options.objective: {shown(name)} is unknown; use one of {['loss', *OBJECTIVES, 'high_probability']}."
+            f"options.objective: {shown(name)} is unknown; use one of {['loss', *OBJECTIVES, 'high_probability']}.", value=name
         )
     return OBJECTIVES[name]
 

@@ -65,7 +65,7 @@ def lattice_laplace(
     proposes = hull_backend("lattice_laplace", "qhull" if backend is None else backend)
     made = _lattice(problem, "lattice_laplace", "exponential", shape, ("l1", "l2", "ellipsoid", "hull"), proposes)
     if type(chain) is not bool:
-        raise InvalidProblem(f"options.chain: {chain!r} is neither true nor false.")
+        raise InvalidProblem(f"options.chain: {chain!r} is neither true nor false.", value=chain)
     if not chain:
         if (steps, lag, pairs) != (None, None, None):
             raise InvalidProblem("options.steps, lag, pairs: belong to a chain; ask for it with chain = true.")
@@ -103,7 +103,7 @@ def protected_norm(
     """
     relation = problem.relation
     if shape not in known:
-        raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.")
+        raise InvalidProblem(f"options.shape: {shape!r} is unknown to {family}; use one of {list(known)}.", value=shape)
     if isinstance(relation, InvariantDistance):
         if shape not in ("l1", "l2"):
             raise DesignFailed(f"{family}: a budget per distance needs the norm of that distance; use shape l1 or l2.")

@@ -42,7 +42,7 @@ def family_named(name: str) -> Family:
         if family.name == name:
             return family
     names = ["auto", *(family.name for family in known_families())]
-    raise InvalidProblem(f"family: {shown(name)} is unknown; {meant(name, names)}use one of {names}.")
+    raise InvalidProblem(f"family: {shown(name)} is unknown; {meant(name, names)}use one of {names}.", value=name)
 
 
 def register_family(family: Family) -> Family:
@@ -53,7 +53,9 @@ def register_family(family: Family) -> Family:
     `Family`, and for a name that is taken.
     """
     if not isinstance(family, Family):
-        raise InvalidProblem(f"family: {shown(family)} is no Family; wrap the builder: Family(name, title, notion, build).")
+        raise InvalidProblem(
+            f"family: {shown(family)} is no Family; wrap the builder: Family(name, title, notion, build).", value=family
+        )
     if family.name in ("auto", *(known.name for known in known_families())):
         raise InvalidProblem(f"family: the name {shown(family.name)} is taken; choose another one.")
     _registered[family.name] = family
@@ -63,4 +65,4 @@ def register_family(family: Family) -> Family:
 def forget_family(name: str) -> None:
     """Take back the registration of a family; `InvalidProblem` for a name that was not registered."""
     if _registered.pop(name, None) is None:
-        raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.")
+        raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.", value=name)

@@ -73,7 +73,7 @@ def design_staircase(
     differences or the width of the noise are beyond what is tabulated.
     """
     if offset not in OFFSETS:
-        raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.")
+        raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.", value=offset)
     limit = positive(tolerance, "options.tolerance")
     coordinates_ = moving_coordinates(problem)
     dimension = int(coordinates_.heard.sum())

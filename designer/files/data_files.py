@@ -52,14 +52,14 @@ def read_table(path: Path) -> Table:
     if path.suffix == ".parquet":
         return {name: [str(v) for v in column] for name, column in parquet_columns(path).items()}
     if path.suffix != ".csv":
-        raise InvalidProblem(f"{path}: tables are read from .csv and .parquet files, not {path.suffix!r}.")
+        raise InvalidProblem(f"{path}: tables are read from .csv and .parquet files, not {path.suffix!r}; convert it.")
     header, *rows = _csv_rows(path)
     if mark := other_separator(header, ","):
         raise InvalidProblem(
             f"{path}: its first line is separated by {mark!r}; the tables of a problem file have commas: save it with commas."
         )
     if len(set(header)) != len(header):
-        raise InvalidProblem(f"{path}: a column name appears twice in {header}.")
+        raise InvalidProblem(f"{path}: a column name appears twice in {header}; rename one.")
     return {name: [row[k] for row in rows] for k, name in enumerate(header)}
 
 
@@ -227,10 +227,12 @@ def _csv_rows(path: Path, delimiter: str = ",") -> list[list[str]]:
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidProblem(f"{path}: is not a CSV file in UTF-8 ({error}).") from None
     if not rows:
-        raise InvalidProblem(f"{path}: is empty.")
+        raise InvalidProblem(f"{path}: is empty; give a file with a header and rows.")
     for number, row in enumerate(rows, 1):
         if len(row) != len(rows[0]):
-            raise InvalidProblem(f"{path}: row {number} has {len(row)} cells, the first has {len(rows[0])}.")
+            raise InvalidProblem(
+                f"{path}: row {number} has {len(row)} cells, the first has {len(rows[0])}; give each row as many cells."
+            )
     return rows
 
 
@@ -262,7 +264,7 @@ def _npy_array(path: Path) -> NDArray[Any]:
             # The format's own reader: `np.load` would also open archives and pickles.
             array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
     except (ValueError, TypeError, EOFError, MemoryError) as error:
-        raise InvalidProblem(f"{path}: is not a NPY file of numbers ({error}).") from None
+        raise InvalidProblem(f"{path}: is not a NPY file of numbers ({error}); write it with numpy.save.") from None
     return array
 
 
@@ -277,14 +279,14 @@ def _of_parquet(path: Path, read: Callable[[Any], Read]) -> Read:
     try:
         return read(parquet)
     except (ArrowException, OSError):
-        raise InvalidProblem(f"{path}: is not a Parquet file that can be read.") from None
+        raise InvalidProblem(f"{path}: is not a Parquet file that can be read; write it again, or give CSV.") from None
 
 
 def parquet_columns(path: Path) -> dict[str, list[object]]:
     """The columns of a Parquet file by name, as values of Python."""
     table = _of_parquet(path, lambda parquet: parquet.read_table(path, partitioning=None))
     if len(set(table.column_names)) != len(table.column_names):
-        raise InvalidProblem(f"{path}: a column name appears twice in {table.column_names}.")
+        raise InvalidProblem(f"{path}: a column name appears twice in {table.column_names}; rename one.")
     columns: dict[str, list[object]] = table.to_pydict()
     return columns
 
@@ -293,4 +295,4 @@ def _parquet_matrix(path: Path) -> Floats:
     try:
         return real_array(list(parquet_columns(path).values()), str(path), 2, allow_inf=True).T
     except (ValueError, TypeError) as error:
-        raise InvalidProblem(f"{path}: holds columns that are not numbers ({error}).") from None
+        raise InvalidProblem(f"{path}: holds columns that are not numbers ({error}); give columns of numbers alone.") from None

@@ -40,7 +40,9 @@ def columns_of_file(path: Path, delimiter: str = ",") -> tuple[FileColumn, ...]:
     if path.suffix != ".csv":
         raise InvalidProblem(f"{path}: files of type {path.suffix!r} are not read; give a .csv or .parquet file of records.")
     if len(delimiter) != 1:
-        raise InvalidProblem(f"--delimiter: {delimiter!r} is not one character; give what separates the fields, such as ';'.")
+        raise InvalidProblem(
+            f"--delimiter: {delimiter!r} is not one character; give what separates the fields, such as ';'.", value=delimiter
+        )
     names = _first_line(path, delimiter)
     _require_names(path, names, delimiter)
     return tuple(FileColumn(name) for name in names)
@@ -89,7 +91,7 @@ def _parquet_columns(path: Path) -> tuple[FileColumn, ...]:
     try:
         schema = parquet.read_schema(path)
     except (ArrowException, OSError):
-        raise InvalidProblem(f"{path}: is not a Parquet file whose schema can be read.") from None
+        raise InvalidProblem(f"{path}: is not a Parquet file whose schema can be read; write it again, or give CSV.") from None
     names = list(schema.names)
     if not names or len(set(names)) < len(names) or not all(name.strip() and name.isprintable() for name in names):
         raise InvalidProblem(f"{path}: has no columns, two of one name, or a name that cannot be printed; rename them.")

@@ -245,9 +245,13 @@ def _require_frame(given: Mapping[str, Any]) -> None:
     require_keys(given["spec"], keys(SPEC), "spec")
     version = given["spec"]["version"]
     if given["spec"]["format"] not in list(KINDS) or type(version) is not int or version != FORMAT_VERSION:
-        raise InvalidSpec(f"spec: {shown(given['spec'])} is no format and version of a spec that this program reads.")
+        raise InvalidSpec(
+            f"spec: {shown(given['spec'])} is no format and version of a spec that this program reads.", value=given["spec"]
+        )
     if not is_utc_text(given["time"]):
-        raise InvalidSpec(f"time: {shown(given['time'])} is no time in UTC such as 2026-01-31T12:00:00Z; {RESTORE}")
+        raise InvalidSpec(
+            f"time: {shown(given['time'])} is no time in UTC such as 2026-01-31T12:00:00Z; {RESTORE}", value=given["time"]
+        )
     _require_entry(given["ledger"])
 
 
@@ -259,7 +263,9 @@ def _require_entry(entry: Any) -> None:
     patterns = {"id": "[0-9a-f]{32}", "head": "[0-9a-f]{64}", "dataset": "(?s).*"}
     named = all(isinstance(entry[key], str) and re.fullmatch(pattern, entry[key]) for key, pattern in patterns.items())
     if not named or not all(type(number) is int and number >= 1 for number in numbers):
-        raise InvalidSpec(f"ledger: {shown(entry)} is not what a ledger says of a release that it recorded; {RESTORE}")
+        raise InvalidSpec(
+            f"ledger: {shown(entry)} is not what a ledger says of a release that it recorded; {RESTORE}", value=entry
+        )
 
 
 def _require_keys(given: Mapping[str, Any], form: ReleaseForm[Any, Any]) -> None:

@@ -31,7 +31,7 @@ def document(name: str) -> Path:
     """
     known = documents()
     if name not in known:
-        raise InvalidProblem(f"document: {shown(name)} is none of {list(known)}.")
+        raise InvalidProblem(f"document: {shown(name)} is none of {list(known)}.", value=name)
     return known[name]
 
 

@@ -123,9 +123,9 @@ class SigningKey:
         kind: one of `KINDS`. name: whom the signer says to be. time: aware of its zone; now unless given.
         """
         if kind not in KINDS:
-            raise InvalidProblem(f"kind: {shown(kind)} is unknown; use one of {list(KINDS)}.")
+            raise InvalidProblem(f"kind: {shown(kind)} is unknown; use one of {list(KINDS)}.", value=kind)
         if not isinstance(name, str) or len(name) > MOST_NAME or not (name.isprintable()):
-            raise InvalidProblem(f"name: {shown(name)} is no printable text of up to {MOST_NAME} characters.")
+            raise InvalidProblem(f"name: {shown(name)} is no printable text of up to {MOST_NAME} characters.", value=name)
         statement = {
             "format": SIGNATURE_FORMAT,
             "version": SIGNATURE_VERSION,
@@ -163,7 +163,7 @@ class EntryCheck:
     def __call__(self, key: str, message: bytes, signature: str) -> None:
         """`InvalidSpec` where the signature is not that of the key, or the key is not trusted."""
         if not re.fullmatch("[0-9a-f]{64}", key) or not re.fullmatch("[0-9a-f]{128}", signature):
-            raise InvalidSpec(f"signature: {shown(key)} and its signature are not of Ed25519; {RESIGN}")
+            raise InvalidSpec(f"signature: {shown(key)} and its signature are not of Ed25519; {RESIGN}", value=key)
         _require_trusted(PublicKey(key), self.trusted)
         _require_made(PublicKey(key), OF_ENTRIES + message, signature)
 
@@ -334,11 +334,13 @@ def read_signed(
             raise InvalidSpec(f"bytes: more than {size_limit}; pass a larger size_limit if it is meant to.")
         return json_object(source, "bytes: what was given"), None
     if not isinstance(source, Mapping):
-        raise InvalidProblem(f"source: {shown(source)} is no path, bytes or mapping of a spec or a release; give one of these.")
+        raise InvalidProblem(
+            f"source: {shown(source)} is no path, bytes or mapping of a spec or a release; give one of these.", value=source
+        )
     try:
         return plain(source), None
     except RecursionError:
-        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+        raise InvalidSpec("spec: is nested far deeper than a spec is; give a spec that this program wrote.") from None
 
 
 def _public_keys(trusted: Trusted) -> list[PublicKey]:
@@ -379,4 +381,4 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(SIZE_LIMIT)
     except OSError as error:
-        raise InvalidProblem(f"key: cannot read {printed(path)}: {error.strerror}.") from None
+        raise InvalidProblem(f"key: cannot read {printed(path)} ({error.strerror}); give a file that can be read.") from None

@@ -113,7 +113,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
     try:
         return _certified(spec, allow_vacuous)
     except RecursionError:
-        raise InvalidSpec("spec: is nested far deeper than a spec is.") from None
+        raise InvalidSpec("spec: is nested far deeper than a spec is; give a spec that this program wrote.") from None
 
 
 def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
@@ -148,7 +148,9 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
     and the size of a matrix of queries."""
     for key in ("mechanism", "guarantee", "certificate", "provenance"):
         if not isinstance(spec[key], dict):
-            raise InvalidSpec(f"{key}: {shown(type(spec[key]).__name__)} is no object; restore the file.")
+            raise InvalidSpec(
+                f"{key}: {shown(type(spec[key]).__name__)} is no object; restore the file.", value=type(spec[key]).__name__
+            )
     for key in ("fingerprint", "seal"):
         if not isinstance(spec[key], str) or len(spec[key]) != 64:
             raise InvalidSpec(f"{key}: is not a text of 64 hexadecimal digits; restore the file.")
@@ -177,7 +179,9 @@ def reading(field: str, build: Callable[[], Any]) -> Any:
     except (InvalidSpec, NotPrivate):
         raise
     except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError) as error:
-        raise InvalidSpec(f"{field}: cannot be rebuilt ({type(error).__name__}: {str(error)[:500]}).") from None
+        raise InvalidSpec(
+            f"{field}: cannot be rebuilt ({type(error).__name__}: {str(error)[:500]}); give a spec that this program wrote."
+        ) from None
 
 
 def _optimality_from_spec(spec: Any) -> Optimality | None:

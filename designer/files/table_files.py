@@ -56,7 +56,7 @@ class TableOptions:
     def require(self, mechanism: Specified) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
         if self.kind not in KINDS:
-            raise InvalidProblem(f"--format: {shown(self.kind)} is none; use one of {list(KINDS)}.")
+            raise InvalidProblem(f"--format: {shown(self.kind)} is none; use one of {list(KINDS)}.", value=self.kind)
         probability(self.level, "--level")
         if self.kind == "parquet":
             _parquet_bytes({"tried": ["text"]})

@@ -43,7 +43,9 @@ class AttributeQueries(Immutable):
 
     def __post_init__(self) -> None:
         if self.kind not in (*KINDS, "widths", "matrix"):
-            raise InvalidProblem(f'queries: {shown(self.kind)} is unknown; use one of {[*KINDS]}, ("widths", w) or a matrix.')
+            raise InvalidProblem(
+                f'queries: {shown(self.kind)} is unknown; use one of {[*KINDS]}, ("widths", w) or a matrix.', value=self.kind
+            )
         if self.kind != "total" and self.size > SIZE_LIMIT:
             raise InvalidProblem(f"queries: an attribute has {self.size} values, more than {SIZE_LIMIT}; merge values.")
         if (self.kind == "widths") != (self.width is not None) or (self.kind == "matrix") != (self.matrix is not None):

@@ -80,7 +80,8 @@ class Domain:
         """Position of an attribute."""
         if attribute not in self.attributes:
             raise InvalidProblem(
-                f"attribute: {shown(attribute)} is not one of {list(self.attributes)}{near(attribute, self.attributes)}."
+                f"attribute: {shown(attribute)} is not one of {list(self.attributes)}{near(attribute, self.attributes)}.",
+                value=attribute,
             )
         return self.attributes.index(attribute)
 
@@ -89,7 +90,8 @@ class Domain:
         values = self.values[self.axis(attribute)]
         if str(value) not in values:
             raise InvalidProblem(
-                f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}{near(str(value), values)}."
+                f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}{near(str(value), values)}.",
+                value=value,
             )
         return values.index(str(value))
 

@@ -24,7 +24,9 @@ def point_names(elements: Sequence[object] | None, size: int, points: int) -> tu
     if points == size:
         return named
     if ABSENT in named:
-        raise InvalidProblem(f"elements: {shown(ABSENT)} is the name of no record in this graph; give the element another one.")
+        raise InvalidProblem(
+            f"elements: {shown(ABSENT)} is the name of no record in this graph; give the element another one.", value=ABSENT
+        )
     return (*named, ABSENT)
 
 

@@ -64,7 +64,9 @@ class Keys(Immutable):
 
     def __post_init__(self) -> None:
         if not self.columns or len(set(self.columns)) != len(self.columns):
-            raise InvalidProblem(f"keys.columns: {shown(list(self.columns))} must name at least one column, each once.")
+            raise InvalidProblem(
+                f"keys.columns: {shown(list(self.columns))} must name at least one column, each once.", value=self.columns
+            )
         texts = (text for row in (self.columns, *self.rows) for text in row)
         if not all(len(row) == len(self.columns) for row in self.rows) or not all(isinstance(text, str) for text in texts):
             raise InvalidProblem(f"keys.rows: must hold {len(self.columns)} texts for each element, one of each column.")
@@ -196,12 +198,32 @@ class Labelled:
     counts: Sequence[object]
 
 
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Says that `table` holds counts where its type alone would say records: a data frame (pandas, polars, Arrow) with the
+    columns that name the elements, or with them in its index, and one column of counts.
+
+    Whatever else holds counts needs no such word: an array, a list, a series, a mapping from names to numbers. For mechanisms
+    of marginals and products, `table` may also hold the true tables of counts, `{("sex", "age"): array}`, of at least the
+    largest that are asked for. Nothing is looked at before a release, which raises `InvalidProblem`. Source:
+    docs/theory/foundations.md.
+
+    >>> from designer import Counts, Problem, Workload, design, metrics
+    >>> made = design(Problem(Workload.identity(["north", "south"]), metrics.uniform(2, 1.0)), "laplace").mechanism
+    >>> len(made.release(Counts({"north": 3, "south": 5})).answers)
+    2
+    """
+
+    table: object = field(repr=False)
+
+
 def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     """The counts as integers, in the order of the universe.
 
     histogram: an array in that order; or counts by name: a mapping from names (or tuples of what the key columns hold), a
-    pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table. Shapes and names of columns are
-    public and named in errors; values, types that depend on them, and which elements are named never are.
+    pandas Series or DataFrame (names in the index or in columns), a polars or Arrow table, or any of these as `Counts`. Shapes
+    and names of columns are public and named in errors; values, types that depend on them, and which elements are named never
+    are.
     """
     whole = whole_counts(in_order(histogram, universe))
     if whole[list(universe.impossible)].any():
@@ -214,6 +236,7 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
 def require_form(histogram: object, universe: Universe) -> None:
     """Refuse what `counts` refuses for its form: the kind of object, its shape, how columns are called, and which elements a
     mapping or an index names. No count is looked at, nor any other entry of a table."""
+    histogram = bare(histogram)
     if (names := column_names(histogram)) is not None:
         columns: Columns = [(name, ()) for name in names]
         universe.chosen(_of_columns(columns, len(index_of(histogram)), universe).columns)
@@ -227,6 +250,7 @@ def require_form(histogram: object, universe: Universe) -> None:
 
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     """One entry for each element, joined by name where there are names, whatever the entries are."""
+    histogram = bare(histogram)
     labelled = _labelled(histogram, universe)
     if labelled is None:
         return _array(histogram, len(universe.elements))
@@ -239,6 +263,11 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
             "elements. Records are counted first: records[column].value_counts() in pandas."
         )
     return _array(labelled.counts, len(universe.elements))
+
+
+def bare(histogram: object) -> object:
+    """What `Counts` holds; anything else as it is."""
+    return histogram.table if isinstance(histogram, Counts) else histogram
 
 
 def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:

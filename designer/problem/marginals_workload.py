@@ -46,7 +46,7 @@ class MarginalWorkload(Immutable, Displayed):
     def up_to(cls, domain: Domain, order: int) -> MarginalWorkload:
         """All marginals of one to `order` attributes, with weight 1."""
         if not isinstance(domain, Domain):
-            raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
+            raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
         attributes = len(domain.attributes)
         chosen = min(count(order, "order"), attributes)
         sets = Subsets.up_to(attributes, chosen)
@@ -57,11 +57,14 @@ class MarginalWorkload(Immutable, Displayed):
         """The marginals of the named subsets; a mapping gives weights. The empty subset is the total."""
         if not isinstance(domain, Domain) or not isinstance(subsets, (Mapping, list, tuple)):
             raise InvalidProblem(
-                f"domain, subsets: {shown(subsets)} is not a list of lists of attributes, or there is no Domain to them."
+                f"domain, subsets: {shown(subsets)} is not a list of lists of attributes, or there is no Domain to them.",
+                value=subsets,
             )
         rows = [tuple(sorted(positions(domain, subset))) for subset in subsets]
         if not rows or len(set(rows)) != len(rows):
-            raise InvalidProblem(f"subsets: {shown(list(subsets))} is empty or holds a subset twice; name each once.")
+            raise InvalidProblem(
+                f"subsets: {shown(list(subsets))} is empty or holds a subset twice; name each once.", value=subsets
+            )
         sets = Subsets.of(rows)
         given = list(subsets.values()) if isinstance(subsets, Mapping) else [1.0] * len(rows)
         weight = {row: positive(w, f"weights[{row}]") for row, w in zip(rows, given, strict=True)}
@@ -76,7 +79,10 @@ class MarginalWorkload(Immutable, Displayed):
         if attributes > ATTRIBUTES_LIMIT:
             raise InvalidProblem(f"domain: has {attributes} attributes; at most {ATTRIBUTES_LIMIT} are supported.")
         if not len(self.subsets) or int(self.subsets.axes.max(initial=-1)) >= attributes:
-            raise InvalidProblem(f"subsets: name no table, or an attribute beyond the {attributes} of the domain.")
+            raise InvalidProblem(
+                f"subsets: name no table, or an attribute beyond the {attributes} of the domain; name attributes of the "
+                "domain.",
+            )
         weights = np.asarray(self.weights, dtype=np.float64)
         if weights.shape != (len(self.subsets),) or not (np.isfinite(weights) & (weights > 0)).all():
             raise InvalidProblem(f"weights: must be {len(self.subsets)} positive finite numbers, one for each subset.")
@@ -159,5 +165,5 @@ def positions(domain: Domain, subset: Sequence[str]) -> tuple[int, ...]:
     """Positions of named attributes, in the order given, each once."""
     listed = isinstance(subset, (list, tuple)) and all(isinstance(name, str) for name in subset)
     if not listed or len(set(subset)) != len(subset):
-        raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.")
+        raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.", value=subset)
     return tuple(domain.axis(name) for name in subset)

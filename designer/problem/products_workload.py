@@ -89,7 +89,9 @@ class StructuredWorkload(Immutable, Displayed):
         "prefix"}` makes every table with an age one of running totals over it. A mapping of subsets gives weights."""
         others = dict(asked or {})
         if unknown := [name for name in others if name not in domain.attributes]:
-            raise InvalidProblem(f"asked: {shown(unknown)} are no attributes; the domain has {list(domain.attributes)[:8]}.")
+            raise InvalidProblem(
+                f"asked: {shown(unknown)} are no attributes; the domain has {list(domain.attributes)[:8]}.", value=unknown
+            )
         # Made once, so that an attribute has the same queries in every table.
         made = {name: AttributeQueries.of(given, domain.shape[domain.axis(name)]) for name, given in others.items()}
         weights = list(subsets.values()) if isinstance(subsets, Mapping) else None
@@ -106,7 +108,8 @@ class StructuredWorkload(Immutable, Displayed):
         """
         if not isinstance(marginals, MarginalWorkload):
             raise InvalidProblem(
-                f"marginals: {type(marginals).__name__} is no MarginalWorkload; make one with `up_to` or `of`."
+                f"marginals: {type(marginals).__name__} is no MarginalWorkload; make one with `up_to` or `of`.",
+                value=type(marginals).__name__,
             )
         sets = [marginals.names(subset) for subset in marginals.subsets.tuples()]
         return cls.tables(marginals.domain, dict(zip(sets, marginals.weights.tolist(), strict=True)), asked)
@@ -159,9 +162,9 @@ class StructuredWorkload(Immutable, Displayed):
         if isinstance(given, int) and not isinstance(given, bool):
             if 0 <= given < len(self.terms):
                 return given
-            raise InvalidProblem(f"term: {shown(given)} is not from 0 to {len(self.terms) - 1}.")
+            raise InvalidProblem(f"term: {shown(given)} is not from 0 to {len(self.terms) - 1}.", value=given)
         if not isinstance(given, (list, tuple)):
-            raise InvalidProblem(f"term: {shown(given)} is neither a position nor a list of attributes.")
+            raise InvalidProblem(f"term: {shown(given)} is neither a position nor a list of attributes.", value=given)
         found = self._named.get(frozenset(self.domain.axis(name) for name in given), [])
         if len(found) != 1:
             raise InvalidProblem(
@@ -188,7 +191,8 @@ class StructuredWorkload(Immutable, Displayed):
         if self.count * self.domain.size > WRITTEN_LIMIT:
             raise InvalidProblem(
                 f"workload: {shown(self.count)} queries over {shown(self.domain.size)} elements are more than {WRITTEN_LIMIT} "
-                "entries; a StructuredProblem is designed without writing them out."
+                "entries; a StructuredProblem is designed without writing them out.",
+                value=self.count,
             )
         labels = [label for listed in self.term_labels() for label in listed]
         matrix = np.concatenate([self._rows(term) for term in self.terms])

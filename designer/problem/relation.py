@@ -137,7 +137,8 @@ class Relation(Immutable, ABC):
         """Every protected pair at least once, those that others imply among them: for promises that do not chain."""
         raise InvalidProblem(
             f"relation: {self.kind!r} does not list the pairs that others imply, and (b, delta) has to hold for each of them; "
-            "give it a method every_pair, or use the notion 'pure' or 'gaussian'."
+            "give it a method every_pair, or use the notion 'pure' or 'gaussian'.",
+            value=self.kind,
         )
 
     def drawn_pairs(self, *, implied: bool) -> Iterator[Block]:
@@ -176,7 +177,7 @@ class Relation(Immutable, ABC):
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:
         """The relation from plain data; `read` turns the data of an inner relation into one.
         Those of the closed list have it."""
-        raise InvalidSpec(f"relation.kind: {cls.kind!r} is not read from files.")
+        raise InvalidSpec(f"relation.kind: {cls.kind!r} is not read from files; make it in Python.", value=cls.kind)
 
     def inner(self) -> list[Relation]:
         """The relations that this one holds."""

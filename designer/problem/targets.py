@@ -83,7 +83,8 @@ class Targets(Immutable):
             for query in named if isinstance(named, Mapping) else ():
                 if query in seen:
                     raise InvalidProblem(
-                        f"targets.{kind}: {shown(query)} has a target in targets.{seen[query]} already; keep one of them."
+                        f"targets.{kind}: {shown(query)} has a target in targets.{seen[query]} already; keep one of them.",
+                        value=query,
                     )
                 seen[query] = kind
 
@@ -106,7 +107,8 @@ class Targets(Immutable):
             if unknown := [query for query in (named if isinstance(named, Mapping) else ()) if query not in places]:
                 raise InvalidProblem(
                     f"targets.{name}: {shown(unknown[0])} is no query; {meant(unknown[0], queries)}"
-                    f"the queries are {shown(list(queries))}."
+                    f"the queries are {shown(list(queries))}.",
+                    value=unknown[0],
                 )
         found = [target for kind in KINDS for target in self._of_kind(kind, places)]
         return tuple(sorted(found, key=lambda target: target.place))
@@ -140,7 +142,7 @@ class Targets(Immutable):
 def require_targets(value: object) -> Targets:
     """`value` as targets."""
     if not isinstance(value, Targets):
-        raise InvalidProblem(f"targets: {shown(value)} are none; give Targets(standard_error=...), for example.")
+        raise InvalidProblem(f"targets: {shown(value)} are none; give Targets(standard_error=...), for example.", value=value)
     return value
 
 
@@ -175,7 +177,7 @@ def _name(key: object, field: str) -> str:
         return key
     if isinstance(key, tuple) and all(isinstance(part, str) for part in key):
         return " x ".join(key) or "total"
-    raise InvalidProblem(f"{field}: {shown(key)} is no name; name queries by texts, tables by tuples of attributes.")
+    raise InvalidProblem(f"{field}: {shown(key)} is no name; name queries by texts, tables by tuples of attributes.", value=key)
 
 
 def _not_zero(value: object, field: str) -> float:

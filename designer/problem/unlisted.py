@@ -44,7 +44,7 @@ def checked_rule(rule: object) -> Unlisted:
     for known in RULES:
         if rule == known:
             return known
-    raise InvalidProblem(f"unlisted: {shown(rule)} is unknown; {meant(str(rule), RULES)}use one of {list(RULES)}.")
+    raise InvalidProblem(f"unlisted: {shown(rule)} is unknown; {meant(str(rule), RULES)}use one of {list(RULES)}.", value=rule)
 
 
 def rule_entry(rule: Unlisted) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def rule_from(spec: Mapping[str, Any]) -> Unlisted:
     if "unlisted" not in spec:
         return REFUSE
     if spec["unlisted"] not in RULES[1:]:
-        raise InvalidSpec(f"unlisted: {shown(spec['unlisted'])} is none of {list(RULES[1:])}.")
+        raise InvalidSpec(f"unlisted: {shown(spec['unlisted'])} is none of {list(RULES[1:])}.", value=spec["unlisted"])
     return checked_rule(spec["unlisted"])
 
 

@@ -204,7 +204,7 @@ class Workload(Immutable, Displayed):
             return cls(generator.random(shape))
         if kind == "binary":
             return cls(generator.integers(0, 2, shape).astype(float))
-        raise InvalidProblem(f'kind: {shown(kind)} is unknown; use "real" or "binary".')
+        raise InvalidProblem(f'kind: {shown(kind)} is unknown; use "real" or "binary".', value=kind)
 
     @classmethod
     def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
@@ -215,7 +215,7 @@ class Workload(Immutable, Displayed):
         labels: list[str] = []
         for subset in subsets:
             if isinstance(subset, str) or len(set(subset)) != len(subset):
-                raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.")
+                raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.", value=subset)
             axes = [domain.axis(name) for name in subset]
             _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)
             for cell in product(*(range(domain.shape[a]) for a in axes)):
@@ -249,7 +249,9 @@ def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[obj
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes)) and given:
         return len(given), names(given, len(given), "universe", "e"), None
     if isinstance(given, (Sequence, float)):
-        raise InvalidProblem(f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.")
+        raise InvalidProblem(
+            f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.", value=given
+        )
     return count(given, "universe"), None, None
 
 
@@ -259,7 +261,8 @@ def _refuse_huge(queries: int, elements: int) -> None:
         raise InvalidProblem(
             f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
             "merge elements, or ask fewer queries. Tables and products of queries of attributes are never written out in "
-            "`designer.mechanisms.marginals` and `designer.mechanisms.products`."
+            "`designer.mechanisms.marginals` and `designer.mechanisms.products`.",
+            value=queries,
         )
 
 

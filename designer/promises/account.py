@@ -143,12 +143,14 @@ class Account:
     def of(cls, promises: Iterable[Tradeoff | tuple[Tradeoff, int]], rho: object = 0) -> Account:
         """promises: tradeoff functions, or pairs of one and how often it was promised. rho: a budget of zCDP, at least 0."""
         if isinstance(promises, Tradeoff) or not isinstance(promises, Iterable):
-            raise InvalidProblem(f"promises: {shown(promises)} is not a list; give one of tradeoff functions.")
+            raise InvalidProblem(f"promises: {shown(promises)} is not a list; give one of tradeoff functions.", value=promises)
         times: Counter[Tradeoff] = Counter()
         for place, given in enumerate(promises):
             promise, repeated = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
             if not isinstance(promise, Tradeoff):
-                raise InvalidProblem(f"promises[{place}]: {shown(promise)} is not a tradeoff function of designer.promises.")
+                raise InvalidProblem(
+                    f"promises[{place}]: {shown(promise)} is not a tradeoff function of designer.promises.", value=promise
+                )
             times[promise] += count(repeated, f"promises[{place}]")
         return cls(_joined(times), rational_from(rho, "rho", 0))
 

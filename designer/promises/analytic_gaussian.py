@@ -67,7 +67,10 @@ def _root(budget: Fraction, delta: Fraction) -> float:
 
     found = decided(question)
     if found is None:
-        raise InvalidProblem(f"delta: no length was found for {shown(float(delta))} at budget {shown(float(budget))}.")
+        raise InvalidProblem(
+            f"delta: no length was found for {shown(float(delta))} at budget {shown(float(budget))}; give a larger delta or "
+            "budget."
+        )
     return found
 
 

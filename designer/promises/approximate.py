@@ -44,7 +44,9 @@ def checked_delta(delta: object, field: str) -> float:
     """A delta that a promise may have: a float from 1e-100 to 1, exclusively."""
     value = probability(delta, field)
     if value < LEAST_DELTA:
-        raise InvalidProblem(f'{field}: {shown(value)} is below {LEAST_DELTA}; use the notion "pure", which has no delta.')
+        raise InvalidProblem(
+            f'{field}: {shown(value)} is below {LEAST_DELTA}; use the notion "pure", which has no delta.', value=value
+        )
     return value
 
 

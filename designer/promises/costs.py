@@ -149,7 +149,8 @@ def _largest_loss(function: Tradeoff) -> tuple[Fraction, Fraction]:
     most = function.largest_loss()
     if most is None:
         raise InvalidProblem(
-            f"tradeoff: {function.sentence()} has no largest loss, and no zCDP, so it has no rule of composition."
+            f"tradeoff: {function.sentence()} has no largest loss, and no zCDP, so it has no rule of composition; compose its "
+            "releases by hand."
         )
     return most, Fraction(float_above_real(lambda: function.certain_ball().max(function.unseen_ball())))
 

@@ -48,7 +48,8 @@ class Subsampled(Tradeoff):
         if not isinstance(self.base, Tradeoff) or isinstance(self.base, Subsampled):
             raise InvalidProblem(
                 f"base: {shown(self.base)} is not a tradeoff function of a release that sees every record of the sample; "
-                "of two samples, one within the other, give the product of the rates."
+                "of two samples, one within the other, give the product of the rates.",
+                value=self.base,
             )
 
     @property
@@ -139,7 +140,8 @@ def poisson_subsampled(
         raise InvalidProblem(
             f"relation: {shown(relation)}; sampling is proven to amplify here only for records that appear or disappear "
             '("add_remove"). Replacing one is removing one and adding one: `EpsilonDelta(sampled_epsilon(epsilon, rate), '
-            "rate * delta).group(2)` is promised then."
+            "rate * delta).group(2)` is promised then.",
+            value=relation,
         )
     share = rational_from(rate, "rate", 0, 1)
     if isinstance(promise, Subsampled):

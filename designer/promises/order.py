@@ -79,7 +79,7 @@ def shortfall(first: Tradeoff, second: Tradeoff) -> float | Fraction | None:
         return _at_fixed_point(first, second)
     if isinstance(first, Gaussian) and isinstance(second, LaplaceTradeoff):
         return None if first.trivial else _steep(first, second)
-    raise InvalidProblem(f"first: {first.sentence()} cannot be compared with {second.sentence()}.")
+    raise InvalidProblem(f"first: {first.sentence()} cannot be compared with {second.sentence()}; give two of one kind.")
 
 
 def _corner(tradeoff: Tradeoff, place: int) -> tuple[arb, arb]:

@@ -264,7 +264,7 @@ def from_distributions(null: Sequence[object], alternative: Sequence[object]) ->
 
 def _weights(given: Sequence[object], name: str) -> list[Fraction]:
     if not isinstance(given, (list, tuple, np.ndarray)):
-        raise InvalidProblem(f"{name}: {shown(given)} is not a list of weights, one for each outcome.")
+        raise InvalidProblem(f"{name}: {shown(given)} is not a list of weights, one for each outcome.", value=given)
     weights = [rational_from(w, f"{name}[{i}]", 0) for i, w in enumerate(given)]
     if not sum(weights):
         raise InvalidProblem(f"{name}: has no positive weight; give at least one.")
@@ -342,7 +342,7 @@ def piecewise_below(tradeoff: Tradeoff, slopes: Iterable[object], bits: int = 16
         return fraction_above(lambda: tradeoff.delta_ball(rational_ball(slope)), bits)
 
     if not isinstance(slopes, Iterable):
-        raise InvalidProblem(f"slopes: {shown(slopes)} is not a list of slopes; `ladder` makes one.")
+        raise InvalidProblem(f"slopes: {shown(slopes)} is not a list of slopes; `ladder` makes one.", value=slopes)
     chosen = [rational_from(s, "slopes", 0) for s in slopes]
     # The line of slope 0 is 0 <= beta, which is there anyway.
     return below_tangents(gap, (s for s in chosen if s), tradeoff.symmetric, bits)

@@ -311,7 +311,8 @@ class Group(Tradeoff):
         if not isinstance(self.base, EpsilonDelta) or self.size > most:
             raise InvalidProblem(
                 f"base: {shown(self.base)} in groups of {self.size}; groups of at most {most} are built of "
-                "EpsilonDelta here, other tradeoff functions have a `group` method of their own."
+                "EpsilonDelta here, other tradeoff functions have a `group` method of their own.",
+                value=self.base,
             )
 
     def _floats(self, alpha: Floats, complement: Floats) -> Floats:

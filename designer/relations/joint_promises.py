@@ -59,7 +59,7 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     Fraction(5, 1)
     """
     if notion not in RULES:
-        raise InvalidProblem(f"notion: {notion!r} is unknown; use one of {sorted(RULES)}.")
+        raise InvalidProblem(f"notion: {notion!r} is unknown; use one of {sorted(RULES)}.", value=notion)
     listed = list(relations)
     if not listed or not all(isinstance(relation, (Metric, AddRemove, AppearOrChange)) for relation in listed):
         raise InvalidProblem(
@@ -166,7 +166,9 @@ def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
     """The statement for what `computation`, a sentence, makes of a release alone,
     without another look at the data: the same promise."""
     if not isinstance(computation, str) or not computation.strip() or "\n" in computation:
-        raise InvalidProblem(f"computation: {shown(computation)} is no sentence; say what is computed from the release.")
+        raise InvalidProblem(
+            f"computation: {shown(computation)} is no sentence; say what is computed from the release.", value=computation
+        )
     return replace(
         guarantee,
         mechanism=f"{guarantee.mechanism} Afterwards, from the release alone: {computation.strip()}",

@@ -71,7 +71,8 @@ def require_listed(relation: Relation) -> None:
         raise InvalidProblem(
             f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only "
             "its list of kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its "
-            "place."
+            "place.",
+            value=relation.kind,
         )
     for part in relation.inner():
         require_listed(part)
@@ -81,7 +82,10 @@ def relation_from_spec(spec: Any) -> Relation:
     """The relation of a spec: one of `RELATIONS`, written as this program writes it; `InvalidSpec` otherwise."""
     relation = KINDS.read(spec)
     if canonical(relation.to_spec()) != canonical(spec):
-        raise InvalidSpec(f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly.")
+        raise InvalidSpec(
+            f"relation: the entries {sorted(spec)} do not describe a relation of kind {spec['kind']!r} exactly; give its "
+            "keys, all of them.",
+        )
     return relation
 
 

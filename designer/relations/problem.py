@@ -61,12 +61,14 @@ class Problem(Displayed):
             raise InvalidProblem(
                 f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix). "
                 "A StructuredWorkload goes into a StructuredProblem (or give `.written_out()` of a small one); "
-                "`design_marginals` designs a MarginalWorkload."
+                "`design_marginals` designs a MarginalWorkload.",
+                value=type(self.workload).__name__,
             )
         if not isinstance(self.relation, Relation):
             raise InvalidProblem(
                 f"problem.relation: {type(self.relation).__name__} is not a relation; build one with designer.metrics or "
-                "designer.invariants."
+                "designer.invariants.",
+                value=type(self.relation).__name__,
             )
         queries, elements = self.workload.shape
         if self.relation.size != elements:
@@ -78,7 +80,7 @@ class Problem(Displayed):
         _require_matched(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):
             if value not in known:
-                raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.")
+                raise InvalidProblem(f"problem.{name}: {value!r} is unknown; use one of {list(known)}.", value=value)
         assign(self, delta=_checked_notion(self.notion, self.delta, self.relation))
         if self.records is not None:
             assign(self, records=positive(self.records, "problem.records"))
@@ -140,7 +142,9 @@ def _checked_notion(notion: str, delta: object, relation: Relation) -> float | N
     chain."""
     if notion != "approximate":
         if delta is not None:
-            raise InvalidProblem(f'problem.delta: {shown(delta)} goes with notion="approximate" only, not with {notion!r}.')
+            raise InvalidProblem(
+                f'problem.delta: {shown(delta)} goes with notion="approximate" only, not with {notion!r}.', value=delta
+            )
         return None
     if delta is None:
         raise InvalidProblem('problem.delta: missing; the notion "approximate" needs one between 0 and 1, such as 1e-6.')

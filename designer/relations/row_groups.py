@@ -51,9 +51,13 @@ class RowGroups(Relation):
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, tuple) or not self.parts or not all(isinstance(part, Metric) for part in self.parts):
-            raise InvalidProblem(f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.")
+            raise InvalidProblem(
+                f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.", value=self.parts
+            )
         if not isinstance(self.names, (tuple, list)):
-            raise InvalidProblem(f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.")
+            raise InvalidProblem(
+                f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.", value=self.names
+            )
         assign(self, names=names(self.names, len(self.parts), "row_groups.names", "g"))
         assign(self, budget_error=max(part.budget_error for part in self.parts))
 

@@ -146,7 +146,7 @@ class Contributor(ABC, Generic[M]):
         """Why that theorem is true; `InvalidProblem` for one that has no sketch."""
         theorem = self.cited(made)
         if theorem not in self.sketches:
-            raise InvalidProblem(f"theorem: no sketch of a proof is known of {theorem[:80]!r}.")
+            raise InvalidProblem(f"theorem: no sketch of a proof is known of {theorem[:80]!r}; add one to its page.")
         return self.sketches[theorem]
 
     def open_points(self, made: M) -> tuple[str, ...]:

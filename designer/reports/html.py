@@ -165,14 +165,14 @@ def _require_drawing(picture: Picture) -> None:
     try:
         root = ElementTree.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", picture.svg))
     except ElementTree.ParseError:
-        raise InvalidProblem(f"picture: {picture.name!r} is no SVG.") from None
+        raise InvalidProblem(f"picture: {picture.name!r} is no SVG.", value=picture.name) from None
     for element in root.iter():
         if _plain(str(element.tag)) not in DRAWN or LOADING.search(element.text or ""):
-            raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.")
+            raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.", value=picture.name)
         for name, value in element.attrib.items():
             leads = _plain(name) == "href" and not INSIDE.match(value)
             if leads or _plain(name).lower().startswith("on") or LOADING.search(value):
-                raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.")
+                raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.", value=picture.name)
 
 
 def _plain(name: str) -> str:

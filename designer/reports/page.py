@@ -26,7 +26,9 @@ def contributor_of(made: Specified) -> Contributor[Any]:
     """What speaks for the format of an object; `InvalidProblem` for one that no spec can hold."""
     kind = kind_of(made)
     if kind is None:
-        raise InvalidProblem(f"mechanism: {made.format!r} is no format of specs, so there is no page for it.")
+        raise InvalidProblem(
+            f"mechanism: {made.format!r} is no format of specs, so there is no page for it.", value=made.format
+        )
     contributor: Contributor[Any] = kind.part("page")()
     return contributor
 

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import count as whole_number
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
@@ -55,9 +56,25 @@ class SeededEntropy:
 
     def __post_init__(self) -> None:
         if self.seed < 0:
-            raise InvalidProblem(f"seed: {self.seed} is negative; give an integer >= 0.")
+            raise InvalidProblem(f"seed: {self.seed} is negative; give an integer >= 0.", value=self.seed)
         assign(self, _stream=np.random.Philox(self.seed))
 
     def random_words(self, count: int) -> NDArray[np.uint64]:
         """The next `count` words of the stream."""
         return self._stream.random_raw(count)
+
+
+def simulation_entropy(seed: int | None) -> Entropy:
+    """The entropy of a simulation: that of the operating system, or a seeded one, never that of a release."""
+    return SystemEntropy() if seed is None else SeededEntropy(whole_number(seed, "seed", least=0))
+
+
+def simulation_stamp(seed: int | None, what: str = "") -> str:
+    """What a simulation says of itself, with `what` was drawn."""
+    drawn = f"{what}, " if what else ""
+    return f"simulation, not private: {drawn}" + ("no seed" if seed is None else f"seed {seed}")
+
+
+def stamp_of_each(seed: int | None, size: int) -> list[str]:
+    """The stamps of `size` draws that are handed out one by one."""
+    return [simulation_stamp(seed, f"draw {place + 1} of {size}" if size > 1 else "") for place in range(size)]

@@ -85,7 +85,8 @@ class _Family:
             if mine != theirs:
                 raise InvalidProblem(
                     f"--consistent: {shown(one.name)} and {shown(other.name)} list different groups of "
-                    f"{[key.name for key in shared]}, such as {shown(min(mine ^ theirs))}; list the same ones in both."
+                    f"{[key.name for key in shared]}, such as {shown(min(mine ^ theirs))}; list the same ones in both.",
+                    value=one.name,
                 )
         self.columns, self.cells = [], [()]
         for query in self.queries:

@@ -48,7 +48,7 @@ class Answer:
         """The answer of one group, `answer["Retail"]` or `answer["DE", "11"]`."""
         labels = (key,) if isinstance(key, str) else tuple(map(str, key))
         if labels not in self._place:
-            raise InvalidProblem(f"key: {labels} is no group of {self.name!r}.")
+            raise InvalidProblem(f"key: {labels} is no group of {self.name!r}.", value=labels)
         return float(self.values[self._place[labels]])
 
     @cached_property
@@ -95,7 +95,7 @@ class Answers:
 
     def __getitem__(self, name: str) -> Answer:
         if name not in self.answers:
-            raise InvalidProblem(f"name: {name!r} is not among {sorted(self.answers)}.")
+            raise InvalidProblem(f"name: {name!r} is not among {sorted(self.answers)}.", value=name)
         return self.answers[name]
 
     def to_text(self) -> str:

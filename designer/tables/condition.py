@@ -55,17 +55,22 @@ class Condition(Immutable):
 
     def __post_init__(self) -> None:
         if self.op not in OPERATORS or not isinstance(self.column, str):
-            raise InvalidProblem(f"where: {shown(self.column)} {shown(self.op)}; give a column and one of {list(OPERATORS)}.")
+            raise InvalidProblem(
+                f"where: {shown(self.column)} {shown(self.op)}; give a column and one of {list(OPERATORS)}.", value=self.column
+            )
         value = tuple(self.value) if isinstance(self.value, list) else self.value
         assign(self, value=value)
         kinds = {type(entry) for entry in self.values}
         fits = {"present": value is None, "in": isinstance(value, tuple) and len(kinds) == 1 and kinds <= {str, int}}
         if not fits.get(self.op, kinds == {int} or (kinds == {str} and self.op in ("==", "!="))):
             raise InvalidProblem(
-                f"where: {self.column!r} {self.op} {shown(value)}; the value does not fit: {type(self).__doc__}"
+                f"where: {self.column!r} {self.op} {shown(value)}; the value does not fit: {type(self).__doc__}",
+                value=self.column,
             )
         if any(isinstance(entry, int) and abs(entry) >= 2**53 for entry in self.values):
-            raise InvalidProblem(f"where: {self.column!r} {self.op} a number beyond 2^53; floats would blur it.")
+            raise InvalidProblem(
+                f"where: {self.column!r} {self.op} a number beyond 2^53; floats would blur it.", value=self.column
+            )
 
     @property
     def values(self) -> tuple[Value, ...]:

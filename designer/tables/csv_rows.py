@@ -38,13 +38,18 @@ class Marks:
 
     def __post_init__(self) -> None:
         if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n\0':
-            raise InvalidProblem(f"delimiter: {shown(self.delimiter)} is not one character other than a quote or a line end.")
+            raise InvalidProblem(
+                f"delimiter: {shown(self.delimiter)} is not one character other than a quote or a line end; give a comma, "
+                "a semicolon or a tab.",
+                value=self.delimiter,
+            )
         if self.decimal not in (".", ","):
-            raise InvalidProblem(f'decimal: {shown(self.decimal)} is no decimal mark; use "." or ",".')
+            raise InvalidProblem(f'decimal: {shown(self.decimal)} is no decimal mark; use "." or ",".', value=self.decimal)
         if self.thousands not in ("", ".", ",", " ", "'", "_") or self.thousands == self.decimal:
             raise InvalidProblem(
                 f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use "
-                "one of . , ' _ or a space."
+                "one of . , ' _ or a space.",
+                value=self.thousands,
             )
 
     def number(self, text: str) -> float | None:

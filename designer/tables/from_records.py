@@ -70,7 +70,8 @@ def design_table_plan(
     for accuracy in accuracies:
         if accuracy.measure not in (*by_column, COUNT):
             raise InvalidProblem(
-                f"accuracies: {shown(accuracy.measure)} is no measure; the measures are {[*by_column, COUNT]}."
+                f"accuracies: {shown(accuracy.measure)} is no measure; the measures are {[*by_column, COUNT]}.",
+                value=accuracy.measure,
             )
     announce("table plan: dividing the noise among the levels")
     design = design_records(tree(list(levels.values())), accuracies, prior, families=families, tolerance=tolerance)
@@ -125,7 +126,10 @@ def require_equal_policies(plan: TablePlan, design: RecordDesign, finest: Groups
         for measured in ({}, *({m.column: _largest(m)} for m in plan.measures)):
             record = {**place, **{m.column: measured.get(m.column, Fraction(0)) for m in plan.measures}}
             if open_to_all.loss(record) != policy.exact(open_to_all.amounts(record)):
-                raise NotPrivate(f"policy: that of the plan at group {shown(name)} is not the one that was designed.")
+                raise NotPrivate(
+                    f"policy: that of the plan at group {shown(name)} is not the one that was designed; this is an error of "
+                    "the program, please report it."
+                )
 
 
 def _largest(measure: Measure) -> Fraction:
@@ -162,7 +166,11 @@ def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tu
     for answer in answers:
         place = _level_of(answer, levels)
         if place in seen or answer.variances is None:
-            raise InvalidProblem(f"answers: {shown(answer.name)} is of a level that has one already, or has no variances.")
+            raise InvalidProblem(
+                f"answers: {shown(answer.name)} is of a level that has one already, or has no variances; give one answer of "
+                "each level, with variances.",
+                value=answer.name,
+            )
         seen[place] = answer
         values[hierarchy.slices[place]] = answer.values
         precisions[hierarchy.slices[place]] = 1 / answer.variances

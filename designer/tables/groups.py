@@ -263,18 +263,21 @@ def _require_complete(above: Groups, level: Groups) -> None:
     if orphans or open_:
         raise InvalidProblem(
             f"levels: {shown((orphans or open_)[0])} has no group above it, or none of all others below; children would not "
-            "add up. Take the levels from `hierarchy`, with `others`."
+            "add up. Take the levels from `hierarchy`, with `others`.",
+            value=(orphans or open_)[0],
         )
 
 
 def _labels(key: Any, columns: int) -> Labels:
     if isinstance(key, str) or not isinstance(key, Sequence) or len(key) != columns:
-        raise InvalidProblem(f"keys: {shown(key)} is not a row of {columns} labels.")
+        raise InvalidProblem(f"keys: {shown(key)} is not a row of {columns} labels.", value=key)
     if set(map(type, key)) <= {str} and "".join(key).isascii():
         return tuple(key)
     texts = tuple(_label(entry) for entry in key)
     if None in texts:
-        raise InvalidProblem(f"keys: {shown(key)} holds a missing value; list texts, whole numbers, booleans or dates.")
+        raise InvalidProblem(
+            f"keys: {shown(key)} holds a missing value; list texts, whole numbers, booleans or dates.", value=key
+        )
     return texts  # type: ignore[return-value]
 
 
@@ -282,4 +285,4 @@ def _label(entry: object) -> str | None:
     try:
         return label(entry, "keys")
     except InvalidProblem:
-        raise InvalidProblem(f"keys: {shown(entry)} is no text, whole number, boolean or date.") from None
+        raise InvalidProblem(f"keys: {shown(entry)} is no text, whole number, boolean or date.", value=entry) from None

@@ -31,7 +31,7 @@ class Key(Immutable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise InvalidProblem(f"key: {self.column!r} is not the name of a column.")
+            raise InvalidProblem(f"key: {self.column!r} is not the name of a column.", value=self.column)
         if self.prefix is not None:
             count(self.prefix, "prefix")
 

@@ -61,7 +61,8 @@ class MarginLattice(Immutable):
         if not isinstance(level, int) or not 0 <= level < self.tree.depth or list(axes) != order:
             raise InvalidProblem(
                 f"margin: {shown(margin)}; give a level from 0 to {self.tree.depth - 1} and some of the axes "
-                f"{list(self.sizes)}, in this order."
+                f"{list(self.sizes)}, in this order.",
+                value=margin,
             )
         rows = self.tree.slices[level]
         return (rows.stop - rows.start, *(self.sizes[name] for name in axes))
@@ -263,13 +264,15 @@ class _Layout:
         places = np.ravel_multi_index(tuple(np.array(cells).T), shape)
         if len(places) != np.prod(shape):
             raise InvalidProblem(
-                f"answers: {answer.name!r} has {len(places)} groups of {np.prod(shape)} combinations; list all of them."
+                f"answers: {answer.name!r} has {len(places)} groups of {np.prod(shape)} combinations; list all of them.",
+                value=answer.name,
             )
         assert answer.variances is not None
         variances = self.table(margin, answer.variances, places).reshape(shape[0], -1)
         if (variances != variances[:, :1]).any():
             raise InvalidProblem(
-                f"answers: {answer.name!r} has noise that differs within a group of {list(self.nested)}; give it one variance."
+                f"answers: {answer.name!r} has noise that differs within a group of {list(self.nested)}; give it one variance.",
+                value=answer.name,
             )
         return margin, places, variances[:, 0]
 
@@ -292,6 +295,7 @@ def _depth(answer: Answer, nested: Sequence[str]) -> int:
     depth = sum(name in nested for name in answer.columns)
     if not set(nested[:depth]) <= set(answer.columns):
         raise InvalidProblem(
-            f"nested: {answer.name!r} has {list(answer.columns)}, which are not the first few of {list(nested)}."
+            f"nested: {answer.name!r} has {list(answer.columns)}, which are not the first few of {list(nested)}.",
+            value=answer.name,
         )
     return depth

@@ -79,10 +79,12 @@ class Measure(Immutable):
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise InvalidProblem(f"column: {self.column!r} is not the name of a column.")
+            raise InvalidProblem(f"column: {self.column!r} is not the name of a column.", value=self.column)
         step = rational(self.step, "step")
         if step <= 0 or max(step.numerator, step.denominator) > MOST_UNITS:
-            raise InvalidProblem(f"step: {step} is not a positive rational of parts up to 2^52; give 1, 1000 or '0.01'.")
+            raise InvalidProblem(
+                f"step: {step} is not a positive rational of parts up to 2^52; give 1, 1000 or '0.01'.", value=step
+            )
         upper = (MOST_UNITS - 1) * step if self.upper is None else rational(self.upper, "upper")
         assign(self, step=step, lower=rational(self.lower, "lower"), upper=upper)
         if not self.lower <= 0 <= upper or self.lower == upper:

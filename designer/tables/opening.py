@@ -61,7 +61,9 @@ def require_table_file(path: str | Path) -> None:
 def _require_files(path: str | Path) -> None:
     files, suffix = glob(str(path)) or [str(path)], Path(path).suffix
     if suffix not in (".parquet", ".csv"):
-        raise InvalidProblem(f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.")
+        raise InvalidProblem(
+            f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.", value=path
+        )
     if not all(map(os.path.isfile, files)):
         raise InvalidProblem(f"path: {path}: no such file; give a .parquet or .csv file, or 'folder/*.parquet'.")
 
@@ -72,7 +74,7 @@ def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str]
     suffix = Path(path).suffix
     names = [] if suffix == ".parquet" else header(Path(path), delimiter)
     if suffix == ".csv" and (missing := [name for name in (*numbers, *whole) if name not in names]):
-        raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}.")
+        raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}; name those that are there.")
     return names
 
 
@@ -107,7 +109,7 @@ def _opened(path: str | Path, read: Callable[[], Any]) -> Any:
         return read()
     except duckdb.Error:
         raise InvalidProblem(
-            f"path: {path} is empty, damaged or of another type than its name says; nothing was read."
+            f"path: {path} is empty, damaged or of another type than its name says; nothing was read.", value=path
         ) from None
 
 

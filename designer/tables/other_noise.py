@@ -123,7 +123,9 @@ class PureSum(OtherNoise):
         super().__post_init__()
         scale = rational(self.scale, "scale")
         if not 0 < scale * SMALLEST_RATE <= self.step:
-            raise InvalidProblem(f"scale: {shown(float(scale))} is not above 0, and at most 2^55 steps of {self.step}.")
+            raise InvalidProblem(
+                f"scale: {shown(float(scale))} is not above 0, and at most 2^55 steps of {self.step}.", value=scale
+            )
         assign(self, scale=scale)
 
     @property
@@ -188,7 +190,7 @@ class SlowlyScaledSum(OtherNoise):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.noise, (StudentNoise, TransformedNoise)):
-            raise InvalidProblem(f"noise: {shown(self.noise)}; give a StudentNoise or a TransformedNoise.")
+            raise InvalidProblem(f"noise: {shown(self.noise)}; give a StudentNoise or a TransformedNoise.", value=self.noise)
 
     @property
     def pure_policy(self) -> Policy | None:

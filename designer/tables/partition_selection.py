@@ -60,7 +60,7 @@ class PartitionSelection(Immutable):
     def __post_init__(self) -> None:
         variance = rational(self.variance, "variance")
         if not 0 < variance <= LARGEST_VARIANCE:
-            raise InvalidProblem(f"variance: {float(variance)!r} is not in (0, 2^110].")
+            raise InvalidProblem(f"variance: {float(variance)!r} is not in (0, 2^110].", value=variance)
         assign(self, variance=variance)
         count(self.threshold, "threshold", least=2)
         if self.at_most is not None:
@@ -76,7 +76,7 @@ class PartitionSelection(Immutable):
         without `at_most`, of a record of one row."""
         variance = 1 / (2 * rational(rho, "rho"))
         if not 0 < delta < 1:
-            raise InvalidProblem(f"delta: {delta!r} is not between 0 and 1.")
+            raise InvalidProblem(f"delta: {delta!r} is not between 0 and 1.", value=delta)
         low, high = 1, 2
         while tail_above(high, variance) > delta:
             low, high = high, 2 * high

@@ -25,9 +25,11 @@ from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import TIMING, Guarantee
+from designer.problem.histogram import Counts
 from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
+from designer.relations.rows.given import NO_COUNTS, records_of, require_public
 from designer.relations.rows.row_unit import RowUnit, require_there
-from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.entropy import simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
@@ -142,7 +144,9 @@ class TablePlan(Specified):
         """One rule for each measured column, so that `amounts` is a function and formulas speak of one thing."""
         for column in {measure.column for measure in self.measures}:
             if len({measure for measure in self.measures if measure.column == column}) > 1:
-                raise InvalidProblem(f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.")
+                raise InvalidProblem(
+                    f"measures: {column!r} is clipped or rounded in two ways; use one Measure for both.", value=column
+                )
 
     def _require_others(self) -> None:
         """Where records of no listed group are counted, every level has groups for them."""
@@ -348,22 +352,17 @@ class TablePlan(Specified):
     def _has_other_noise(self) -> bool:
         return any(isinstance(query, OtherNoise) for query in self.queries)
 
+    @withholding
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
         """See `Specified.check`: a table of records, with the options of `release`."""
-        self.check_records(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-
-    @withholding
-    def check_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> None:
-        super().check_records(table)
-        require_there(self.columns, RowUnit(unit, entity, rows_per_entity).present(table, self.columns))
+        super().check(data)
+        require_there(self.columns, RowUnit(unit, entity, rows_per_entity).present(_records(data), self.columns))
 
     @withholding
     def release(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> TableRelease:
         """Noisy answers of a confidential data frame, or of an Ibis table on any engine that tells texts apart by bytes;
         levels share aggregations where the engine can roll them up, and only aggregates travel.
@@ -372,37 +371,32 @@ class TablePlan(Specified):
         caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of its values count; the
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
-        self.check_records(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+        self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = RowUnit(unit, entity, rows_per_entity)
-        stated, rows = self.guarantee_for(row), self._rows(table, row)
+        stated, rows = self.guarantee_for(row), self._rows(data, row)
         answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
-
-    def release_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> TableRelease:
-        """See `release`."""
-        return self.release(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
     @withholding
     def simulate(
         self,
-        table: Any,
+        size: int,
         seed: int | None = None,
         *,
+        data: Any = None,
         unit: str | None = None,
         entity: str | None = None,
         rows_per_entity: int | None = None,
-    ) -> TableSimulation:
-        """The same of a PUBLIC or synthetic table, stamped as not private."""
-        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-        rows = self._rows(table, RowUnit(unit, entity, rows_per_entity))
-        return TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp)
+    ) -> tuple[TableSimulation, ...]:
+        """What `size` releases of `data` would be, a PUBLIC or invented table: each is stamped as not private."""
+        entropy, row = simulation_entropy(seed), RowUnit(unit, entity, rows_per_entity)
+        rows = self._rows(require_public(data), row)
+        stamps = stamp_of_each(seed, count(size, "size"))
+        return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp) for stamp in stamps)
 
-    def _rows(self, table: Any, row: RowUnit) -> Any:
+    def _rows(self, data: Any, row: RowUnit) -> Any:
         """The records that count; refused where one is in no listed group and the plan says so."""
-        rows = row.rows(table, self.columns)
+        rows = row.rows(_records(data), self.columns)
         if self.unlisted == REFUSE:
             require_listed_records(self.queries, rows)
         return rows
@@ -505,3 +499,10 @@ class TablePlan(Specified):
         selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
+
+
+def _records(data: Any) -> Any:
+    """Records in one of the forms that are read; counts are refused."""
+    if isinstance(data, Counts):
+        raise InvalidProblem(NO_COUNTS)
+    return records_of(data)

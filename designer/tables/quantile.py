@@ -64,7 +64,7 @@ class Quantile(Query):
         if not isinstance(self.measure, Measure) or self.groups.keys is None:
             raise InvalidProblem("measure, groups: a quantile needs a Measure and public groups.")
         if not isinstance(self.q, float) or not 0 < self.q < 1:
-            raise InvalidProblem(f"q: {self.q!r} is not a float between 0 and 1.")
+            raise InvalidProblem(f"q: {self.q!r} is not a float between 0 and 1.", value=self.q)
         exact = tuple(rational(g, "candidates") for g in self.candidates)
         units = [g / self.measure.step for g in exact]
         if not 2 <= len(units) <= MOST_CANDIDATES or any(u.denominator != 1 or abs(u) > 2**52 for u in units):
@@ -73,7 +73,7 @@ class Quantile(Query):
             raise InvalidProblem("candidates: must rise.")
         rho = rational(self.rho, "rho")
         if not 0 < rho <= 10**6:
-            raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.")
+            raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.", value=rho)
         assign(self, candidates=exact, rho=rho)
         assign(self, rate=self.choice.rate)
 

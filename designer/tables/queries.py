@@ -49,9 +49,13 @@ class Query(Immutable, ABC):
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME:
-            raise InvalidProblem(f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.")
+            raise InvalidProblem(
+                f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.", value=self.name
+            )
         if not isinstance(self.groups, Groups):
-            raise InvalidProblem(f"groups: {shown(self.groups)} is not a Groups; Groups() stands for everybody.")
+            raise InvalidProblem(
+                f"groups: {shown(self.groups)} is not a Groups; Groups() stands for everybody.", value=self.groups
+            )
         assign(self, where=tuple(self.where))
 
     def group_of(self, record: Mapping[str, Any]) -> Labels | None:

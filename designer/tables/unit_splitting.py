@@ -200,11 +200,11 @@ class UnitSplitting(Immutable):
 
 def _thresholds(measures: Sequence[Measure], given: Sequence[object], field: str) -> Thresholds:
     if isinstance(given, str) or len(given) != len(measures):
-        raise InvalidProblem(f"{field}: {given!r}; give one threshold for each of {len(measures)} measures.")
+        raise InvalidProblem(f"{field}: {given!r}; give one threshold for each of {len(measures)} measures.", value=given)
     exact = tuple(rational(T, field) for T in given)
     for measure, T in zip(measures, exact, strict=True):
         if T <= 0 or (T / measure.step).denominator != 1 or T / measure.step >= 2**52:
-            raise InvalidProblem(f"{field}: {T} is not a positive whole number of steps of {measure.step} below 2^52.")
+            raise InvalidProblem(f"{field}: {T} is not a positive whole number of steps of {measure.step} below 2^52.", value=T)
     return exact
 
 

@@ -49,7 +49,7 @@ class VarianceBy(Immutable):
             text: rational(v, f"variance[{key!r}]") for key, v in given.items() if (text := label(key, "own")) is not None
         }
         if not listed or len(listed) != len(given):
-            raise InvalidProblem(f"own: {shown(own)}; give a variance for each of one or more different labels.")
+            raise InvalidProblem(f"own: {shown(own)}; give a variance for each of one or more different labels.", value=own)
         fields = {"by": Key(by) if isinstance(by, str) else by, "own": tuple(sorted(listed.items()))}
         for name, value in {**fields, "other": rational(other, "variance")}.items():
             assign(self, **{name: value})

@@ -23,7 +23,7 @@ names = ["nation", "state", "sector"]
 DEVIATIONS = [60_000, 20_000, 5_000]
 queries = [Sum(*level, variance=wide**2, measure=jobs) for *level, wide in zip(names, levels, DEVIATIONS, strict=True)]
 plan = TablePlan(queries)
-noisy = plan.simulate(industries, seed=6)
+noisy = plan.simulate(1, seed=6, data=industries)[0]
 agreed = dict(zip(names, consistent_levels([noisy[name] for name in names], levels), strict=True))
 
 

@@ -25,7 +25,7 @@ margins = invariants.margins((3, 3))
 made = {most: design(Problem(Workload.identity(9), margins.protect(0.1, most)), "k_norm").mechanism for most in (2, 3)}
 wider = float(np.sqrt(made[3].error() / made[2].error()))
 whole = design(Problem(Workload.identity(9), margins.protect(0.1, 3)), "lattice_laplace", shape="hull").mechanism
-noisy = table + np.asarray(whole.sample_noise(1, seed=3)).reshape(3, 3)
+noisy = table + np.asarray(whole.simulate(1, seed=3)).reshape(3, 3)
 
 changes = np.array(list(product((-1, 0, 1), repeat=9))).reshape(-1, 3, 3)
 changes = changes[(changes.sum(axis=1) == 0).all(axis=1) & (changes.sum(axis=2) == 0).all(axis=1)]

@@ -19,7 +19,7 @@ table = datasets.adult_education_race()
 levels = list(dict.fromkeys(table["education"]))
 true = np.array([table["count"][table["education"] == level].sum() for level in levels])
 mechanism = design(Problem(Workload.identity(levels), metrics.uniform(len(levels), 0.5)), "laplace").mechanism
-noise = np.asarray(mechanism.sample_noise(1, seed=12))[0]
+noise = np.asarray(mechanism.simulate(1, seed=12))[0]
 alone, together = mechanism.margins(), mechanism.joint_margins()
 ratio = float(together[0] / alone[0])
 

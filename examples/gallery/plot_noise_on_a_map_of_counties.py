@@ -30,7 +30,7 @@ states = counties["state_abbr"]
 relation = invariants.partition(states.tolist()).protect(0.1, adjacency=1)
 problem = Problem(Workload.identity(len(states)), relation, notion="gaussian")
 mechanism = design(problem, "lattice_gaussian").mechanism
-noise = np.asarray(mechanism.sample_noise(1, seed=4))[0]
+noise = np.asarray(mechanism.simulate(1, seed=4))[0]
 errors = mechanism.standard_errors()
 
 figure, axes = plt.subplots(figsize=(9, 6.2), layout="constrained")

@@ -20,7 +20,7 @@ domain = Domain.of({name: sorted(set(adult[name])) for name in ("age_group", "ed
 true = domain.histogram(adult.to_frame())
 problem = Problem(Workload.identity(domain), metrics.uniform(domain.size, 1.0))
 mechanism = design(problem, "laplace").mechanism
-released = true + np.asarray(mechanism.sample_noise(1, seed=5))[0]
+released = true + np.asarray(mechanism.simulate(1, seed=5))[0]
 margin = float(mechanism.margins()[0])
 
 figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6.4), sharex=True, height_ratios=[2, 1], layout="constrained")

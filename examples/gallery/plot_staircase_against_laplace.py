@@ -25,7 +25,7 @@ laws, errors = {}, {}
 for family in ("laplace", "staircase"):
     mechanism = design(problem, family).mechanism
     errors[family] = float(mechanism.standard_errors()[0])
-    drawn = np.rint(mechanism.sample_noise(DRAWS, seed=1)[:, 0]).astype(int)
+    drawn = np.rint(mechanism.simulate(DRAWS, seed=1)[:, 0]).astype(int)
     laws[family] = dict(zip(*np.unique(drawn, return_counts=True), strict=True))
 
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")

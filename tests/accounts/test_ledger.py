@@ -455,7 +455,7 @@ def test_threads_and_forks_share_a_ledger(tmp_path: Path) -> None:
         (lambda ledger: ledger.state("x", 1.0), "total"),
         (lambda ledger: ledger.state("x", Total(epsilon=1), publishes=[3]), "publishes"),
         (lambda ledger: ledger.dataset("people").release(3, [1]), "mechanism"),
-        (lambda ledger: ledger.dataset("people").release_records(pure(), [1], entity="a"), "rows_per_entity"),
+        (lambda ledger: ledger.dataset("people").release(pure(), [1], entity="a"), "rows_per_entity"),
         (lambda ledger: Ledger(ledger.store.path, who=""), "who"),
         (lambda ledger: Ledger(ledger.store.path, wait=-1), "wait"),
     ],

@@ -441,7 +441,7 @@ def test_a_file_that_claims_less_delta_or_less_noise_is_refused(family: str, tmp
 def test_releases_carry_the_guarantee_and_noise_of_the_stated_size() -> None:
     """40,000 draws of each answer: their standard deviation within 6 of its own, 2e-9 each."""
     made = design(approximate(Workload.prefix(3), metrics.uniform(3, 1.0), 1e-6), "gaussian").mechanism
-    drawn = np.asarray(made.sample_noise(40_000, seed=1))
+    drawn = np.asarray(made.simulate(40_000, seed=1))
     noisy = made.query_variances() > 0
     assert noisy.tolist() == [True, True, False]
     deviations = np.sqrt(made.query_variances()[noisy])

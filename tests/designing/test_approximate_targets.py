@@ -29,7 +29,7 @@ def problem(budget: float = 1.0) -> Problem:
 def test_margins_hold_and_are_met_by_draws(family: str, confidence: float) -> None:
     """A true margin fails both sides of the binomial test with probability at most 1e-6 in each of 24 cases."""
     made = design(problem(), family).mechanism
-    drawn, margins = np.abs(np.asarray(made.sample_noise(DRAWS, seed=3))), made.margins(confidence)
+    drawn, margins = np.abs(np.asarray(made.simulate(DRAWS, seed=3))), made.margins(confidence)
     low, high = binom.ppf([1e-6, 1 - 1e-6], DRAWS, confidence)
     assert ((drawn <= margins).sum(axis=0) >= low).all()
     assert ((drawn <= margins - made.grid.steps.max()).sum(axis=0) <= high).all()  # a step less is too little
@@ -49,7 +49,7 @@ def test_bounds_of_the_total_error_hold(family: str, beta: float) -> None:
     """For three records, of which rounding moves nothing here; a bound that fails more often is seen at 1e-6."""
     made = design(problem(), family).mechanism
     bound = made.accuracy(3, beta=beta, norm="l1").alpha
-    totals = np.abs(np.asarray(made.sample_noise(DRAWS, seed=5))).sum(axis=1)
+    totals = np.abs(np.asarray(made.simulate(DRAWS, seed=5))).sum(axis=1)
     assert (totals > bound).sum() <= binom.ppf(1 - 1e-6, DRAWS, beta)
     assert bound <= 3.5 * np.quantile(totals, 1 - beta)
 

@@ -190,7 +190,7 @@ def test_rank_deficient_workloads_are_put_together_exactly(family: str, name: st
     if isinstance(relation, metrics.AddRemove):
         finite = workload.dense().T
     span = np.linalg.svd(finite)[2][: np.linalg.matrix_rank(finite, tol=1e-9)]
-    drawn = np.asarray(made.sample_noise(200, seed=1))
+    drawn = np.asarray(made.simulate(200, seed=1))
     outside = drawn - drawn @ span.T @ span
     assert np.abs(outside).max() <= 1e-9 * np.abs(drawn).max()
     assert np.linalg.matrix_rank(made.covariance(), tol=1e-9 * made.covariance().max()) == len(span)
@@ -246,7 +246,7 @@ def test_specs_of_every_family_come_back_the_same(family: str, name: str, tmp_pa
     twin = load(made.save(tmp_path / "spec.json"))
     assert twin == made and twin.fingerprint == made.fingerprint and twin.verify() == made.privacy
     assert twin.query_variances().tolist() == made.query_variances().tolist()
-    assert np.asarray(twin.sample_noise(20, seed=2)).tolist() == np.asarray(made.sample_noise(20, seed=2)).tolist()
+    assert np.asarray(twin.simulate(20, seed=2)).tolist() == np.asarray(made.simulate(20, seed=2)).tolist()
     for copied in (pickle.loads(pickle.dumps(made)), copy.deepcopy(made)):
         assert copied == made and copied.verify().holds
 
@@ -350,7 +350,7 @@ def test_error_bounds_keep_bias_apart_and_hold_for_the_worst_histogram() -> None
     off = np.abs(found.mechanism.effective - SINGLE.dense())
     assert bounds.bias == pytest.approx((3 * off.sum(), 3 * np.linalg.norm(off), 3 * off.max()))
     assert bounds.bias[2] > 1e-3  # there is a bias to speak of
-    drawn = np.asarray(found.mechanism.sample_noise(20_000, seed=3))[:, 0]
+    drawn = np.asarray(found.mechanism.simulate(20_000, seed=3))[:, 0]
     errors = drawn + 3 * float((found.mechanism.effective - SINGLE.dense())[0, off.argmax()])
     assert (errors**2).mean() <= bounds.squared and np.abs(errors).mean() <= min(bounds.l1, bounds.l2, bounds.linf)
     assert (np.abs(errors) > bounds.high_probability).mean() <= 0.05

@@ -348,6 +348,6 @@ def test_both_kinds_of_noise_are_mechanisms() -> None:
     for family in ("laplace", "lattice_laplace"):
         made = design(table, family)
         assert isinstance(made.mechanism, Mechanism) and made.error == made.mechanism.error("squared")
-        assert made.mechanism.sample_noise(3, seed=1).stamp == "simulation, not private: 3 draws, seed 1"
+        assert made.mechanism.simulate(3, seed=1).stamp == "simulation, not private: 3 draws, seed 1"
     with pytest.raises(TypeError, match="abstract"):
         Mechanism()  # type: ignore[abstract]

@@ -254,7 +254,7 @@ def check_error(mechanism: AdditiveMechanism, draws: int, seed: int) -> None:
     z so that a normal exceeds it with probability FAILURE."""
     from scipy.stats import norm
 
-    squared = (np.asarray(mechanism.sample_noise(draws, seed)) ** 2).sum(axis=1)
+    squared = (np.asarray(mechanism.simulate(draws, seed)) ** 2).sum(axis=1)
     deviation = abs(squared.mean() - mechanism.error()) / (squared.std() / math.sqrt(draws))
     assert deviation < norm.isf(FAILURE / 2)
 
@@ -326,5 +326,5 @@ def test_radius_of_shape_s_has_an_unbounded_density_at_the_true_answer():
     assert isinstance(made("k_norm", (2, 2), 3).norm, Gauge)
     # 2 x 2, epsilon 1: z = t (1, -1, -1, 1), t double exponential: E|z|_2 = 2 E|t| = 2, with shape s it would be s / (s + 1)
     # of that.
-    draws = np.linalg.norm(np.asarray(made("k_norm", (2, 2), 3).sample_noise(20_000, 6)), axis=1)
+    draws = np.linalg.norm(np.asarray(made("k_norm", (2, 2), 3).simulate(20_000, 6)), axis=1)
     assert abs(draws.mean() - 2) < 4.9 * 2 / math.sqrt(20_000)

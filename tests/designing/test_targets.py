@@ -194,7 +194,7 @@ def test_lattices_are_checked_at_the_law_that_is_drawn(shape: str) -> None:
     below is not."""
     problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(epsilon=1.0))
     made = design(problem, "lattice_laplace", shape=shape).mechanism
-    drawn = np.asarray(made.sample_noise(20_000, seed=26))
+    drawn = np.asarray(made.simulate(20_000, seed=26))
     errors = np.sqrt(np.square(drawn).mean(axis=0))
     assert made.standard_errors() == pytest.approx(errors, rel=0.05)
     assert (np.abs(drawn) > made.margins()).mean(axis=0).max() <= 0.055

@@ -282,7 +282,7 @@ def test_one_row_of_a_table_is_what_the_guarantee_says() -> None:
 
     maker = specimens()["table plan"]
     table = ibis.memtable({**table_of(), "who": [k // 4 for k in range(40)]})
-    released = maker.release_records(table, unit="job", entity="who", rows_per_entity=3)
+    released = maker.release(table, unit="job", entity="who", rows_per_entity=3)
     made = json.loads(json.dumps(release_document(maker, released)))
     assert made["rows"] == {"unit": "job", "entity": "who", "rows_per_entity": 3}
     verify_release(maker, made)

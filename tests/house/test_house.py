@@ -96,10 +96,10 @@ def released(loaded):
     rest = [0] * (len(loaded.universe.elements) - 1)
     for first in (6, 3):
         try:
-            return loaded.release_counts([first, *rest])
+            return loaded.release([first, *rest])
         except InvalidProblem:
             continue
-    return loaded.release_counts([0, *rest])
+    return loaded.release([0, *rest])
 
 for path in sys.argv[1:]:
     loaded = load(path)

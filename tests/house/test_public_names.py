@@ -27,9 +27,9 @@ from designer import (
 from designer.relations.invariants import Invariant
 
 NAMES = {
-    "designer": """About AdditiveMechanism AttributeQueries Choice Comparison Design DesignFailed Domain Drawing Guarantee InvalidProblem
+    "designer": """About AdditiveMechanism AttributeQueries Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee InvalidLedger InvalidProblem
         InvalidSpec LeastBudget LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Mechanism NotPrivate
-        Optimality Presence PrivacyCertificate Problem Release Selection Statistic StatisticalQueries StructuredDesign
+        Optimality OverTotal Presence PrivacyCertificate Problem Refusal Release Selection Statistic StatisticalQueries StructuredDesign
         StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload Targets Term WholeTables Workload
         __version__ compare datasets design design_marginals design_structured drawings_of figure invariants largest_rate
         least_budget least_marginal_budget load marginals_meeting metrics norm_ball placed_drawing plot programs read_problem
@@ -58,7 +58,6 @@ DEEPER = {
     "designer.mechanisms.synthetic.multiplicative": "MWEM equal_shares mwem",
     "designer.mechanisms.synthetic.small_databases": "SmallDB",
     "designer.mechanisms.odds_ratio.mechanism": "OddsRatioTest",
-    "designer.base.errors": "InvalidLedger OverTotal",
     "designer.mechanisms.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
@@ -80,7 +79,7 @@ MEMBERS: dict[Any, str] = {
     Design: "privacy optimality error",
     designer.Comparison: "to_markdown to_text to_latex",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text",
-    Mechanism: "release sample_noise privacy_loss error standard_errors margins joint_margins save verify",
+    Mechanism: "check release simulate privacy_loss error standard_errors margins joint_margins save verify",
 }
 
 
@@ -115,7 +114,7 @@ def test_the_promised_calls_are_called_as_promised(tmp_path: Path) -> None:
     loaded = load(made.mechanism.save(tmp_path / "spec.json"))
     release = loaded.release(np.array([3, 4]))
     assert isinstance(release, Release) and len(release.answers) == 1 and release.fingerprint == loaded.fingerprint
-    assert np.asarray(loaded.sample_noise(2, seed=1)).shape == (2, 1) and loaded.error(loss="squared") == made.error
+    assert np.asarray(loaded.simulate(2, seed=1)).shape == (2, 1) and loaded.error(loss="squared") == made.error
     assert loaded.privacy_loss([1, -1]).shape == () and loaded.verify() == made.privacy
     assert isinstance(compare(problem, families=["laplace"]).rows[0], dict)
 

@@ -77,5 +77,5 @@ def _release(maker: Specified) -> Released:
     if "histogram" not in maker.takes and not isinstance(maker, (MarginalMechanism, StructuredMechanism)):
         import ibis
 
-        return maker.release_records(ibis.memtable(dict(table_of())))
+        return maker.release(ibis.memtable(dict(table_of())))
     return maker.release(invented(maker))

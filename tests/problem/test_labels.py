@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
+from designer import Counts, Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
 from designer.files.data_files import whole_number
 from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
@@ -74,7 +74,7 @@ def test_what_is_published_exactly_stands_under_its_own_name(form: str) -> None:
     no other cell is exact."""
     relation = metrics.hamming(PEOPLE, {"sex": float("inf"), "age": 0.5})
     made = design(Problem(Workload.marginals(PEOPLE, [["sex"], ["sex", "age"]]), relation), "laplace").mechanism
-    released = made.release(FORMS[form]())
+    released = made.release(Counts(FORMS[form]()))
     exact = {name: answer for name, answer in zip(released.queries, released.answers.tolist(), strict=True) if ", " not in name}
     by_hand = {f"sex={s}": sum(number for (sex, _), number in TRUE.items() if sex == s) for s in "FM"}
     assert exact == by_hand
@@ -85,7 +85,7 @@ def test_the_lattice_keeps_the_margins_of_the_named_cells() -> None:
     margins = invariants.margins(PEOPLE, [["sex"], ["age"]])
     named = Problem(Workload(np.eye(6), elements=PEOPLE.elements, keys=PEOPLE.keys), margins.protect(1.0))
     made = design(named, "lattice_laplace", shape="l1").mechanism
-    table = made.release(pandas_frame()).table
+    table = made.release(Counts(pandas_frame())).table
     assert (margins.matrix @ np.array(table)).tolist() == (margins.matrix @ np.array(list(TRUE.values()))).tolist()
 
 
@@ -215,17 +215,17 @@ def test_records_are_tabulated_over_the_domain() -> None:
         assert tabulated(table, UNIVERSE).tolist() == list(TRUE.values())
     relation = metrics.hamming(PEOPLE, {"sex": float("inf"), "age": 0.5})
     made = design(Problem(Workload.marginals(PEOPLE, [["sex"], ["age"]]), relation), "laplace").mechanism
-    assert made.release_records(records()).answers[:2].tolist() == [12, 1015]
+    assert made.release(records()).answers[:2].tolist() == [12, 1015]
     for sex, age in (("X", "old"), (None, "old"), (["F"], "old")):
         wrong = {"sex": [*records()["sex"], sex], "age": [*records()["age"], age]}
         with pytest.raises(InvalidProblem) as refusal:
-            made.release_records(wrong)
+            made.release(wrong)
         assert str(refusal.value) == OUTSIDE
     series = {name: pandas.Series(column) for name, column in records().items()}
     with pytest.raises(InvalidProblem, match="indexed differently"):
-        made.release_records({**series, "sex": series["sex"][::-1]})
+        made.release({**series, "sex": series["sex"][::-1]})
     with pytest.raises(InvalidProblem, match="nothing says which columns"):
-        design(Problem(Workload.prefix(3), metrics.uniform(3, 1.0)), "laplace").mechanism.release_records(records())
+        design(Problem(Workload.prefix(3), metrics.uniform(3, 1.0)), "laplace").mechanism.release(records())
 
 
 def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_position() -> None:
@@ -238,7 +238,7 @@ def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_pos
     made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), metrics.hamming(PEOPLE, {"sex": 1.0, "age": 1.0}))
     cross = pandas.crosstab(pandas.Series(records()["sex"]), pandas.Series(records()["age"]))
     with pytest.raises(InvalidProblem, match="labels of its own"):
-        made.release_tables({("sex", "age"): cross})
+        made.release(Counts({("sex", "age"): cross}))
     apart = {name: pandas.Series(column) for name, column in records().items()}
     with pytest.raises(InvalidProblem, match="indexed differently"):
         made.release({**apart, "age": apart["age"][::-1]})

@@ -120,7 +120,7 @@ def _of_table(made: Any, names: tuple[str, ...]) -> Any:
     import ibis
 
     columns = {names[0]: list(names) * 2, names[1]: [1.0] * 8} if names[0] != names[1] else table_of()
-    return made.release_records(ibis.memtable(columns))
+    return made.release(ibis.memtable(columns))
 
 
 @pytest.mark.parametrize("form", list(MADE))

@@ -151,7 +151,7 @@ def test_conditions_further_queries_and_a_splitting_go_with_it(tmp_path: Path) -
 @pytest.mark.slow
 def test_released_answers_are_made_consistent_from_the_release_alone() -> None:
     rows = {"state": ["DE", "DE", "RI", "NY"], "county": ["1", "3", "1", "1"], "jobs": [10, 20, 30, 40], "pay": [1.0, 2, 3, 4]}
-    release = plan_of().simulate(ibis.memtable(rows), seed=3)
+    release = plan_of().simulate(1, seed=3, data=ibis.memtable(rows))[0]
     asked = [answer for name, answer in release.answers.items() if name.startswith("jobs")]
     found = consistent_levels(asked, [*LEVELS.values()])
     assert [answer.keys for answer in found] == [level.keys for level in LEVELS.values()]
@@ -176,7 +176,7 @@ def test_consistent_levels_agree_with_consistent_margins_where_these_apply() -> 
     asked = [Accuracy("jobs", np.full(4, 9.0))]
     plan = design_table_plan(flat, [JOBS], asked, PriorRecords.cap({"jobs": 10}))
     rows = {"state": ["DE", "RI", "NY"], "jobs": [10, 20, 30]}
-    answers = [*plan.simulate(ibis.memtable(rows), seed=1).answers.values()]
+    answers = [*plan.simulate(1, seed=1, data=ibis.memtable(rows))[0].answers.values()]
     ours, theirs = consistent_levels(answers, [*flat.values()]), consistent_margins(answers, nested=["state"])
     for one, two in zip(ours, theirs, strict=True):
         assert np.allclose(one.values, two.values) and np.allclose(one.variances, two.variances)  # type: ignore[arg-type]
@@ -221,7 +221,9 @@ def test_mistakes_are_named() -> None:
         design_table_plan(open_levels, [JOBS], ASKED[:1], PRIOR)
     with pytest.raises(InvalidProblem, match="two are named 'jobs by all'"):
         plan_of(beside=[Count("jobs by all", LEVELS["all"], variance=1)])
-    release = plan_of().simulate(ibis.memtable({"state": ["DE"], "county": ["1"], "jobs": [1], "pay": [1.0]}), seed=0)
+    release = plan_of().simulate(1, seed=0, data=ibis.memtable({"state": ["DE"], "county": ["1"], "jobs": [1], "pay": [1.0]}))[
+        0
+    ]
     county = release["jobs by county"]
     with pytest.raises(InvalidProblem, match="of a level that has one already"):
         consistent_levels([county, county], [*LEVELS.values()])

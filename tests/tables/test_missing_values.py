@@ -43,7 +43,7 @@ def test_a_median_of_mostly_missing_values_is_not_zero() -> None:
     """600 missing values, 200 of 40 and 200 of 41: with budget 200 another candidate is chosen with probability below 1e-20."""
     query = Quantile("median", STATES, (), PAY, 0.5, QUANTILE.candidates, Fraction(200))
     plan = TablePlan((query,))
-    assert plan.simulate(table([None] * 600 + [40.0, 41.0] * 200), 1)["median"]["DE"] == 40.0
+    assert plan.simulate(1, seed=1, data=table([None] * 600 + [40.0, 41.0] * 200))[0]["median"]["DE"] == 40.0
 
 
 def test_averages_divide_by_the_number_of_values() -> None:

@@ -123,7 +123,7 @@ ROWS = firms(300, seed=31)
 def test_what_is_drawn_is_the_exact_sum_with_the_stated_noise() -> None:
     """400 releases: standardised means within 4.5 (probability below 1e-5 each), spreads of Laplace noise within a fifth."""
     plan, table = TablePlan([PURE, HEAVY, SLOW], unlisted="drop"), on_duckdb(ROWS)
-    made = [plan.simulate(table, seed) for seed in range(400)]
+    made = [plan.simulate(1, seed=seed, data=table)[0] for seed in range(400)]
     for name, measure, county in (("pure", EMP, None), ("heavy", PAY, 1)):
         values = np.array([one[name].values for one in made])
         truth = [exact(measure, key[0], county) for key in STATES.keys or ()]
@@ -144,9 +144,9 @@ def test_found_groups_have_other_noise_too() -> None:
     plan = TablePlan(
         [PureSum("p", found, measure=EMP, scale=1), SlowlyScaledSum("s", found, measure=PAY, noise=STUDENT)], unlisted="drop"
     )
-    made = plan.simulate(on_duckdb(ROWS), 1)
+    made = plan.simulate(1, seed=1, data=on_duckdb(ROWS))[0]
     assert made["p"].keys == made["s"].keys == (("CT",), ("DE",), ("RI",))
-    nothing = plan.simulate(on_duckdb(ROWS[:1]).filter(False), 1)
+    nothing = plan.simulate(1, seed=1, data=on_duckdb(ROWS[:1]).filter(False))[0]
     assert nothing["p"].keys == () and nothing["s"].values.shape == (0,)
 
 

@@ -138,7 +138,7 @@ def test_groups_are_found_as_often_as_the_law_says() -> None:
         for i in range(400)
     ]
     rows.append({**rows[0], "state": None})
-    answer = TablePlan((Count("n", level, variance=1),), unlisted="drop").simulate(on_duckdb(rows), 17)["n"]
+    answer = TablePlan((Count("n", level, variance=1),), unlisted="drop").simulate(1, seed=17, data=on_duckdb(rows))[0]["n"]
     seen = {size: sum(labels[0].startswith(f"{size}-") for labels in answer.keys) for size in sizes}
     for size in sizes:
         chance = exact_tail(found.threshold - size, found.variance)
@@ -202,7 +202,7 @@ def test_quantiles_of_groups_are_near_the_truth() -> None:
     for state, xs in sizes.items():
         cells = np.searchsorted(grid, xs.astype(int), side="left")
         np.testing.assert_array_equal(counts[state,], np.bincount(cells, minlength=len(grid) + 1))
-    answer = TablePlan((asked,)).simulate(on_duckdb(rows), 4)["median"]
+    answer = TablePlan((asked,)).simulate(1, seed=4, data=on_duckdb(rows))[0]["median"]
     assert answer["DE"] == pytest.approx(np.median(sizes["DE"].astype(int)), abs=4)
     assert answer["RI"] == pytest.approx(np.median(sizes["RI"].astype(int)), abs=6)
     assert answer["CT"] in grid and answer.variances is None

@@ -93,10 +93,10 @@ def test_noise_by_label_serves_groups_that_are_found_privately(tmp_path: Any) ->
     assert [plan.queries[0].loss(row) for row in TABLE_2] == [
         Fraction(row["emp"] ** 2, 2 * {"Mining": 10**6, "Retail": 4}.get(row["industry"], 2500)) for row in TABLE_2
     ]
-    released = plan.simulate(on_duckdb(list(TABLE_2) * 200), 3)["jobs"]
+    released = plan.simulate(1, seed=3, data=on_duckdb(list(TABLE_2) * 200))[0]["jobs"]
     assert released.keys == (("Agriculture",), ("Mining",), ("Retail",)) and released.variances is not None
     assert released.variances.tolist() == [2500, 10**6, 4]
-    drawn = [plan.simulate(on_duckdb(list(TABLE_2) * 200), seed)["jobs"].values for seed in range(20)]
+    drawn = [plan.simulate(1, seed=seed, data=on_duckdb(list(TABLE_2) * 200))[0]["jobs"].values for seed in range(20)]
     deviations = np.std(np.array(drawn), axis=0) / np.sqrt([2500, 10**6, 4])
     assert (deviations > 0.4).all() and (deviations < 1.9).all()  # chi-square of 19: outside with probability below 1e-4
 

@@ -35,7 +35,7 @@ def plan(variance: Any = 100) -> TablePlan:
 
 
 def test_margins_of_a_release_agree_in_all_that_they_share() -> None:
-    released = plan().simulate(table(), 5)
+    released = plan().simulate(1, seed=5, data=table())[0]
     made = dict(zip(LEVELS, consistent_margins([released[name] for name in LEVELS], ["state", "county"]), strict=True))
     for state in STATES:
         for sector in SECTORS:
@@ -60,7 +60,9 @@ def test_margins_say_how_far_they_were_moved() -> None:
 @pytest.mark.slow
 def test_the_stated_variances_are_those_of_many_releases() -> None:
     """300 releases: mean squares within 35 % of the variances (chi-square of 300, four deviations, 19 cells: below 1e-3)."""
-    exact = TablePlan([Count(name, level, variance="1/10000") for name, level in LEVELS.items()]).simulate(table(), 1)
+    exact = TablePlan([Count(name, level, variance="1/10000") for name, level in LEVELS.items()]).simulate(
+        1, seed=1, data=table()
+    )[0]
     generator, truth = np.random.default_rng(2), {name: exact[name].values for name in LEVELS}
     given = {
         name: Answer(name, exact[name].columns, exact[name].keys, truth[name], np.full(len(truth[name]), 4.0))
@@ -80,7 +82,7 @@ def test_the_stated_variances_are_those_of_many_releases() -> None:
 
 
 def test_answers_that_are_no_full_tables_are_refused() -> None:
-    released = plan().simulate(table(), 5)
+    released = plan().simulate(1, seed=5, data=table())[0]
     answers = [released[name] for name in LEVELS]
     for given, nested, message in (
         ([answers[0], answers[0]], ["state", "county"], "same key columns"),
@@ -92,6 +94,6 @@ def test_answers_that_are_no_full_tables_are_refused() -> None:
         with pytest.raises(InvalidProblem, match=message):
             consistent_margins(given, nested)
     by_state = TablePlan([Count("a", LEVELS["state x sector"], variance=VarianceBy("state", {"DE": 4}, 9))]).simulate(
-        table(), 2
-    )["a"]
+        1, seed=2, data=table()
+    )[0]["a"]
     assert consistent_margins([by_state], ["state"])[0].variances.tolist() == by_state.variances.tolist()  # type: ignore[union-attr]

@@ -259,7 +259,7 @@ def noise(variance: float, step: str, seed: int, count: int = 4000) -> np.ndarra
     measure, keys = Measure("emp", step), [[i] for i in range(count)]
     plan = TablePlan((Sum("jobs", Groups(["county"], keys), variance=variance, measure=measure),))
     rows = [{"id": 1, "state": None, "county": i, "naics": None, "emp": i * i, "pay": 0.0} for i in range(0, count, 3)]
-    answer = plan.simulate(on_duckdb(rows), seed)["jobs"]
+    answer = plan.simulate(1, seed=seed, data=on_duckdb(rows))[0]["jobs"]
     assert answer.integers is not None
     base = [0 if i % 3 else measure.units(i * i) for i in range(count)]
     np.testing.assert_array_equal(answer.values, np.array(answer.integers) * float(Fraction(step)))
@@ -282,7 +282,7 @@ def test_noise_has_the_law_that_is_stated(variance: float, step: str) -> None:
 def test_variances_are_those_of_what_is_drawn() -> None:
     asked = (Count("n", STATES, variance="1/5"), Sum("w", STATES, (), (10**6, 10**8, 10**7), PAY))
     plan = TablePlan(asked, unlisted="drop")
-    answers = plan.simulate(on_duckdb(firms(5, seed=1)), 1).answers
+    answers = plan.simulate(1, seed=1, data=on_duckdb(firms(5, seed=1)))[0].answers
     z = np.arange(-30, 31)
     weights = np.exp(-(z**2) / 0.4)
     assert answers["n"].variances == pytest.approx([float((z**2 * weights).sum() / weights.sum())] * 3)
@@ -292,7 +292,7 @@ def test_variances_are_those_of_what_is_drawn() -> None:
 @pytest.mark.slow
 def test_a_seeded_draw_is_repeated_and_stamped() -> None:
     plan, table = replace(everything(), unlisted="drop"), on_duckdb(firms(50, seed=7))
-    one, two = plan.simulate(table, 5), plan.simulate(table, 5)
+    one, two = plan.simulate(1, seed=5, data=table)[0], plan.simulate(1, seed=5, data=table)[0]
     assert one.stamp == "simulation, not private: seed 5"
     assert not hasattr(one, "guarantee")
     assert all(np.array_equal(one[name].values, two[name].values) for name in one.answers)
@@ -306,7 +306,11 @@ def test_a_simulation_refuses_what_the_release_refuses() -> None:
         with pytest.raises(InvalidProblem, match="in none of its listed groups"):
             attempt(table)
     dropping = replace(refusing, unlisted="drop")
-    assert dropping.simulate(table, 1)["n"].values.tolist() == dropping.release(table)["n"].values.tolist() == [0, 0, 0]
+    assert (
+        dropping.simulate(1, seed=1, data=table)[0]["n"].values.tolist()
+        == dropping.release(table)["n"].values.tolist()
+        == [0, 0, 0]
+    )
 
 
 def test_a_failing_engine_does_not_speak(tmp_path: Path) -> None:
@@ -405,7 +409,7 @@ def test_a_plan_counts_the_records_of_a_data_frame(library: str) -> None:
     industry = Groups(["industry"], keys=[["Retail"], ["Mining"]])
     jobs = Sum("jobs", industry, variance="0.01", measure=Measure("emp", step="0.5"))
     plan = TablePlan([jobs, Count("firms", industry, variance="0.01")], unlisted="drop")
-    released = plan.release_records(frame)
+    released = plan.release(frame)
     assert [round(x * 2) / 2 for x in released["jobs"].values] == [1.5, 2] and np.rint(released["firms"].values).tolist() == [
         2,
         1,

@@ -152,6 +152,6 @@ def test_unlisted_groups_stay_in_the_engine(joins: bool, monkeypatch: pytest.Mon
         assert found.get(key, [0, 0]) == [int(inside.sum()), int(emp[inside & (emp > 7)].sum())]
     assert rows == [sum(key in found for key in listed)] if joins else rows[0] <= 3 * len(listed)
     plan = TablePlan((*queries, Count("prefix", Groups([Key("b", 2)], [["b0"], ["zz"]]), variance=1)), unlisted="drop")
-    released = plan.simulate(table, 3)
+    released = plan.simulate(1, seed=3, data=table)[0]
     assert released["n"].keys == tuple(listed) and abs(released["prefix"]["zz"]) < 40
     assert max(rows) <= 3 * len(listed)

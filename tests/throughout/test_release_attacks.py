@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Selection, StatisticalQueries, Workload, design, invariants, metrics
+from designer import (
+    Counts,
+    Domain,
+    InvalidProblem,
+    Problem,
+    Selection,
+    StatisticalQueries,
+    Workload,
+    design,
+    invariants,
+    metrics,
+)
 from designer.mechanisms.choice.scores import AbsoluteError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.marginals.plan import design_marginals
@@ -80,8 +91,8 @@ def subjects() -> dict[str, Subject]:
         "small-db": over_counts(small_db(vague, size=3, constant="unbiased", exponent=-1)),
         "lattice": over_counts(design(marked, "lattice_laplace", shape="l1").mechanism),
         "lattice gaussian": over_counts(design(bell, "lattice_gaussian", shape="l2").mechanism),
-        "marginals": Subject(tables, tables.release_tables, cells, turned),
-        "marginals presence": Subject(seen, seen.release_tables, cells, turned),
+        "marginals": Subject(tables, lambda given: tables.release(Counts(given)), cells, turned),
+        "marginals presence": Subject(seen, lambda given: seen.release(Counts(given)), cells, turned),
         "test": Subject((t := OddsRatioTest(margins, EpsilonDelta("1/100"))), t.release, first, margins.table(400)),
         "test gaussian": Subject((g := OddsRatioTest(margins, Gaussian.of("1/100"))), g.release, first, margins.table(400)),
         "statistical queries": Subject(
@@ -154,9 +165,11 @@ def test_unusable_marginal_tables_are_refused_by_their_kind_of_fault() -> None:
     other = {axes: cells, ("age",): cells.sum(axis=0) + np.array([1, 0, 0])}
     tables = MarginalWorkload.of(PEOPLE, [["sex", "age"]])
     twice = design_marginals(MarginalWorkload.of(PEOPLE, [["sex"], ["age"]]), metrics.hamming(PEOPLE, [1.0, 1.0]))
-    assert "disagree" in refusal(twice.release_tables, {("sex",): cells.sum(axis=1), ("age",): other[("age",)]})
+    assert "disagree" in refusal(
+        lambda given: twice.release(Counts(given)), {("sex",): cells.sum(axis=1), ("age",): other[("age",)]}
+    )
     single = design_marginals(tables, metrics.hamming(PEOPLE, [1.0, 1.0]))
-    assert "shape" in refusal(single.release_tables, {axes: cells.T})
+    assert "shape" in refusal(lambda given: single.release(Counts(given)), {axes: cells.T})
 
 
 @pytest.mark.parametrize("name", ["marginals", "marginals presence"])
@@ -244,7 +257,7 @@ def test_types_of_marginals_do_not_tell_how_many_records_there_are() -> None:
     domain = Domain.of({"a": 40, "b": 40})
     made = design_marginals(MarginalWorkload.of(domain, [["a", "b"]]), Presence(1.0))
     few, many = np.zeros((40, 40), dtype=np.int64), np.full((40, 40), 2**49)
-    kinds = [shape_of(made.release_tables({("a", "b"): table}).residuals) for table in (few, many)]
+    kinds = [shape_of(made.release(Counts({("a", "b"): table})).residuals) for table in (few, many)]
     assert kinds[0] == kinds[1]
 
 
@@ -284,8 +297,8 @@ def test_all_randomness_is_the_operating_system_s_and_none_is_kept(name: str, mo
 @pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
 def test_simulated_choices_repeat_with_a_seed_only_and_say_so(law: str) -> None:
     made = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), law)  # type: ignore[arg-type]
-    seeded = [made.simulate([1, 2, 3], 200, seed=5) for _ in range(2)]
-    free = [made.simulate([1, 2, 3], 200) for _ in range(2)]
+    seeded = [made.simulate(200, seed=5, data=[1, 2, 3]) for _ in range(2)]
+    free = [made.simulate(200, data=[1, 2, 3]) for _ in range(2)]
     assert (seeded[0].indices == seeded[1].indices).all() and (free[0].indices != free[1].indices).any()
     assert seeded[0].stamp == "simulation, not private: 200 choices, seed 5" and free[0].stamp.endswith("no seed")
 

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Counts, Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
 from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
 from designer.files.kinds import KINDS
@@ -254,7 +254,7 @@ def test_marginals() -> None:
     made = design_marginals(asked, metrics.hamming(domain, [0.5, 0.5]))
     squares = [np.arange(1, n) * np.arange(2, n + 1) for n in sizes]
     variances = np.multiply.outer(*squares) / made.noise.precisions[made.position[0, 1]]
-    residuals = [made.release_tables({("a", "b"): np.zeros(sizes, dtype=int)}).residuals[0, 1] for _ in range(120)]
+    residuals = [made.release(Counts({("a", "b"): np.zeros(sizes, dtype=int)})).residuals[0, 1] for _ in range(120)]
     lengths = np.sqrt([(table.astype(float) ** 2 / variances).sum() for table in residuals])
     follows(radial(lengths, variances.size, "gaussian"), 0.005)
 
@@ -266,7 +266,7 @@ def test_structured(noise: Literal["gaussian", "laplace"]) -> None:
     asked = StructuredWorkload.of(domain, [{"a": "prefix", "b": "prefix"}])
     made = design_structured(asked, Presence(1.0), noise)
     empty = {("a", "b"): np.zeros(domain.shape, dtype=int)}
-    drawn = np.array([made.release_tables(empty).measured[0].astype(float).ravel() for _ in range(120)])
+    drawn = np.array([made.release(Counts(empty)).measured[0].astype(float).ravel() for _ in range(120)])
     strength = made.blocks[0].strength
     lengths = np.sqrt((drawn**2).sum(axis=1) * strength) if noise == "gaussian" else np.abs(drawn).sum(axis=1) * strength
     follows(radial(lengths, drawn.shape[1], noise), 0.01)

@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, Problem, Selection, StatisticalQueries, Workload, design, invariants, metrics
+from designer import (
+    Counts,
+    Domain,
+    InvalidProblem,
+    Problem,
+    Selection,
+    StatisticalQueries,
+    Workload,
+    design,
+    invariants,
+    metrics,
+)
 from designer.base.confidential import WITHHELD, withholding
 from designer.cli import main
 from designer.mechanisms.choice.scores import Linear
@@ -140,9 +151,9 @@ def test_data_that_fail_when_they_are_read_as_records() -> None:
         refused(lambda given=given: marginals.release(given))
     tables: list[Any] = [Hostile(), {("sex", "place"): Hostile()}, {("sex", "place"): [[Hostile(), 1], [2, 3]]}]
     for given in [*tables, {("sex", "place"): [[SECRET, 1], [2, 3]]}, {("sex", "place"): [[SECRET], [1, 2]]}]:
-        refused(lambda given=given: marginals.release_tables(given))
+        refused(lambda given=given: marginals.release(Counts(given)))
     for made in by_records().values():
-        send = getattr(made, "release_database", made.release)
+        send = made.release
         refused(lambda send=send: send(Hostile()))
     means = StatisticalQueries.of(PEOPLE, {"sex": ("sex", lambda value: float(value == "F"))}, {"sex": 1.0, "place": 1.0})
     noise = design(means.problem(), "laplace").mechanism
@@ -193,7 +204,7 @@ def open_quietly(engine: Any, path: Path) -> Any:
 def test_engines_that_fail_in_the_middle_of_a_query(name: str, lines: Path) -> None:
     pytest.importorskip("ibis")
     made = by_records()[name]
-    sends = [getattr(made, "release_database", made.release)] + ([made.simulate] if name == "table-plan" else [])
+    sends = [made.release] + ([lambda table: made.simulate(1, data=table)] if name == "table-plan" else [])
     for _, table in engine_tables(lines):
         with pytest.raises(Exception, match=r"SECRET|gone") as own:
             table.to_pyarrow()
@@ -268,7 +279,7 @@ def test_a_process_that_dies_of_it_prints_no_canary(tmp_path: Path, lines: Path)
 import ibis, designer
 columns = {{"sex": "VARCHAR", "place": "VARCHAR"}}
 table = ibis.duckdb.connect().read_csv({str(lines)!r}, auto_detect=False, header=True, delim=",", columns=columns)
-designer.load({str(spec)!r}).release_database(table)
+designer.load({str(spec)!r}).release(table)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 1 and "Traceback" in done.stderr and "InvalidProblem" in done.stderr

@@ -230,7 +230,7 @@ def as_change(change: object, size: int) -> Change:
 
 def _whole(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidProblem(f"change: {value!r} is not a whole number; give elements by position, from 0.")
+        raise InvalidProblem(f"change: {value!r} is not a whole number; give elements by position, from 0.", value=value)
     return int(value)
 
 

@@ -183,7 +183,11 @@ class Composed(Immutable, ABC):
         elif (total := self.cost(change)) is not None:
             found = (total,)
         else:
-            raise InvalidProblem(f"change: {shown(change)} is not protected by all of the mechanisms, so nothing bounds it.")
+            raise InvalidProblem(
+                f"change: {shown(change)} is not protected by all of the mechanisms, so nothing bounds it; ask about a change "
+                "that all of them protect.",
+                value=change,
+            )
         return tuple(TotalCost(tuple(cost.of_group(size) for cost in total.costs)) for total in found)
 
 

@@ -125,7 +125,7 @@ def _fraction(value: Any, name: str) -> Fraction | None:
     if value is None:
         return None
     if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", value):
-        raise InvalidSpec(f"expense.{name}: {shown(value)} is no fraction such as 1/20.")
+        raise InvalidSpec(f"expense.{name}: {shown(value)} is no fraction such as 1/20.", value=value)
     return Fraction(value)
 
 
@@ -150,7 +150,7 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     nothing, policies that are bounded in name only. mechanism: of any format.
     """
     if not isinstance(mechanism, Specified):
-        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.")
+        raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
     rows = count(rows_per_entity, "rows_per_entity")
     cost, moves = costliest(mechanism)
     if rule_of(mechanism).by_record:

@@ -64,7 +64,7 @@ class ComposedRecords(Composed):
     def cost(self, change: object) -> TotalCost:
         """What the presence of a public or hypothetical record costs; change: the record, a mapping from columns to values."""
         if not isinstance(change, Mapping):
-            raise InvalidProblem(f"change: {shown(change)} is no record; give a mapping from columns to values.")
+            raise InvalidProblem(f"change: {shown(change)} is no record; give a mapping from columns to values.", value=change)
         return TotalCost(tuple(_cost_of_record(mechanism, change) for mechanism in self.mechanisms))
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
@@ -201,7 +201,9 @@ def composed(*mechanisms: Specified) -> Composed:
         raise InvalidProblem("mechanisms: none is given; give at least one.")
     for place, mechanism in enumerate(mechanisms):
         if not isinstance(mechanism, Specified):
-            raise InvalidProblem(f"mechanisms[{place}]: {shown(mechanism)} is no frozen object; load a spec, or design one.")
+            raise InvalidProblem(
+                f"mechanisms[{place}]: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism
+            )
     tables = any(rule_of(mechanism).by_record for mechanism in mechanisms)
     if tables or _hide_rows_of_different_universes(mechanisms):
         return ComposedRecords.of(mechanisms)

@@ -84,7 +84,9 @@ def on_one_universe(mechanisms: Sequence[Specified]) -> tuple[tuple[Relation, ..
             "compose what is about one universe, or add largest costs up with designer.accounts.spent."
         )
     if sizes[0] > MOST_CELLS and None not in {one.domain for one in spoken} ^ {None}:
-        raise InvalidProblem(f"mechanisms: have different domains of {sizes[0]} cells, too many to be compared by name.")
+        raise InvalidProblem(
+            f"mechanisms: have different domains of {sizes[0]} cells, too many to be compared by name; give them one domain.",
+        )
     first = next((one.names for one in spoken if one.names is not None), None)
     return tuple(_in_order_of(one, first) for one in spoken), first
 

@@ -134,7 +134,7 @@ def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n:
     as it is drawn on the grid."""
     records = positive(n, "n")
     if not 0 < delta <= 1:
-        raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
+        raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)
     if mechanism.norm.order != "l1" or mechanism.reconstruction is not None:
         raise InvalidProblem(
             f"mechanism: {mechanism.family} adds no independent Laplace noise to the answers; use its `error_bounds`."

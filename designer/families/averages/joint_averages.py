@@ -70,7 +70,9 @@ def _weights(queries: StatisticalQueries, weights: Mapping[str, float] | None) -
     known = [statistic.name for statistic in queries.statistics]
     given = {} if weights is None else weights
     if not isinstance(given, Mapping) or not set(given) <= set(known):
-        raise InvalidProblem(f"weights: {shown(given)} is no mapping from statistics to numbers; the statistics are {known}.")
+        raise InvalidProblem(
+            f"weights: {shown(given)} is no mapping from statistics to numbers; the statistics are {known}.", value=given
+        )
     return np.array([positive(given.get(name, 1.0), f"weights[{name}]") for name in known])
 
 

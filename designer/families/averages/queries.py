@@ -63,7 +63,9 @@ class Term(Immutable):
         or an array of the numbers."""
         listed = (attributes,) if isinstance(attributes, str) else attributes
         if not isinstance(listed, (tuple, list)) or not all(isinstance(a, str) for a in listed):
-            raise InvalidProblem(f"statistics[{name}]: {shown(attributes)} is not an attribute or a list of attributes.")
+            raise InvalidProblem(
+                f"statistics[{name}]: {shown(attributes)} is not an attribute or a list of attributes.", value=attributes
+            )
         listed = tuple(listed)
         if not listed or len(set(listed)) != len(listed):
             raise InvalidProblem(f"statistics[{name}]: {list(listed)} is not a list of attributes, each named once.")
@@ -105,7 +107,8 @@ class Statistic(Immutable):
         pairs = given if isinstance(given, list) else [given]
         if not pairs or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
             raise InvalidProblem(
-                f"statistics[{name}]: {shown(given)} is not (attributes, function) or a list of these; give at least one."
+                f"statistics[{name}]: {shown(given)} is not (attributes, function) or a list of these; give at least one.",
+                value=given,
             )
         return cls(name, tuple(Term.of(domain, attributes, function, name) for attributes, function in pairs))
 
@@ -157,7 +160,8 @@ class StatisticalQueries(Immutable):
         if self.domain.unlisted != REFUSE:
             raise InvalidProblem(
                 f"unlisted: {self.domain.unlisted!r} does not go with averages, which are over all records; leave it out, and "
-                "give every record a listed value."
+                "give every record a listed value.",
+                value=self.domain.unlisted,
             )
         _require_budgets(self.domain, self.budgets)
         groups = tuple(self._group(attributes) for attributes in self._joined())
@@ -285,7 +289,8 @@ def _spread(term: Term, domain: Domain) -> Floats:
     """The term's table along the axes of a group's domain."""
     if term.table.shape != tuple(domain.shape[domain.axis(a)] for a in term.attributes):
         raise InvalidProblem(
-            f"statistics: a table of shape {term.table.shape} does not fit the values of {list(term.attributes)}."
+            f"statistics: a table of shape {term.table.shape} does not fit the values of {list(term.attributes)}; give one "
+            "entry for each combination."
         )
     order = sorted(range(len(term.attributes)), key=lambda a: domain.axis(term.attributes[a]))
     axes = {domain.axis(term.attributes[a]) for a in order}
@@ -301,7 +306,8 @@ def _for_each_attribute(domain: Domain, budgets: Budgets) -> tuple[float | Metri
         return budgets
     if not isinstance(budgets, Mapping):
         raise InvalidProblem(
-            f"budgets: {shown(budgets)} is neither a metric nor a mapping with a budget or metric for each attribute."
+            f"budgets: {shown(budgets)} is neither a metric nor a mapping with a budget or metric for each attribute.",
+            value=budgets,
         )
     if set(budgets) != set(domain.attributes):
         raise InvalidProblem(

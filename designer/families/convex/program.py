@@ -172,7 +172,8 @@ class Program(ABC):
         field = "constraints" if count == 1 else f"constraints[{place}]"
         if not isinstance(constraint, cp.Constraint):
             raise InvalidProblem(
-                f"{field}: {shown(constraint)} is no constraint; compare an expression of the program with <=, >= or ==."
+                f"{field}: {shown(constraint)} is no constraint; compare an expression of the program with <=, >= or ==.",
+                value=constraint,
             )
         text = self.text(constraint)
         require_convex(constraint, f"{text!r}", self.named, field)
@@ -185,15 +186,18 @@ class Program(ABC):
         """Parameters must have values, and variables be real, and the program's own where they bear the names of its own."""
         unset = [parameter.name() for parameter in thing.parameters() if parameter.value is None]
         if unset:
-            raise InvalidProblem(f"{field}: {text!r} has the parameter {unset[0]!r} without a value; set its value first.")
+            raise InvalidProblem(
+                f"{field}: {text!r} has the parameter {unset[0]!r} without a value; set its value first.", value=text
+            )
         for variable in thing.variables():
             if variable.attributes["boolean"] or variable.attributes["integer"]:
                 raise InvalidProblem(
-                    f"{field}: {text!r} has the integer variable {variable.name()!r}; only real ones are convex."
+                    f"{field}: {text!r} has the integer variable {variable.name()!r}; only real ones are convex.", value=text
                 )
             if self.variables.get(variable.name(), variable) is not variable:
                 raise InvalidProblem(
-                    f"{field}: {text!r} speaks of {variable.name()!r} of another program; use the expressions of this one."
+                    f"{field}: {text!r} speaks of {variable.name()!r} of another program; use the expressions of this one.",
+                    value=text,
                 )
 
     def minimise(self, objective: Any) -> Self:
@@ -201,7 +205,8 @@ class Program(ABC):
         expression = objective.args[0] if isinstance(objective, cp.Minimize) else objective
         if not isinstance(expression, cp.Expression) or not expression.is_scalar():
             raise InvalidProblem(
-                f"objective: {shown(objective)} is no expression of one number; build it from the program's expressions."
+                f"objective: {shown(objective)} is no expression of one number; build it from the program's expressions.",
+                value=objective,
             )
         text = self.text(expression)
         require_convex(cp.Minimize(expression), f"{text!r}", self.named, "objective")

@@ -52,7 +52,9 @@ def known_solver(name: object) -> str:
     """The name of an installed solver as CVXPY spells it; `InvalidProblem` lists the installed ones."""
     installed = cp.installed_solvers()
     if not isinstance(name, str) or name.upper() not in installed:
-        raise InvalidProblem(f"solver: {shown(name)} is not an installed solver of CVXPY; use one of {sorted(installed)}.")
+        raise InvalidProblem(
+            f"solver: {shown(name)} is not an installed solver of CVXPY; use one of {sorted(installed)}.", value=name
+        )
     return name.upper()
 
 
@@ -75,7 +77,9 @@ def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> 
     except (TypeError, AttributeError, KeyError) as refusal:
         if not options:
             raise
-        raise InvalidProblem(f"options: {solver} does not take {shown(dict(options))} ({refusal}); see its settings.") from None
+        raise InvalidProblem(
+            f"options: {solver} does not take {shown(dict(options))} ({refusal}); see its settings.", value=solver
+        ) from None
     return str(program.status)
 
 

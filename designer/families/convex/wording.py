@@ -47,9 +47,10 @@ def require_convex(thing: Any, text: str, named: Named, field: str) -> None:
         if (fault := _fault(part)) is not None:
             raise InvalidProblem(
                 f"{field}: {text} is not convex: {in_words(fault, named)!r} is neither convex nor concave by the rules of "
-                "CVXPY; state it by atoms whose curvature is known."
+                "CVXPY; state it by atoms whose curvature is known.",
+                value=text,
             )
-    raise InvalidProblem(f"{field}: {text} is not convex: {_sides(thing, named)}")
+    raise InvalidProblem(f"{field}: {text} is not convex: {_sides(thing, named)}", value=text)
 
 
 def _fault(expression: Any) -> Any:

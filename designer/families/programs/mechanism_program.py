@@ -25,9 +25,13 @@ from designer.relations.problem import Problem
 def question_of(problem: object, title: str, notion: str) -> Problem:
     """The problem, if it is one and asks for the notion of the program."""
     if not isinstance(problem, Problem):
-        raise InvalidProblem(f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).")
+        raise InvalidProblem(
+            f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).", value=problem
+        )
     if problem.notion != notion:
-        raise DesignFailed(f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; choose another program.")
+        raise DesignFailed(
+            f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; choose another program.", value=title
+        )
     return problem
 
 
@@ -37,7 +41,7 @@ def place_in(given: object, names: Sequence[str], field: str) -> int:
         return names.index(given)
     if isinstance(given, (int, np.integer)) and not isinstance(given, bool) and 0 <= given < len(names):
         return int(given)
-    raise InvalidProblem(f"{field}: {shown(given)} is unknown; use one of {shown(list(names))}, or its place.")
+    raise InvalidProblem(f"{field}: {shown(given)} is unknown; use one of {shown(list(names))}, or its place.", value=given)
 
 
 class MechanismProgram(Program):
@@ -70,7 +74,9 @@ class MechanismProgram(Program):
     def variance_at_most(self, query: str | int, value: float, name: str | None = None) -> Self:
         """Cap the variance of one answer; the program itself is changed and returned."""
         if self.variances is None:
-            raise InvalidProblem(f"program: {self.title!r} has no convex expression for variances; constrain its variables.")
+            raise InvalidProblem(
+                f"program: {self.title!r} has no convex expression for variances; constrain its variables.", value=self.title
+            )
         return self.subject_to(
             self.variances[place_in(query, self.question.workload.queries, "query")] <= positive(value, "value"), name
         )

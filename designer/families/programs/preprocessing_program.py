@@ -101,9 +101,11 @@ class PreprocessingProgram(Program):
         """
         super().__init__()
         if not isinstance(problem, Problem):
-            raise InvalidProblem(f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).")
+            raise InvalidProblem(
+                f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).", value=problem
+            )
         if mechanism not in ("mwem", "small_db"):
-            raise InvalidProblem(f"mechanism: {shown(mechanism)} is unknown; use 'mwem' or 'small_db'.")
+            raise InvalidProblem(f"mechanism: {shown(mechanism)} is unknown; use 'mwem' or 'small_db'.", value=mechanism)
         self.question, self.records = problem, records_of(problem)
         metric_budgets(problem)
         self.sizes = (mwem_price if mechanism == "mwem" else small_db_price)(problem, beta)

@@ -260,7 +260,7 @@ class ScalesProgram(MechanismProgram):
     def _noisy_row(self, row: str | int) -> int:
         place = place_in(row, self.names, "row")
         if not self.heard[place]:
-            raise InvalidProblem(f"row: {row!r} is moved by no protected change and gets no noise; leave it out.")
+            raise InvalidProblem(f"row: {row!r} is moved by no protected change and gets no noise; leave it out.", value=row)
         return place
 
 

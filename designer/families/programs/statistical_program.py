@@ -44,9 +44,9 @@ class StatisticalProgram(BiasedProgram):
 
     def __init__(self, queries: StatisticalQueries, records: float, loss: Literal["absolute", "squared"] = "absolute") -> None:
         if not isinstance(queries, StatisticalQueries):
-            raise InvalidProblem(f"queries: {shown(queries)} are none; build them with `StatisticalQueries.of`.")
+            raise InvalidProblem(f"queries: {shown(queries)} are none; build them with `StatisticalQueries.of`.", value=queries)
         if loss not in ("absolute", "squared"):
-            raise InvalidProblem(f"loss: {shown(loss)} is unknown; use 'absolute' or 'squared'.")
+            raise InvalidProblem(f"loss: {shown(loss)} is unknown; use 'absolute' or 'squared'.", value=loss)
         n = positive(records, "records")
         self.queries, self.power = queries, 1 if loss == "absolute" else 2
         self.offsets = np.cumsum([0, *(group.metric.size for group in queries.groups)], dtype=np.intp)

@@ -50,7 +50,7 @@ def _named(name: str) -> PublicData:
     for known in PUBLIC:
         if known.__name__ == name:
             return known()
-    raise InvalidProblem(f"name: {shown(name)} is no table; {meant(name, _names())}use one of {_names()}.")
+    raise InvalidProblem(f"name: {shown(name)} is no table; {meant(name, _names())}use one of {_names()}.", value=name)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -97,4 +97,4 @@ def naming(path: Path, section: str) -> Iterator[None]:
     try:
         yield
     except InvalidProblem as error:
-        raise error if str(error).startswith(str(path)) else InvalidProblem(f"{path}: [{section}] {error}") from None
+        raise error if str(error).startswith(str(path)) else error.within(f"{path}: [{section}] ") from None

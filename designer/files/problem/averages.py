@@ -146,7 +146,10 @@ class AveragesFile(Request):
                     f"weights: {shown(dict(self.weights))} go with family = 'squared_averages' without a solver."
                 )
         if choices.seconds is not None:
-            raise InvalidProblem(f"seconds: {choices.seconds} does not go with family = {family!r}, which has no such limit.")
+            raise InvalidProblem(
+                f"seconds: {choices.seconds} does not go with family = {family!r}, which has no such limit.",
+                value=choices.seconds,
+            )
         if "solver" in options:
             from designer.families.programs.statistical_program import StatisticalProgram
 
@@ -160,14 +163,17 @@ class AveragesFile(Request):
         wrong = {"loss": (None, FITTED[family]), "notion": (None, "pure"), "delta": (None,), "allow_vacuous": (None, False)}
         for key, known in wrong.items():
             if self.asked.get(key) not in known:
-                raise InvalidProblem(f"{key}: {shown(self.asked[key])} does not go with family = {family!r}; leave it out.")
+                raise InvalidProblem(
+                    f"{key}: {shown(self.asked[key])} does not go with family = {family!r}; leave it out.",
+                    value=self.asked[key],
+                )
         if "records" not in self.asked:
             raise InvalidProblem(
                 f"records: is missing; family = {family!r} weighs bias against noise by the number of records."
             )
         records = float(self.asked["records"])
         if not 1 <= records < 2**53:
-            raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.")
+            raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.", value=records)
         return records
 
     def listing(self) -> Listing:

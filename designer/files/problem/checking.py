@@ -139,7 +139,10 @@ def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[s
     elif (framed := columns_of(held, needed)) is not None:
         found = {str(name): values for name, values in framed}
     else:
-        raise InvalidProblem(f"data: {type(data).__name__} is no table; give a file, a data frame or a mapping of columns.")
+        raise InvalidProblem(
+            f"data: {type(data).__name__} is no table; give a file, a data frame or a mapping of columns.",
+            value=type(data).__name__,
+        )
     _require(needed, list(found))
     return {name: [None if is_missing(value) else value for value in found[name]] for name in needed}
 

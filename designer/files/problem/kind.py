@@ -129,7 +129,7 @@ class Kind:
             reader.require(self)
             return replace(reader.read(), about=reader.about)
         except InvalidProblem as error:
-            raise error if str(error).startswith(str(path)) else InvalidProblem(f"{path}: {error}") from None
+            raise error if str(error).startswith(str(path)) else error.within(f"{path}: ") from None
 
     def whole(self) -> Schema:
         """The form of a file with its heading; `kind` must be there, but for the default."""

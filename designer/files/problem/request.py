@@ -34,7 +34,9 @@ class Choices:
             value = getattr(self, choice.name)
             if value and choice.name not in takes:
                 others = f"it takes {', '.join(takes)}" if takes else "what can be chosen stands in the file"
-                raise InvalidProblem(f"{choice.name}: {shown(value)} does not go with files of kind {kind!r}; {others}.")
+                raise InvalidProblem(
+                    f"{choice.name}: {shown(value)} does not go with files of kind {kind!r}; {others}.", value=value
+                )
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Request(ABC):
             yield
         except InvalidProblem as error:
             known = not self.files or str(error).startswith(str(self.files[0]))
-            raise error if known else InvalidProblem(f"{self.files[0]}: {error}") from None
+            raise error if known else error.within(f"{self.files[0]}: ") from None
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""

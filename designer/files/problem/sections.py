@@ -75,7 +75,8 @@ class Sections:
 
     def refuse(self, section: str, key: str, value: object, remedy: str) -> InvalidProblem:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
-        return InvalidProblem(f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}.")
+        words = f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}."
+        return InvalidProblem(words, field=f"[{section}] {key}", value=value, remedy=f"{remedy}.")
 
     @contextmanager
     def at(self, section: str) -> Iterator[None]:
@@ -86,7 +87,7 @@ class Sections:
             words = str(error)
             if words.startswith(str(self.path)):
                 raise
-            raise InvalidProblem(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}{words}") from None
+            raise error.within(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}") from None
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A value of the right type, or the default when one is given."""

@@ -301,13 +301,13 @@ def starting_file(
     """The text of a starting file of a kind. numbers: columns that hold numbers, beside those that the file says; only: those
     that are asked about, all if none are named."""
     if kind not in STARTS:
-        raise InvalidProblem(f"--kind: {shown(kind)} is unknown; {meant(kind, STARTS)}use one of {list(STARTS)}.")
+        raise InvalidProblem(f"--kind: {shown(kind)} is unknown; {meant(kind, STARTS)}use one of {list(STARTS)}.", value=kind)
     known = [column.name for column in columns]
     for option, asked in (("--number", numbers), ("--column", only)):
         for name in asked:
             if name not in known:
                 raise InvalidProblem(
-                    f"{option}: {shown(name)} is no column; {meant(name, known)}name one of the file's columns."
+                    f"{option}: {shown(name)} is no column; {meant(name, known)}name one of the file's columns.", value=name
                 )
     kept = tuple(column for column in columns if not only or column.name in only)
     found = frozenset(column.name for column in kept if column.is_number or column.name in numbers)

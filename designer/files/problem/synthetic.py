@@ -143,10 +143,13 @@ class Preprocessing:
 
     def __post_init__(self) -> None:
         if self.price == "theorem_8" and self.beta is not None:
-            raise InvalidProblem(f"beta: {self.beta} does not go with price = 'theorem_8', which has none; leave it out.")
+            raise InvalidProblem(
+                f"beta: {self.beta} does not go with price = 'theorem_8', which has none; leave it out.", value=self.beta
+            )
         if self.constant == "unbiased" and self.price != "sharp":
             raise InvalidProblem(
-                f"price: {self.price!r} changes nothing of unbiased queries; say constant = 'optimal' as well."
+                f"price: {self.price!r} changes nothing of unbiased queries; say constant = 'optimal' as well.",
+                value=self.price,
             )
         if self.solver_options and self.solver is None:
             raise InvalidProblem(f"solver_options: {shown(dict(self.solver_options))} are of no solver; name one.")
@@ -156,7 +159,8 @@ class Preprocessing:
         if solver is not None and self.constant != "optimal":
             raise InvalidProblem(
                 f"solver: {shown(solver)} has nothing to solve where constant = {shown(self.constant)}; say 'optimal', or "
-                "leave the solver out."
+                "leave the solver out.",
+                value=solver,
             )
 
     def sizes(self, problem: Problem, mechanism: Synthetic) -> PriceOfSize:
@@ -241,7 +245,9 @@ class MwemReader(SyntheticReader):
         with naming(self.path, MwemFile.kind):
             choice = rational(section.get("choice", "1/2"), "choice")
             if not 0 < choice < 1:
-                raise InvalidProblem(f"choice: {choice} is not between 0 and 1; give the part of a round spent on the choice.")
+                raise InvalidProblem(
+                    f"choice: {choice} is not between 0 and 1; give the part of a round spent on the choice.", value=choice
+                )
             shares = tuple(
                 (rational(a, f"shares[{t}][0]"), rational(b, f"shares[{t}][1]"))
                 for t, (a, b) in enumerate(section.get("shares", []))

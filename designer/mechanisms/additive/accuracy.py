@@ -76,7 +76,7 @@ def accuracy_of(
     `_l1_tails`). linf: as in `ErrorBounds.high_probability`.
     """
     if norm not in ("l1", "linf"):
-        raise InvalidProblem(f'norm: {shown(norm)} is unknown; use "l1" or "linf".')
+        raise InvalidProblem(f'norm: {shown(norm)} is unknown; use "l1" or "linf".', value=norm)
     if (beta is None) == (alpha is None):
         raise InvalidProblem("beta, alpha: give one of the two; the other one is what is found.")
     records = positive(n, "n")
@@ -86,14 +86,15 @@ def accuracy_of(
     tails = _l1_tails(mechanism) if norm == "l1" else [Tail(lambda share: _linf_quantile(mechanism, share))]
     if beta is not None:
         if not isinstance(beta, (int, float)) or not 0 < beta < 1:
-            raise InvalidProblem(f"beta: {shown(beta)} is not a probability between 0 and 1.")
+            raise InvalidProblem(f"beta: {shown(beta)} is not a probability between 0 and 1.", value=beta)
         return AccuracyBound(norm, records, _above(bias + min(tail.quantile(beta) for tail in tails)), float(beta), bias)
     wanted = positive(alpha, "alpha")
     left = wanted * (1 - 1e-12) - bias
     found = min(tail.beyond(left) for tail in tails) if left > 0 else 1.0
     if not found < 1:
         raise DesignFailed(
-            f"alpha: {wanted} is kept with no proven probability, the bias alone may be {bias:.6g}; ask for a larger alpha."
+            f"alpha: {wanted} is kept with no proven probability, the bias alone may be {bias:.6g}; ask for a larger alpha.",
+            value=wanted,
         )
     return AccuracyBound(norm, records, wanted, max(found, LEAST_BETA), bias)
 

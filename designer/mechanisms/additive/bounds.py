@@ -276,7 +276,7 @@ def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
     """The bounds for a mechanism: those of DX Theorem 2 where the answers carry independent Laplace noise,
     `joint_noise` elsewhere."""
     if not 0 < delta <= 1:
-        raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].")
+        raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)
     entries = np.abs(mechanism.effective - mechanism.workload.dense())
     bias = (n * float(entries.sum()), n * math.sqrt(float((entries**2).sum())), n * float(entries.max()))
     apart = _apart(mechanism)

@@ -19,15 +19,14 @@ from designer.base.checks import count, probability, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.frozen import Simulation
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.additive.release import Release, SimulatedNoise
+from designer.mechanisms.additive.release import Release, SimulatedNoise, require_no_data
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
 from designer.relations.rows.tabulation import TakesCounts
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.reach import Margins, NoiseFacts, NoiseReach
 from designer.sampling.simulated_reach import seed_of
 
@@ -36,7 +35,7 @@ CONFIDENCE = 0.95
 BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
 
 
-class Mechanism(TakesCounts):
+class Mechanism(TakesCounts[Release]):
     """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
 
     family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
@@ -52,10 +51,6 @@ class Mechanism(TakesCounts):
     privacy: PrivacyCertificate
     delta: float | None = None
     projected: bool = False
-
-    @abstractmethod
-    def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential counts of the universe elements. Spends the budget once."""
 
     @abstractmethod
     def verify(self) -> PrivacyCertificate:
@@ -188,21 +183,20 @@ class Mechanism(TakesCounts):
         "max": the largest variance of a query.
         """
         if loss not in ("squared", "absolute", "max"):
-            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".')
+            raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared", "absolute" or "max".', value=loss)
         if loss == "absolute":
             return float(self.query_mean_absolutes().sum())
         variances = self.query_variances()
         return float(variances.sum() if loss == "squared" else variances.max())
 
-    def sample_noise(self, size: int, seed: int | None = None) -> SimulatedNoise:
-        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private."""
-        return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
-
     @step("drawing noise")
-    def simulated(self, size: int, seed: int | None = None) -> Simulation:
-        """See `Specified.simulated`: draws of the noise, with the standard deviation that the law gives each answer."""
-        noise = self.sample_noise(size, seed)
-        return Simulation(noise.stamp, self.workload.queries, np.sqrt(self.query_variances()), np.asarray(noise))
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedNoise:
+        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private.
+
+        seed: makes it repeatable. data: None, because the law of the noise does not depend on them.
+        """
+        require_no_data(data)
+        return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
 
     @property
     def ball_words(self) -> str:
@@ -218,7 +212,9 @@ class Mechanism(TakesCounts):
     def _require_law(self, norm: Norm) -> None:
         """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
         if self.falloff not in self.falloffs:
-            raise InvalidProblem(f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.")
+            raise InvalidProblem(
+                f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.", value=self.falloff
+            )
         if self.falloff != "exponential" and norm.order != "l2":
             raise InvalidProblem(
                 f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
@@ -229,10 +225,5 @@ class Mechanism(TakesCounts):
         """A relation over the elements of the workload."""
         size, elements = self.relation.size, self.workload.shape[1]
         if size != elements:
-            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}.")
+            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}; make them equal.")
         self.relation.require_rule(self.workload.unlisted)
-
-
-def simulation_entropy(seed: int | None) -> Entropy:
-    """The entropy of a simulation: that of the operating system, or a seeded one, never that of a release."""
-    return SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))

@@ -34,7 +34,7 @@ from designer.mechanisms.additive.noise import Noise, noise_for, require_sampler
 from designer.mechanisms.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
 from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
 from designer.problem.differences import changes_given, moved
-from designer.problem.histogram import counts, exact_answers
+from designer.problem.histogram import exact_answers
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
@@ -107,7 +107,8 @@ class AdditiveMechanism(Mechanism):
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
             raise InvalidProblem(
-                f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ."
+                f"mechanism: {rows} rows, {len(self.grid.exponents)} steps and a norm on {self.norm.dimension} differ; make "
+                "their numbers equal."
             )
         for name in ("measured", "reconstruction"):
             if getattr(self, name) is not None:
@@ -269,14 +270,9 @@ class AdditiveMechanism(Mechanism):
         return accuracy_of(self, n, beta, alpha, norm)
 
     @withholding
-    def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element,
-        in their order or by name.
-
-        Spends the budget once. What carries names is joined by name: see `designer.problem.histogram.counts`.
-        M x is computed in exact integers.
-        """
-        exact = exact_answers(self.integers, counts(histogram, self.universe))
+    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
+        """M x is computed in exact integers."""
+        exact = exact_answers(self.integers, given)
         noise = self.noise.draw(1, self.release_entropy())[0]
         return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
 

@@ -145,7 +145,10 @@ def require_sampler(norm: Norm, falloff: str) -> tuple[str, str, str]:
     order = next((name for kind, name in OWN_KINDS if isinstance(norm, kind)), norm.order)
     kind = (order, "diagonal" if norm.map.ndim == 1 else "matrix", falloff)
     if kind not in _makers():
-        raise InvalidProblem(f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off.")
+        raise InvalidProblem(
+            f"norm: no exact sampler for a {kind[1]} norm of order {kind[0]} with {falloff} fall-off; take another norm or "
+            "fall-off.",
+        )
     return kind
 
 

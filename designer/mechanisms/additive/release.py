@@ -32,6 +32,7 @@ from designer.problem.relation import RECORDS_PUBLIC, Relation
 from designer.problem.workload import Workload
 from designer.relations.invariants.statistics import Integers, Statistics
 from designer.relations.rows.row_unit import RowUnit
+from designer.sampling.entropy import simulation_stamp
 from solvers.status import Status
 
 TableDistance = Literal["l1", "l2"]
@@ -149,7 +150,7 @@ def _require_fit(release: ReleasedAnswers, invariant: Statistics, closeness: str
             "of the invariant."
         )
     if closeness not in ("l1", "l2") or (closeness == "l1" and not integer):
-        raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.")
+        raise InvalidProblem(f"closeness: {closeness!r} is not offered; use 'l2', or 'l1' with integer=True.", value=closeness)
 
 
 def _public(invariant: Statistics, totals: object, records: int | None) -> tuple[Integers, Floats]:
@@ -318,5 +319,11 @@ class SimulatedNoise(np.ndarray[Any, np.dtype[np.float64]]):
     def of(cls, draws: Floats, seed: int | None) -> SimulatedNoise:
         """Draws, (size, K), with the stamp that says how they came about."""
         noise = draws.view(cls)
-        noise.stamp = f"simulation, not private: {len(draws)} draws, " + ("no seed" if seed is None else f"seed {seed}")
+        noise.stamp = simulation_stamp(seed, f"{len(draws)} draws")
         return noise
+
+
+def require_no_data(data: object) -> None:
+    """Refuse data beside noise whose law they do not decide."""
+    if data is not None:
+        raise InvalidProblem("data: have no part in this noise, whose law does not depend on them; leave them out.")

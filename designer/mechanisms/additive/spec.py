@@ -136,7 +136,7 @@ def _as_answered(mechanism: OnAGrid, answers: Any) -> Release:
         raise InvalidSpec(f"answers: has not exactly the names of the queries; {RESTORE}")
     values = [floats.get(value, value) if isinstance(value, str) else value for value in map(answers.__getitem__, names)]
     if not all(type(value) is float for value in values):
-        raise InvalidSpec(f"answers: {shown(answers)} are not all floats; {RESTORE}")
+        raise InvalidSpec(f"answers: {shown(answers)} are not all floats; {RESTORE}", value=answers)
     blank = mechanism._release_of([0] * len(mechanism.grid.exponents))
     return Release(np.array(values), names, blank.guarantee, blank.fingerprint, kept=blank.kept, law=blank.law)
 

@@ -35,9 +35,10 @@ from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload, workload_from_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.relations.rows.given import require_public
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import TakesCounts
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy, simulation_stamp
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
 
 OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
@@ -97,7 +98,7 @@ LEAST_RATE = 1e-140
 
 
 @dataclass(frozen=True, eq=False)
-class Selection(TakesCounts):
+class Selection(TakesCounts["Choice"]):
     """Chooses a candidate of `score` with a law of base `exp(rate * score)`: DX Definition 9 with `rate = 1 / (2 c)`,
     or permute-and-flip.
 
@@ -132,11 +133,13 @@ class Selection(TakesCounts):
     def __post_init__(self) -> None:
         _require_parts(self.score, self.relation)
         if not isinstance(self.law, str) or self.law not in LAWS:
-            raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.")
+            raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.", value=self.law)
         _require_equal_sizes(self.score, self.relation)
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
-            raise InvalidProblem(f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.")
+            raise InvalidProblem(
+                f"rate: {rate} is not between {LEAST_RATE} and {1 / LEAST_RATE}; choose other units of score.", value=rate
+            )
         assign(self, rate=rate)
         assign(self, privacy=self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
@@ -180,22 +183,19 @@ class Selection(TakesCounts):
         return self.score.universe
 
     @withholding
-    def release(self, histogram: object) -> Choice:
-        """One candidate for confidential data: counts of the universe elements, in their order or by name.
-        Spends the budget once."""
-        return self._release_of(int(self._law(histogram).draw(1, self.release_entropy())[0]))
+    def _release_counts(self, given: NDArray[np.int64], /) -> Choice:
+        return self._release_of(int(self._law(given).draw(1, self.release_entropy())[0]))
 
     def _release_of(self, chosen: int) -> Choice:
         """The release of the candidate of this number."""
         return Choice(self.score.candidates[chosen], chosen, self.guarantee, self.fingerprint)
 
-    def simulate(self, histogram: object, size: int, seed: int | None = None) -> SimulatedChoices:
-        """`size` choices for public or synthetic data, stamped as not private."""
-        entropy: Entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        drawn = self._law(histogram).draw(count(size, "size"), entropy)
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedChoices:
+        """`size` choices for `data`, which are PUBLIC or invented: counts or records. Stamped as not private."""
+        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
+        drawn = self._law(given).draw(count(size, "size"), entropy)
         drawn.setflags(write=False)
-        stamp = f"simulation, not private: {size} choices, " + ("no seed" if seed is None else f"seed {seed}")
-        return SimulatedChoices(drawn, self.score.candidates, stamp)
+        return SimulatedChoices(drawn, self.score.candidates, simulation_stamp(seed, f"{size} choices"))
 
     def choose_each(self, histograms: NDArray[np.int64], entropy: Entropy) -> NDArray[np.intp]:
         """One choice for each of many confidential histograms, (G, N): the part of `release` that meets the data, for objects
@@ -324,6 +324,9 @@ class SimulatedChoices:
     candidates: tuple[str, ...]
     stamp: str
 
+    def __len__(self) -> int:
+        return len(self.indices)
+
 
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
     """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `Selection.design`.
@@ -336,7 +339,7 @@ def largest_rate(score: Score, relation: Relation, constant: RateConstant = "ran
 
     _require_parts(score, relation)
     if not isinstance(constant, str) or constant not in ("range", "theorem_3"):
-        raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".')
+        raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".', value=constant)
     _require_equal_sizes(score, relation)
     sensitivity = _moved_forms(score, relation)
     unit = score.spread(1.0) if constant == "range" else Norm(np.full(score.workload.shape[0], 2.0), "linf")

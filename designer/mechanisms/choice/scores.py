@@ -230,7 +230,9 @@ class LargestError(Score):
             )
         assign(self, targets=targets)
         if self.named is not None and not isinstance(self.named, (list, tuple)):
-            raise InvalidProblem(f"named: {shown(self.named)} is not a list of names; give one for each candidate.")
+            raise InvalidProblem(
+                f"named: {shown(self.named)} is not a list of names; give one for each candidate.", value=self.named
+            )
         assign(self, named=names(self.named, len(targets), "named", "c"))
         _require_choice(len(targets))
 
@@ -261,7 +263,7 @@ class LargestError(Score):
 
 def _require_workload(workload: object) -> None:
     if not isinstance(workload, Workload):
-        raise InvalidProblem(f"workload: {shown(workload)} is none; give a `Workload` of linear forms.")
+        raise InvalidProblem(f"workload: {shown(workload)} is none; give a `Workload` of linear forms.", value=workload)
 
 
 def _require_choice(candidates: int) -> None:

@@ -68,10 +68,10 @@ class Tabulated(Score):
     ) -> Tabulated:
         """The table of a function from histograms to one score for each candidate."""
         if not callable(utility):
-            raise InvalidProblem(f"utility: {shown(utility)} is no function from histograms to scores.")
+            raise InvalidProblem(f"utility: {shown(utility)} is no function from histograms to scores.", value=utility)
         for name, given in (("elements", elements), ("candidates", candidates)):
             if not isinstance(given, (list, tuple, range)):
-                raise InvalidProblem(f"{name}: {shown(given)} is not a list of names.")
+                raise InvalidProblem(f"{name}: {shown(given)} is not a list of names.", value=given)
         databases = _databases(len(elements), count(records, "records"), len(candidates))
         table = [utility(x) for x in databases]
         if not all(_is_row(row, len(candidates)) for row in table):
@@ -108,7 +108,8 @@ class Tabulated(Score):
         if not isinstance(relation, Metric):
             raise InvalidProblem(
                 f"relation: {relation.kind!r} is no metric, but a tabulated score needs changes of one record at a time and "
-                "their number public; use one."
+                "their number public; use one.",
+                value=relation.kind,
             )
         return Neighbours(relation, self.records)
 
@@ -214,7 +215,8 @@ def _databases(elements: int, records: int, candidates: int) -> list[Histogram]:
         raise InvalidProblem(
             f"records: {shown(records)} over {elements} elements make {shown(total)} databases{'' if few else ' or more'}, "
             f"too many to enumerate for {candidates} candidates; write the score with linear forms "
-            "(designer.mechanisms.choice.scores) or coarsen the universe."
+            "(designer.mechanisms.choice.scores) or coarsen the universe.",
+            value=records,
         )
     return list(histograms(elements, records))
 

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, shown
-from designer.base.confidential import withholding
 from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.json_text import require_keys
@@ -47,7 +46,7 @@ from designer.certified.norm_specs import FALLOFF, NORM, norm_from_spec, norm_to
 from designer.certified.norms import Gauge, Norm
 from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.additive.interface import Falloff, Mechanism, simulation_entropy
+from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
 from designer.mechanisms.lattice.accuracy import (
     SUMMED,
@@ -64,12 +63,11 @@ from designer.mechanisms.lattice.law import LatticeLaw, chain_notion, chain_para
 from designer.mechanisms.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.mechanisms.lattice.release import LatticeRelease
 from designer.problem.differences import changes_given, moved
-from designer.problem.histogram import counts
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.promises.accounting import zcdp_epsilon
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.kinds import OF_INVARIANTS, relation_from_spec, require_listed
-from designer.sampling.entropy import Entropy
+from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
 from designer.sampling.lattices.lattice_choice import LatticeChoice, LatticeSampler
 from designer.sampling.reach import NoiseFacts
@@ -153,7 +151,8 @@ class LatticeMechanism(Mechanism):
         if not known or len(set(here)) != len(here) or len(here) != self.norm.dimension:
             raise InvalidProblem(
                 f"cells: {shown(self.cells)} must name {self.norm.dimension} different elements, one for each coordinate of "
-                "the norm."
+                "the norm.",
+                value=self.cells,
             )
         self._require_norm()
         if self.chain is not None and self.falloff == "gaussian":
@@ -162,7 +161,8 @@ class LatticeMechanism(Mechanism):
             )
         if self.chain is not None and not LEAST_DECAY <= self.chain.decay <= LARGEST_DECAY:
             raise InvalidProblem(
-                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; one that stays adds no noise."
+                f"chain.decay: {self.chain.decay} is not from {LEAST_DECAY} to {LARGEST_DECAY}; one that stays adds no noise.",
+                value=self.chain.decay,
             )
         assign(self, privacy=self.verify().require())
         if moves_nothing(self.privacy, self.sensitivity):
@@ -210,7 +210,8 @@ class LatticeMechanism(Mechanism):
             )
         if not self.dimension:
             raise InvalidProblem(
-                "relation: the statistics determine the whole table, so there is nothing to protect or to release."
+                "relation: the statistics determine the whole table, so there is nothing to protect or to release; publish "
+                "fewer statistics."
             )
         if isinstance(self.norm, Gauge) and self.norm.dimension != self.dimension:
             raise InvalidProblem(
@@ -262,7 +263,7 @@ class LatticeMechanism(Mechanism):
         weights = {Fraction(float(w)) for w in self.norm.map.ravel()} if self.norm.map.ndim == 1 else set()
         if self.cells is not None or len(weights) != 1 or self.norm.order not in ("l1", "l2"):
             raise InvalidProblem(
-                "norm: a budget per distance is kept by an l1 or l2 norm with equal weights on all cells only."
+                "norm: a budget per distance is kept by an l1 or l2 norm with equal weights on all cells only; give one."
             )
         if self.norm.order == "l1" and relation.distance == "l2":
             raise InvalidProblem("norm: an l1 norm exceeds an l2 distance; use an l2 norm, or a budget per l1 distance.")
@@ -306,16 +307,25 @@ class LatticeMechanism(Mechanism):
         """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
 
-    def check(self, data: object, /) -> None:
+    def check(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
         _ = self.sampler
         self._require_promise()
-        super().check(data)
+        super().check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
 
-    def release(self, histogram: object) -> LatticeRelease:
-        """The noisy table and the answers, for confidential counts, joined by name where named. Spends the budget once."""
-        sampler = self.sampler
+    def release(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> LatticeRelease:
+        """The noisy table and the answers, for confidential counts or records; see `Mechanism.release`."""
+        _ = self.sampler
         self._require_promise()
-        table = withholding(counts)(histogram, self.universe)
+        released = super().release(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+        assert isinstance(released, LatticeRelease)
+        return released
+
+    def _release_counts(self, table: NDArray[np.int64], /) -> LatticeRelease:
+        sampler = self.sampler
         noise = sampler.draw(1, self.release_entropy())[0]
         noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
         constraints = self.relation.invariant.constraints
@@ -352,7 +362,7 @@ class LatticeMechanism(Mechanism):
             )
         budget = self.relation.largest_exact_budget()
         if self.assessment is not None and delta < self.assessment.delta(float_above(budget)):
-            raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.")
+            raise InvalidProblem(f"delta: {delta!r} is below what the chain adds, by its estimate; ask for more.", value=delta)
         return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
     @cached_property
@@ -365,7 +375,7 @@ class LatticeMechanism(Mechanism):
             return self._summed
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
         size, bounds = self.relation.size, self._error_bounds()
-        return simulated_moments(accepted, size, lambda draws: np.asarray(self.sample_noise(draws, seed=0)), bounds)
+        return simulated_moments(accepted, size, lambda draws: np.asarray(self.simulate(draws, seed=0)), bounds)
 
     def _error_bounds(self) -> Floats:
         """Upper bounds of the standard errors, (K,); infinite where none is proven."""

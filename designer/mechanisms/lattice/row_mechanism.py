@@ -73,13 +73,15 @@ class RowMechanism(LatticeMechanism):
 
     def __post_init__(self) -> None:
         if self.family not in ROW_FAMILIES:
-            raise InvalidProblem(f"family: {shown(self.family)} is unknown; use one of {sorted(ROW_FAMILIES)}.")
+            raise InvalidProblem(
+                f"family: {shown(self.family)} is unknown; use one of {sorted(ROW_FAMILIES)}.", value=self.family
+            )
         _ = self.crossed
         super().__post_init__()
         if self.cells is not None or self.chain is not None or self.falloff != "exponential" or not self.law.equal_weights:
             raise InvalidProblem("norm: rows are drawn for one weight on all cells, exponential and exactly; give no others.")
         if self.norm.order != "l1":
-            raise InvalidProblem(f"norm: rows are drawn for an l1 norm, not {self.norm.order}.")
+            raise InvalidProblem(f"norm: rows are drawn for an l1 norm, not {self.norm.order}; give an l1 norm.")
 
     @property
     def crossed(self) -> Structure:

@@ -38,9 +38,9 @@ class SmoothPrivacy:
     def __post_init__(self) -> None:
         positive(self.epsilon, "epsilon")
         if isinstance(self.delta, bool) or not isinstance(self.delta, (int, float)) or not 0 <= self.delta < math.inf:
-            raise InvalidProblem(f"delta: {shown(self.delta)} is no finite number of at least 0.")
+            raise InvalidProblem(f"delta: {shown(self.delta)} is no finite number of at least 0.", value=self.delta)
         if self.distance not in ("l1", "l2"):
-            raise InvalidProblem(f"distance: {self.distance!r} is unknown; use 'l1' or 'l2'.")
+            raise InvalidProblem(f"distance: {self.distance!r} is unknown; use 'l1' or 'l2'.", value=self.distance)
 
     def at(self, length: float) -> tuple[float, float]:
         """The epsilon and delta, as in ordinary (epsilon, delta)-privacy, for two databases that far apart.
@@ -49,7 +49,7 @@ class SmoothPrivacy:
         (1.0, 6e-06)
         """
         if not 1 <= length < math.inf:
-            raise InvalidProblem(f"length: {length!r}; different integer histograms are at least 1 apart.")
+            raise InvalidProblem(f"length: {length!r}; different integer histograms are at least 1 apart.", value=length)
         return self._at(Fraction(length))
 
     def _at(self, length: Fraction) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
         raise InvalidProblem("mechanism: has no budget per distance; design it under protect(epsilon, per_distance=...).")
     if mechanism.falloff == "gaussian":
         if not 0 < delta < 1:
-            raise InvalidProblem(f"delta: {delta!r}; Gaussian noise needs one between 0 and 1.")
+            raise InvalidProblem(f"delta: {delta!r}; Gaussian noise needs one between 0 and 1.", value=delta)
         return SmoothPrivacy(smooth_epsilon(relation.epsilon, delta), delta, relation.distance)
     added = mechanism.guarantee.parameters.get("estimated_delta") or 0.0
     return SmoothPrivacy(relation.epsilon, max(delta, float(added)), relation.distance)

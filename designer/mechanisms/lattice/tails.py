@@ -70,7 +70,9 @@ def _require_mixture(mechanism: LatticeMechanism) -> None:
     if isinstance(mechanism.norm, Gauge) or mechanism.norm.order not in ("l1", "l2"):
         raise InvalidProblem("norm: exp(-||z||) must be a mixture of Gaussians; bounds are known for l1, l2 and ellipsoids.")
     if mechanism.chain is not None:
-        raise InvalidProblem("mechanism: draws from a chain, whose law is not the one that the bounds speak of.")
+        raise InvalidProblem(
+            "mechanism: draws from a chain, whose law is not the one that the bounds speak of; design it without chain=True."
+        )
 
 
 def theorem_constant(lattice: Lattice) -> float:

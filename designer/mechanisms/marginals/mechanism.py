@@ -42,6 +42,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Wi
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
 from designer.certified.optimality import Optimality
+from designer.mechanisms.additive.release import require_no_data
 from designer.mechanisms.marginals.accuracy import reach_of_cells
 from designer.mechanisms.marginals.draws import stored, true_residuals
 from designer.mechanisms.marginals.noise import ResidualNoise
@@ -58,18 +59,15 @@ from designer.mechanisms.marginals.release import MarginalRelease, SimulatedTabl
 from designer.mechanisms.marginals.residuals import assemble, squared_synthesis
 from designer.mechanisms.marginals.tables import (
     Tables,
-    require_columns,
-    require_table,
-    tables_of_columns,
-    tables_of_counts,
-    tables_of_database,
+    reading,
+    require_form,
 )
 from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.relations.rows.row_unit import RowUnit
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.reach import Margins
 from solvers.exact.rational import float_above, root_above
 
@@ -229,7 +227,7 @@ class MarginalMechanism(Specified):
         """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells,
         "max" takes the largest."""
         if loss not in ("squared", "max"):
-            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".')
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         if loss == "max" and not self.noise.wide:
             tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
             return max(float(weight * self.variances(self.workload.names(subset)).max()) for weight, subset in tables)
@@ -237,54 +235,34 @@ class MarginalMechanism(Specified):
         return float(means @ self.workload.cells if loss == "squared" else means.max())
 
     @withholding
-    def check(self, data: Any, /) -> None:
-        """See `Specified.check`: records, given as columns."""
-        super().check(data)
-        require_columns(self.workload, data)
-
-    @withholding
-    def check_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        super().check_records(table)
+        """See `Specified.check`: records, or the true tables."""
+        super().check(data)
         row = RowUnit(unit, entity, rows_per_entity)
-        self.guarantee_for(row)
-        require_table(self.workload, table, row, fixed=not isinstance(self.protection, Presence))
+        require_form(self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence))
 
-    def release(self, columns: Any) -> MarginalRelease:
-        """Noisy marginals of confidential records, given as columns: a mapping or data frame
-        from attribute names to equally long sequences."""
-        row = RowUnit()
-        released = self._released(lambda: tables_of_columns(self.workload, columns))
-        return replace(released, guarantee=self.guarantee_for(row), row=row)
-
-    @withholding
-    def release_database(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    def release(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> MarginalRelease:
-        """The same of an Ibis table: the database counts groups, one query for each largest requested marginal;
-        records stay where they are.
+        """Noisy marginals of confidential data. Spends the budget once.
 
-        The table is a row-wise view of one table, so that a row is a record; anything else, such as a join, needs a `unit`, the
-        caller's word for what one row is. entity, rows_per_entity: a column, and how many rows of each of
-        its values count. The guarantee of the release states both.
+        data: records, as a data frame, a mapping of columns, a list of rows, or an Ibis table, which stays where it is: its
+        engine counts groups, one query for each largest requested marginal. Or `Counts` of the true tables, `{("sex", "age"):
+        array}`, of at least the largest requested subsets.
+
+        unit, entity, rows_per_entity: of records. An Ibis table is a row-wise view of one table, so that a row is a record;
+        anything else, such as a join, needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column,
+        and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
+        that are no tables, and wherever `check` refuses.
         """
-        row, columns = RowUnit(unit, entity, rows_per_entity), self.workload.columns
-        stated, rows = self.guarantee_for(row), row.rows(table, columns)
-        if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(table, columns)
-        released = self._released(lambda: tables_of_database(self.workload, rows))
-        return replace(released, guarantee=stated, row=row)
-
-    def release_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> MarginalRelease:
-        """See `release_database`."""
-        return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-
-    def release_tables(self, tables: Mapping[Sequence[str], Any]) -> MarginalRelease:
-        """The same of the true marginal tables, `{names of the axes: counts}`, of at least the largest requested subsets."""
-        return self._released(lambda: tables_of_counts(self.workload, tables))
+        row = RowUnit(unit, entity, rows_per_entity)
+        stated, count_tables = withholding(reading)(
+            self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence)
+        )
+        released = self._released(count_tables)
+        return released if stated is None else replace(released, guarantee=stated, row=row)
 
     @withholding
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
@@ -301,11 +279,11 @@ class MarginalMechanism(Specified):
     def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:
         return dict(zip(self.position, self.noise.draw(entropy), strict=True))
 
-    def sample_noise(self, seed: int | None = None) -> SimulatedTables:
-        """One draw of the noise in every requested table, for simulation only: the result is stamped as not private."""
-        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-        return SimulatedTables(self, self._drawn(entropy), stamp)
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SimulatedTables, ...]:
+        """`size` draws of the noise in every requested table, for simulation only: each is stamped as not private."""
+        require_no_data(data)
+        entropy = simulation_entropy(seed)
+        return tuple(SimulatedTables(self, self._drawn(entropy), stamp) for stamp in stamp_of_each(seed, count(size, "size")))
 
     @cached_property
     def _reach(self) -> Margins:

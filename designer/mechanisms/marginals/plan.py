@@ -70,7 +70,7 @@ def design_marginals(
             "`design_structured` designs tables with running totals or intervals, and metrics on the values of attributes."
         )
     if not isinstance(loss, str) or loss not in OBJECTIVES:
-        raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".')
+        raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".', value=loss)
     start = time.perf_counter()
     reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
     precisions, bound, method = _planned(workload, protection, loss, reached)

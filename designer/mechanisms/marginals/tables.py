@@ -3,7 +3,7 @@ Refusals depend on public shapes alone, in fixed texts."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -13,10 +13,13 @@ from numpy.typing import NDArray
 from designer.base.errors import InvalidProblem
 from designer.base.frames import column_names, columns_of
 from designer.base.progress import track
+from designer.certified.guarantee import Guarantee
 from designer.problem.domain import Domain
-from designer.problem.histogram import UNUSABLE, Universe, carries_names, counts
+from designer.problem.histogram import UNUSABLE, Counts, Universe, bare, carries_names, counts
+from designer.problem.histogram import require_form as require_form_of_counts
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.unlisted import OTHERS, REFUSE
+from designer.relations.rows.given import NO_COUNTS, form_of, is_column, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.tabulation import require_one_index
@@ -28,8 +31,8 @@ UNKNOWN = (
     "for the holder of the data, says which they are. Nothing was released."
 )
 NO_COLUMNS = (
-    "records: must map attributes to columns, as a data frame does; pass a table of Ibis to `release_database`. Nothing was "
-    "released."
+    "records: must map attributes to columns, as a data frame or a table of Ibis does, or be Counts of the true tables. "
+    "Nothing was released."
 )
 UNLISTED = "records: a column is not a list of values, one for each record; nothing was released."
 UNEQUAL = "records: columns differ in length; nothing was released."
@@ -48,6 +51,65 @@ MOST_SCANS = 32  # tables that the engine counts one by one
 MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
 HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
+Stated = Callable[[RowUnit], Guarantee]
+
+
+def reading(
+    workload: MarginalWorkload, data: Any, row: RowUnit, stated: Stated, *, fixed: bool, histograms: bool = False
+) -> tuple[Guarantee | None, Callable[[], Tables]]:
+    """How the largest requested marginals are counted from data of any kind, and the statement of a release from records; None
+    for counts. fixed: the number of records is public. histograms: are counts of all combinations of values taken?"""
+    if _are_counts(data, histograms):
+        require_no_rows(row)
+        given: Any = bare(data)
+        return None, lambda: tables_of_counts(workload, given) if _are_tables(given) else tables_of_histogram(workload, data)
+    records = records_of(data)
+    if not is_expression(records) and row == RowUnit():
+        return stated(row), lambda: tables_of_columns(workload, records)
+    guarantee, rows = stated(row), row.rows(records, workload.columns)
+    if fixed:
+        row.require_fixed_rows(records, workload.columns)
+    return guarantee, lambda: tables_of_database(workload, rows)
+
+
+def require_form(
+    workload: MarginalWorkload, data: Any, row: RowUnit, stated: Stated, *, fixed: bool, histograms: bool = False
+) -> None:
+    """Refuse what a release of such data refuses for its form. No entry is looked at."""
+    if _are_counts(data, histograms):
+        require_no_rows(row)
+        given: Any = bare(data)
+        if _are_tables(given):
+            _axes_of_tables(workload, given)
+        else:
+            require_small(workload)
+            require_form_of_counts(data, Universe(workload.domain.elements, workload.domain.keys))
+        return
+    stated(row)
+    records = records_of(data)
+    if not is_expression(records) and row == RowUnit():
+        require_columns(workload, records)
+    else:
+        require_table(workload, records, row, fixed=fixed)
+
+
+def _are_counts(data: object, histograms: bool) -> bool:
+    """Are these counts? Where histograms are not taken, only `Counts` of tables are."""
+    if histograms:
+        return form_of(data) == "histogram"
+    if isinstance(data, Counts) and not _are_tables(data.table):
+        raise InvalidProblem(NO_COUNTS)
+    return isinstance(data, Counts)
+
+
+def _are_tables(given: object) -> bool:
+    """Does it map the axes of tables to them, and not elements to numbers?"""
+    return (
+        isinstance(given, Mapping)
+        and bool(given)
+        and all(isinstance(names, tuple) for names in given)
+        and any(map(is_column, given.values()))
+    )
 
 
 def require_columns(workload: MarginalWorkload, columns: Any) -> None:
@@ -83,9 +145,7 @@ def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:
             f"records: have no column for {missing[:8]}; give one for every attribute of a requested marginal."
         )
     if not names:
-        raise InvalidProblem(
-            "records: the total alone needs no attribute, hence no column to count; pass it to `release_tables`."
-        )
+        raise InvalidProblem("records: the total alone needs no attribute, hence no column to count; give Counts({(): total}).")
     return names
 
 
@@ -186,11 +246,8 @@ def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], A
     if not isinstance(given, Mapping):
         raise InvalidProblem("tables: must map the names of the axes of each table to its counts; nothing was released.")
     checked = {}
-    for names, table in given.items():
-        axes = positions(workload.domain, names)
+    for (names, table), axes in zip(given.items(), _axes_of_tables(workload, given), strict=True):
         checked[tuple(sorted(axes))] = np.transpose(_counts(table, workload.shape(axes), names), np.argsort(axes))
-    if missing := [workload.names(subset) for subset in workload.maximal.tuples() if subset not in checked]:
-        raise InvalidProblem(f"tables: {missing[:4]} are missing; give the largest requested marginals, `workload.maximal`.")
     seen: Tables = {}
     for subset in workload.maximal.tuples():
         for part, marginal in _marginals(subset, checked[subset]):
@@ -199,14 +256,29 @@ def tables_of_counts(workload: MarginalWorkload, given: Mapping[Sequence[str], A
     return {subset: checked[subset] for subset in workload.maximal.tuples()}
 
 
-def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables:
-    """The largest requested marginals of counts of all combinations of values, as an array in their order or by name."""
+def _axes_of_tables(workload: MarginalWorkload, given: Mapping[Sequence[str], Any]) -> list[tuple[int, ...]]:
+    """The axes of given tables, whose names are public; refused where a largest requested marginal is not among them."""
+    axes = [positions(workload.domain, names) for names in given]
+    there = {tuple(sorted(own)) for own in axes}
+    if missing := [workload.names(subset) for subset in workload.maximal.tuples() if subset not in there]:
+        raise InvalidProblem(f"tables: {missing[:4]} are missing; give the largest requested marginals, `workload.maximal`.")
+    return axes
+
+
+def require_small(workload: MarginalWorkload) -> None:
+    """Refuse counts of all combinations of values where there are too many of them."""
     domain = workload.domain
     if domain.size > HISTOGRAM_CELLS:
         raise InvalidProblem(
             f"histogram: the domain has {domain.size} combinations of values, more than {HISTOGRAM_CELLS}; give a table of "
             "records, which are counted over the attributes that are asked about."
         )
+
+
+def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables:
+    """The largest requested marginals of counts of all combinations of values, as an array in their order or by name."""
+    require_small(workload)
+    domain = workload.domain
     whole = counts(histogram, Universe(domain.elements, domain.keys)).reshape(domain.shape)
     exact = whole if whole.astype(np.float64).sum() < 2.0**62 else whole.astype(object)
     axes = range(len(domain.shape))

@@ -66,7 +66,7 @@ def whole_tables(release: MarginalRelease) -> WholeTables:
     `InvalidProblem` beyond.
     """
     if not isinstance(release, MarginalRelease):
-        raise InvalidProblem(f"release: {shown(release)} is none of marginals; give what `release` returned.")
+        raise InvalidProblem(f"release: {shown(release)} is none of marginals; give what `release` returned.", value=release)
     mechanism, workload = release.mechanism, release.mechanism.workload
     used, shape = workload.used, workload.shape(workload.used)
     if math.prod(shape) > CELLS:

@@ -76,7 +76,7 @@ class CanonicalNoise(Immutable, ABC):
         """The x with F(x) = v, for v in (0, 1), any shape."""
         given = np.asarray(v, dtype=np.float64)
         if not ((given > 0) & (given < 1)).all():
-            raise InvalidProblem("v: quantiles are at probabilities strictly between 0 and 1.")
+            raise InvalidProblem("v: quantiles are at probabilities strictly between 0 and 1; give such a one.")
         return np.where(given <= 0.5, 1.0, -1.0) * self._left_quantile(np.minimum(given, 1.0 - given))
 
     def draw(self, size: int, exponent: int, entropy: Entropy) -> NDArray[Any]:
@@ -199,7 +199,9 @@ class GaussianNoise(CanonicalNoise):
 
     def __post_init__(self) -> None:
         if not isinstance(self.tradeoff, Gaussian):
-            raise InvalidProblem("tradeoff: normal noise is canonical for Gaussian tradeoff functions only.")
+            raise InvalidProblem(
+                "tradeoff: normal noise is canonical for Gaussian tradeoff functions only; use Lemma 36 for others."
+            )
         _refuse_unfit(self.tradeoff)
 
     def standard_deviation(self) -> float:
@@ -236,7 +238,7 @@ class Tulap(CanonicalNoise):
 
     def __post_init__(self) -> None:
         if not isinstance(self.tradeoff, EpsilonDelta):
-            raise InvalidProblem("tradeoff: Tulap noise is canonical for EpsilonDelta only.")
+            raise InvalidProblem("tradeoff: Tulap noise is canonical for EpsilonDelta only; use Lemma 36 for others.")
         _refuse_unfit(self.tradeoff)
         if self.tradeoff.epsilon == 0:
             raise InvalidProblem("epsilon: is 0, where Tulap has no rate; use PiecewiseNoise.")

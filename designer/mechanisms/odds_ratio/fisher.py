@@ -131,5 +131,5 @@ def level(alpha: object) -> float:
     """A level of a test, strictly between 0 and 1."""
     value = positive(alpha, "alpha")
     if value >= 1:
-        raise InvalidProblem(f"alpha: {value} must lie strictly between 0 and 1.")
+        raise InvalidProblem(f"alpha: {value} must lie strictly between 0 and 1.", value=value)
     return value

@@ -21,12 +21,16 @@ from designer.base.tabular import Tabular
 from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
+from designer.mechanisms.additive.release import SimulatedNoise, require_no_data
 from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
-from designer.problem.histogram import Labelled, carries_names
+from designer.problem.histogram import Counts, Labelled, bare, carries_names
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
+from designer.relations.rows.given import require_no_rows
+from designer.relations.rows.row_unit import RowUnit
+from designer.sampling.entropy import simulation_entropy
 
 TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
 THEOREM = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
@@ -102,9 +106,9 @@ class OddsRatioTest(Specified):
                 "`tradeoff.group(records // 2)`."
             )
         if not isinstance(self.noise, str) or self.noise not in ("closed_form", "piecewise"):
-            raise InvalidProblem(f"noise: {shown(self.noise)} is unknown; one of closed_form, piecewise.")
+            raise InvalidProblem(f"noise: {shown(self.noise)} is unknown; one of closed_form, piecewise.", value=self.noise)
         if not 1 <= count(self.exponent, "exponent") <= 64:
-            raise InvalidProblem(f"exponent: {self.exponent} is beyond 64; the grid is 2^-exponent.")
+            raise InvalidProblem(f"exponent: {self.exponent} is beyond 64; the grid is 2^-exponent.", value=self.exponent)
         if len(self.margins.support) < 2:
             raise InvalidProblem(
                 f"margins: {self.margins.rows}, {self.margins.columns} leave a single table, which they publish; there is "
@@ -154,27 +158,37 @@ class OddsRatioTest(Specified):
         return PrivacyCertificate(canonical and moves <= 1, Fraction(moves), witness, 2 * moves, arithmetic, THEOREM)
 
     @withholding
-    def check(self, data: object, /) -> None:
+    def check(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
         """See `Specified.check`: a table of two by two counts."""
         super().check(data)
-        require_two_by_two(data)
+        require_no_rows(RowUnit(unit, entity, rows_per_entity))
+        require_two_by_two(_table(data))
 
     @withholding
-    def release(self, table: object) -> OddsRatioRelease:
-        """The noisy count of a table with these margins, and what follows from it alone.
-        `table` is ((x11, x12), (x21, x22))."""
-        first = first_cell(table, self.margins)
+    def release(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> OddsRatioRelease:
+        """The noisy count of a table with these margins, and what follows from it alone. Spends the budget once.
+
+        data: the counts ((x11, x12), (x21, x22)), or `Counts` of the four of them, row by row. unit, entity, rows_per_entity:
+        None, since counts have no rows.
+        """
+        require_no_rows(RowUnit(unit, entity, rows_per_entity))
+        first = first_cell(_table(data), self.margins)
         return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0]))
+
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedNoise:
+        """`size` draws of the noise in the first cell, (size, 1), in steps of the grid of the release, rounded down as there:
+        for simulation only, stamped as not private."""
+        require_no_data(data)
+        drawn = self.law.draw(count(size, "size"), self.exponent, simulation_entropy(seed))
+        return SimulatedNoise.of(np.array([float(Fraction(int(z), 2**self.exponent)) for z in drawn])[:, None], seed)
 
     def _release_of(self, cell: int) -> OddsRatioRelease:
         """The release of a noisy count of so many steps of the grid."""
         return OddsRatioRelease(self, Fraction(cell, 2**self.exponent), self.guarantee, self.fingerprint)
-
-    def release_counts(self, histogram: object) -> OddsRatioRelease:
-        """The same from counts as a file holds them: the four cells, row by row, or the table itself."""
-        counts: Any = histogram.counts if isinstance(histogram, Labelled) and not histogram.columns else histogram
-        four = not carries_names(counts) and np.size(counts) == 4
-        return self.release(np.reshape(counts, (2, 2)) if four else counts)
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the test does."""
@@ -309,3 +323,12 @@ def _margins(array: Any) -> Margins | None:
         return Margins((int(rows[0]), int(rows[1])), (int(columns[0]), int(columns[1])))
     except InvalidProblem:
         return None
+
+
+def _table(data: object) -> Any:
+    """The counts as two rows: as they are, or of `Counts`, as a file holds them, four of them in a row."""
+    if not isinstance(data, Counts):
+        return data
+    given: Any = bare(data)
+    given = given.counts if isinstance(given, Labelled) and not given.columns else given
+    return np.reshape(given, (2, 2)) if not carries_names(given) and np.shape(given) == (4,) else given

@@ -72,7 +72,9 @@ def _largest_ratio(sizes: NDArray[np.generic], part: Metric, power: int) -> Frac
         ratios = np.where(finite & (np.asarray(sizes) > 0), np.asarray(sizes, dtype=np.float64) / budgets**power, 0.0)
     worst, most = Fraction(0), float(ratios.max(initial=0.0))
     if not math.isfinite(most):
-        raise InvalidProblem("protection: a pair of values has budget 0, and the strategy tells them apart.")
+        raise InvalidProblem(
+            "protection: a pair of values has budget 0, and the strategy tells them apart; give the pair a positive budget."
+        )
     for left, right in np.argwhere(np.triu(np.maximum(ratios, ratios.T)) >= most * (1 - 1e-9 - 4 * part.budget_error)):
         exact = part.exact_budget(int(left), int(right))
         if exact is not None and left != right:

@@ -45,16 +45,13 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Wi
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
 from designer.certified.optimality import Optimality
+from designer.mechanisms.additive.release import require_no_data
 from designer.mechanisms.marginals.draws import stored
 from designer.mechanisms.marginals.protection import PRESENCE, Presence, protection_from_spec, protection_to_spec
 from designer.mechanisms.marginals.tables import (
     Tables,
-    require_columns,
-    require_table,
-    tables_of_columns,
-    tables_of_counts,
-    tables_of_database,
-    tables_of_histogram,
+    reading,
+    require_form,
 )
 from designer.mechanisms.products.accuracy import reach_of_terms, whole_terms
 from designer.mechanisms.products.blocks import (
@@ -80,7 +77,7 @@ from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
 from designer.relations.rows.row_unit import RowUnit
-from designer.sampling.entropy import Entropy, SeededEntropy, SystemEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.reach import Margins
@@ -254,20 +251,23 @@ class StructuredMechanism(Specified):
 
     def __post_init__(self) -> None:
         if self.noise not in THEOREM:
-            raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".')
+            raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".', value=self.noise)
         domain = self.workload.domain
         if not isinstance(self.protection, Presence) and self.protection.domain != domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
         self.protection.require_rule(domain.unlisted)
         for axis, listed in self.matrices.items():
             if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
-                raise InvalidProblem(f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns.")
+                raise InvalidProblem(
+                    f"matrices: one for {domain.attributes[axis]!r} has not {domain.shape[axis]} columns; give one column for "
+                    "each value."
+                )
         least = 1 / LARGEST_VARIANCE if self.noise == "gaussian" else 2.0**-55
         for block in self.blocks:
             if not (math.isfinite(block.strength) and block.strength > least):
                 raise InvalidProblem("blocks: a strength is not a positive number that 64-bit noise allows; raise the budgets.")
             if any(place not in range(len(self.matrices.get(axis, ()))) for axis, place in block.parts.items()):
-                raise InvalidProblem("blocks: one refers to a matrix that is not there.")
+                raise InvalidProblem("blocks: one refers to a matrix that is not there; name one of those that are.")
         if self.serves is not None and (
             len(self.serves) != len(self.workload.terms) or any(b not in range(len(self.blocks)) for b in self.serves)
         ):
@@ -350,7 +350,7 @@ class StructuredMechanism(Specified):
     def error(self, loss: str = "squared") -> float:
         """The total of variances over all answers, weighted."""
         if loss != "squared":
-            raise InvalidProblem(f'loss: {loss!r} is not known of structured workloads; use "squared".')
+            raise InvalidProblem(f'loss: {loss!r} is not known of structured workloads; use "squared".', value=loss)
         return float(self.workload.weights @ self.term_errors)
 
     @property
@@ -404,58 +404,34 @@ class StructuredMechanism(Specified):
         return sum(math.prod(len(self.matrices[a][m].rows) for a, m in block.parts.items()) for block in self.blocks)
 
     @withholding
-    def check(self, data: Any, /) -> None:
-        """See `Specified.check`: records, given as columns."""
-        super().check(data)
-        require_columns(self.counted, data)
-
-    @withholding
-    def check_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        super().check_records(table)
+        """See `Specified.check`: counts of all combinations of values, true tables, or records."""
+        super().check(data)
         row = RowUnit(unit, entity, rows_per_entity)
-        self.guarantee_for(row)
-        require_table(self.counted, table, row, fixed=not isinstance(self.protection, Presence))
+        fixed = not isinstance(self.protection, Presence)
+        require_form(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
 
-    def release(self, columns: Any) -> StructuredRelease:
-        """Noisy products of confidential records, given as columns: a mapping or data frame from attribute names to equally
-        long sequences."""
-        row = RowUnit()
-        released = self._released(lambda: tables_of_columns(self.counted, columns))
-        return replace(released, guarantee=self.guarantee_for(row), row=row)
-
-    @withholding
-    def release_database(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    def release(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> StructuredRelease:
-        """The same of an Ibis table, counted where it lives: see `MarginalMechanism.release_database`."""
-        row, columns = RowUnit(unit, entity, rows_per_entity), self.counted.columns
-        stated, rows = self.guarantee_for(row), row.rows(table, columns)
-        if not isinstance(self.protection, Presence):
-            row.require_fixed_rows(table, columns)
-        released = self._released(lambda: tables_of_database(self.counted, rows))
-        return replace(released, guarantee=stated, row=row)
+        """Noisy products of confidential data. Spends the budget once.
 
-    def release_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> StructuredRelease:
-        """See `release_database`."""
-        return self.release_database(table, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
+        data: as for `MarginalMechanism.release`, records or `Counts` of true tables over the attributes of every largest block;
+        or, of domains that are small enough to list them, counts of all combinations of values: an array in the order of
+        `Domain.elements`, or counts by name. unit, entity, rows_per_entity: as there.
+        """
+        row = RowUnit(unit, entity, rows_per_entity)
+        fixed = not isinstance(self.protection, Presence)
+        stated, count_tables = withholding(reading)(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
+        released = self._released(count_tables)
+        return released if stated is None else replace(released, guarantee=stated, row=row)
 
     @property
     def universe(self) -> Universe:
         """What counts are joined by; of small domains."""
         return Universe(self.workload.domain.elements, self.workload.domain.keys)
-
-    def release_counts(self, histogram: object) -> StructuredRelease:
-        """The same of counts of all combinations of values, of domains that are small enough to list them: an array in the
-        order of `Domain.elements`, or counts by name."""
-        return self._released(lambda: tables_of_histogram(self.counted, histogram))
-
-    def release_tables(self, tables: Mapping[Sequence[str], Any]) -> StructuredRelease:
-        """The same of true tables of counts, `{names of the axes: counts}`, over the attributes of every largest block."""
-        return self._released(lambda: tables_of_counts(self.counted, tables))
 
     @cached_property
     def counted(self) -> MarginalWorkload:
@@ -502,12 +478,14 @@ class StructuredMechanism(Specified):
             drawn.append(law.draw(size * math.prod(shape), entropy).reshape(size, *shape))
         return drawn
 
-    def sample_noise(self, seed: int | None = None) -> SimulatedAnswers:
-        """One draw of the noise in every block, for simulation only: the result is stamped as not private."""
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SimulatedAnswers, ...]:
+        """`size` draws of the noise in every block, for simulation only: each is stamped as not private."""
+        require_no_data(data)
         require_drawable(self.measured)
-        entropy = SystemEntropy() if seed is None else SeededEntropy(count(seed, "seed", least=0))
-        stamp = "simulation, not private: " + ("no seed" if seed is None else f"seed {seed}")
-        return SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp)
+        entropy = simulation_entropy(seed)
+        return tuple(
+            SimulatedAnswers(self, tuple(self._drawn(entropy)), stamp) for stamp in stamp_of_each(seed, count(size, "size"))
+        )
 
     @cached_property
     def _reach(self) -> Margins:

@@ -58,7 +58,10 @@ def sides(
         queries = term.get(axis) or AttributeQueries("total", matrix.rows.shape[1])
         if not residual:
             if axis not in block.parts:
-                raise InvalidProblem("blocks: one serves a term about an attribute that it does not measure.")
+                raise InvalidProblem(
+                    "blocks: one serves a term about an attribute that it does not measure; measure it, or let another block "
+                    "serve the term."
+                )
             found[axis] = queries, left_inverse(matrix, queries)
         else:
             own, rest = split_inverse(matrix)

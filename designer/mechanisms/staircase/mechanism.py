@@ -33,7 +33,7 @@ from designer.mechanisms.additive.release import Release, answers_of, tells
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.problem.differences import changes_given, moved
-from designer.problem.histogram import counts, exact_answers
+from designer.problem.histogram import exact_answers
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
@@ -258,10 +258,9 @@ class StaircaseMechanism(Mechanism):
         return np.asarray(self.drawn.draw(size, entropy) @ self.rows.T)
 
     @withholding
-    def release(self, histogram: object) -> Release:
-        """Noisy answers for confidential data: nonnegative integer counts, one for each universe element, in their order or by
-        name. Spends the budget once. M x is computed in exact integers, and so is the sum with the noise."""
-        exact = exact_answers(self.integers, counts(histogram, self.universe))
+    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
+        """M x is computed in exact integers, and so is the sum with the noise."""
+        exact = exact_answers(self.integers, given)
         noise = np.zeros(len(exact), dtype=object)
         noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
         return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])

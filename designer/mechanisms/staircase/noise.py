@@ -156,11 +156,14 @@ class Peaks:
 
     def _require_halves(self) -> None:
         if not set(self.halves) <= {0, 1}:
-            raise InvalidProblem(f"noise.halves: {shown(self.halves)} are not 0 or 1.")
+            raise InvalidProblem(
+                f"noise.halves: {shown(self.halves)} are not 0 or 1; give one of them for each coordinate.",
+                value=self.halves,
+            )
         if any(x % 2 for half, row in zip(self.halves, self.basis, strict=True) for x in row if half):
             raise InvalidProblem("noise.basis: half of a row is no whole number of steps; choose a finer grid.")
         if any((x - half) % 2 for peak in self.peaks for x, half in zip(peak, self.halves, strict=True)):
-            raise InvalidProblem("noise.peaks: some peak lies on another coset than noise.halves say.")
+            raise InvalidProblem("noise.peaks: some peak lies on another coset than noise.halves say; correct either.")
 
     def _require_even(self) -> None:
         """The peaks in order, each with its opposite, so that the noise has mean 0."""
@@ -170,9 +173,12 @@ class Peaks:
         if min(self.levels) != 0 or max(self.levels) > LARGEST_COST:
             raise InvalidProblem("noise.levels: must be whole numbers up to 2^44, the least of them 0.")
         if max(abs(x) for peak in self.peaks for x in peak) > LARGEST_COORDINATE:
-            raise InvalidProblem(f"noise.peaks: coordinates are beyond {LARGEST_COORDINATE}.")
+            raise InvalidProblem(f"noise.peaks: coordinates are beyond {LARGEST_COORDINATE}; take a coarser unit.")
         if any(known.get(tuple(-x for x in peak)) != level for peak, level in known.items()):
-            raise InvalidProblem("noise.peaks: some peak has no opposite of its level, so the noise would be biased.")
+            raise InvalidProblem(
+                "noise.peaks: some peak has no opposite of its level, so the noise would be biased; give each peak its "
+                "opposite."
+            )
 
     @property
     def dimension(self) -> int:
@@ -187,7 +193,9 @@ class Peaks:
                 f"noise: {2 * len(paid)} protected differences, more than {MOST_STEPS}; use laplace or k_norm."
             )
         if not paid or min(paid) < 1 or max(paid) > LARGEST_COST:
-            raise InvalidProblem(f"noise.unit: {float(self.unit)} does not go into every budget 1 to 2^44 times.")
+            raise InvalidProblem(
+                f"noise.unit: {float(self.unit)} does not go into every budget 1 to 2^44 times; take another unit."
+            )
         walks = lattice_walks(coordinates([u.steps for u in moved], self.basis), paid, self.halves)
         law = PeakedLaw(walks, self.unit, np.array(self.peaks, dtype=np.int64), np.array(self.levels, dtype=np.int64))
         sampler = PeakedSampler(law)

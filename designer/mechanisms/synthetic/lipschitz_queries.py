@@ -75,7 +75,7 @@ class LipschitzQueries(Immutable):
         if self.integers.shape != (queries, elements) or self.weights.shape != (queries,):
             raise InvalidProblem(
                 f"queries: integers {self.integers.shape} and weights {self.weights.shape} do not fit a workload "
-                f"{self.workload.shape}."
+                f"{self.workload.shape}; give an integer for each entry and a weight for each query."
             )
         if np.isinf(self.weights).all():
             raise InvalidProblem(
@@ -214,7 +214,7 @@ class LipschitzQueries(Immutable):
 def require_queries(queries: object) -> None:
     """Refuse anything but queries that proved themselves."""
     if not isinstance(queries, LipschitzQueries):
-        raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.")
+        raise InvalidProblem(f"queries: {shown(queries)} are none; make them with `LipschitzQueries.on_grid`.", value=queries)
 
 
 def public_records(records: object) -> int:
@@ -223,7 +223,7 @@ def public_records(records: object) -> int:
         records = int(records)
     n = count(records, "records")
     if n >= 2**53:
-        raise InvalidProblem(f"records: {n} is not below 2^53.")
+        raise InvalidProblem(f"records: {n} is not below 2^53; give a smaller number.", value=n)
     return n
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.answer_table import Limits, symmetric_limits
 from designer.base.arrays import Floats, frozen
@@ -43,8 +44,10 @@ from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.relations.kinds import require_listed
 from designer.relations.problem import Problem
+from designer.relations.rows.given import require_public
+from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import TakesCounts
-from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from solvers.programs.multiplicative_weights import distribution, replayed, updated
@@ -60,7 +63,7 @@ MOST_ROUNDS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class MWEM(TakesCounts):
+class MWEM(TakesCounts[SyntheticRelease]):
     """T rounds of a choice and a measurement, each for its share of the metric;
     the synthetic histogram is computed from them alone.
 
@@ -172,20 +175,23 @@ class MWEM(TakesCounts):
         return self.queries.workload.universe
 
     @withholding
-    def release(self, histogram: object) -> SyntheticRelease:
-        """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        return self._release_of(self._transcript(histogram, self.release_entropy()))
+    def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
+        return self._release_of(self._transcript(given, self.release_entropy()))
 
     def _release_of(self, transcript: Sequence[Round]) -> SyntheticRelease:
         """The release of a transcript: what is computed from it alone."""
         y = self.histogram_of(transcript)
         return SyntheticRelease(y, *self._answered(y), tuple(transcript), self.guarantee, self.fingerprint, law=self)
 
-    def simulate(self, histogram: object, seed: int) -> SyntheticSimulation:
-        """The same with a seed, for public or invented counts: stamped as not private."""
-        transcript = self._transcript(histogram, SeededEntropy(count(seed, "seed", least=0)))
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SyntheticSimulation, ...]:
+        """What `size` releases of `data` would be, PUBLIC or invented counts or records: each is stamped as not private."""
+        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
+        return tuple(self._simulated(given, entropy, stamp) for stamp in stamp_of_each(seed, count(size, "size")))
+
+    def _simulated(self, given: NDArray[np.int64], entropy: Entropy, stamp: str) -> SyntheticSimulation:
+        transcript = self._transcript(given, entropy)
         y = self.histogram_of(transcript)
-        return SyntheticSimulation(y, *self._answered(y), tuple(transcript), f"simulation, not private: seed {seed}")
+        return SyntheticSimulation(y, *self._answered(y), tuple(transcript), stamp)
 
     def _answered(self, y: Floats) -> tuple[Floats, tuple[str, ...]]:
         return frozen(self.queries.values @ y), self.queries.workload.queries
@@ -251,7 +257,7 @@ class MWEM(TakesCounts):
         if chosen == "last":
             return frozen(self.records * distribution(states[-1]))
         if chosen != "replay":
-            raise InvalidProblem(f"output: {shown(chosen)} is unknown; use one of {sorted(OUTPUTS)}.")
+            raise InvalidProblem(f"output: {shown(chosen)} is unknown; use one of {sorted(OUTPUTS)}.", value=chosen)
         rows = [self.queries.values[done.query] for done in transcript]
         values = [done.measurement / self.records for done in transcript]
         return frozen(self.records * distribution(replayed(states[-1], rows, values, self.rate, PASSES)))
@@ -333,10 +339,10 @@ def equal_shares(rounds: int, choice: Fraction = Fraction(1, 2)) -> Shares:
     """
     t = count(rounds, "rounds")
     if t > MOST_ROUNDS:
-        raise InvalidProblem(f"rounds: {shown(rounds)} are more than {MOST_ROUNDS}.")
+        raise InvalidProblem(f"rounds: {shown(rounds)} are more than {MOST_ROUNDS}.", value=rounds)
     if not isinstance(choice, Fraction) or not 0 < choice < 1:
         raise InvalidProblem(
-            f"choice: {shown(choice)} is not a Fraction between 0 and 1, the part of a round spent on the choice."
+            f"choice: {shown(choice)} is not a Fraction between 0 and 1, the part of a round spent on the choice.", value=choice
         )
     return ((choice / t, (1 - choice) / t),) * t
 
@@ -358,7 +364,7 @@ def mwem(
     number of records.
     """
     if not isinstance(problem, Problem):
-        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")
+        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)
     from designer.mechanisms.synthetic.preprocessing import mwem_price, prepared, records_of
 
     price = mwem_price(problem)
@@ -376,13 +382,15 @@ def _checked_shares(shares: object) -> Shares:
         if not (
             isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(part, Fraction) and part > 0 for part in pair)
         ):
-            raise InvalidProblem(f"shares[{t}]: {shown(pair)} is not a pair of positive fractions (choice, measurement).")
+            raise InvalidProblem(
+                f"shares[{t}]: {shown(pair)} is not a pair of positive fractions (choice, measurement).", value=pair
+            )
     return cast("Shares", tuple(map(tuple, pairs)))
 
 
 def _fraction(text: Any) -> Fraction:
     if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,40}(/[1-9][0-9]{0,39})?", text):
-        raise InvalidSpec(f"shares: {shown(text)} is not a fraction such as 1/20.")
+        raise InvalidSpec(f"shares: {shown(text)} is not a fraction such as 1/20.", value=text)
     return Fraction(text)
 
 

@@ -50,7 +50,9 @@ class PriceOfSize:
     def at(self, size: int) -> PriceOfSize:
         """The price with m fixed."""
         if size > len(self.heights):
-            raise InvalidProblem(f"size: {size} is above {len(self.heights)}, the most that is priced.")
+            raise InvalidProblem(
+                f"size: {size} is above {len(self.heights)}, the most that is priced; give a smaller one.", value=size
+            )
         return PriceOfSize(self.heights[size - 1 : size], self.slopes[size - 1 : size])
 
     def best(self, c: float) -> int:
@@ -194,10 +196,14 @@ def _chosen(envelope: Envelope, constant: str | float, best: float) -> float:
     if isinstance(constant, str):
         if constant in ("optimal", "unbiased"):
             return best if constant == "optimal" else float(envelope.breaks[-1])
-        raise InvalidProblem(f"constant: {shown(constant)} is unknown; use 'optimal', 'unbiased' or a positive number.")
+        raise InvalidProblem(
+            f"constant: {shown(constant)} is unknown; use 'optimal', 'unbiased' or a positive number.", value=constant
+        )
     chosen = positive(constant, "constant")
     if chosen > LARGEST_CONSTANT:
-        raise InvalidProblem(f"constant: {chosen} is above {LARGEST_CONSTANT}; choose units in which it is moderate.")
+        raise InvalidProblem(
+            f"constant: {chosen} is above {LARGEST_CONSTANT}; choose units in which it is moderate.", value=chosen
+        )
     return chosen
 
 

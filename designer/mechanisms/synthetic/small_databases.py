@@ -44,8 +44,10 @@ from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
 from designer.relations.kinds import require_listed
 from designer.relations.problem import Problem
+from designer.relations.rows.given import require_public
+from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import TakesCounts
-from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 
 Integers = NDArray[np.int64]
@@ -57,7 +59,7 @@ MOST_STEPS = 40_000_000  # the same over all sizes: 4 s, and 600 MB to find the 
 
 
 @dataclass(frozen=True, eq=False)
-class SmallDB(TakesCounts):
+class SmallDB(TakesCounts[SyntheticRelease]):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
     queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n
@@ -92,7 +94,9 @@ class SmallDB(TakesCounts):
     def __post_init__(self) -> None:
         assign(self, records=public_records(self.records), size=count(self.size, "size"))
         if not isinstance(self.selection, str) or self.selection not in LAWS:
-            raise InvalidProblem(f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.")
+            raise InvalidProblem(
+                f"selection: {shown(self.selection)} is unknown; use one of {sorted(LAWS)}.", value=self.selection
+            )
         require_queries(self.queries)
         assign(self, privacy=self.queries.privacy.require())
         _ = self.candidates
@@ -127,19 +131,22 @@ class SmallDB(TakesCounts):
         return self.queries.workload.universe
 
     @withholding
-    def release(self, histogram: object) -> SyntheticRelease:
-        """A synthetic histogram for confidential counts, (N,), with exactly `records` records. Spends the budget once."""
-        return self._release_of(self._draw(histogram, self.release_entropy()))
+    def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
+        return self._release_of(self._draw(given, self.release_entropy()))
 
     def _release_of(self, candidate: int) -> SyntheticRelease:
         """The release of the candidate of this number."""
         y = self._synthetic(candidate)
         return SyntheticRelease(y, *self._answered(y), (), self.guarantee, self.fingerprint, law=self)
 
-    def simulate(self, histogram: object, seed: int) -> SyntheticSimulation:
-        """The same with a seed, for public or invented counts: stamped as not private."""
-        y = self._synthetic(self._draw(histogram, SeededEntropy(count(seed, "seed", least=0))))
-        return SyntheticSimulation(y, *self._answered(y), (), f"simulation, not private: seed {seed}")
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SyntheticSimulation, ...]:
+        """What `size` releases of `data` would be, PUBLIC or invented counts or records: each is stamped as not private."""
+        entropy, (_, given) = simulation_entropy(seed), self._given(require_public(data), RowUnit())
+        return tuple(self._simulated(given, entropy, stamp) for stamp in stamp_of_each(seed, count(size, "size")))
+
+    def _simulated(self, given: NDArray[np.int64], entropy: Entropy, stamp: str) -> SyntheticSimulation:
+        y = self._synthetic(self._draw(given, entropy))
+        return SyntheticSimulation(y, *self._answered(y), (), stamp)
 
     def pmf(self, histogram: object) -> Floats:
         """The probability of each candidate, for analysis on public counts: it is confidential otherwise."""
@@ -301,12 +308,13 @@ def small_db(
     a coarse one makes fewer candidates.
     """
     if not isinstance(problem, Problem):
-        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.")
+        raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)
     from designer.mechanisms.synthetic.preprocessing import prepared, records_of, small_db_price
 
     if exponent is not None and (type(exponent) is not int or abs(exponent) > FARTHEST):
         raise InvalidProblem(
-            f"exponent: {shown(exponent)} is not a whole number from -{FARTHEST} to {FARTHEST}; the grid is 2^exponent."
+            f"exponent: {shown(exponent)} is not a whole number from -{FARTHEST} to {FARTHEST}; the grid is 2^exponent.",
+            value=exponent,
         )
     price = small_db_price(problem)
     queries, optimality = prepared(problem, price, constant, exponent)

@@ -51,7 +51,7 @@ class ZCDP:
         """From a float, a fraction or a text such as "2.56", taken exactly."""
         value = rational(rho, "rho")
         if value < 0:
-            raise InvalidProblem(f"rho: {shown(float(value))} is negative; a budget is at least 0.")
+            raise InvalidProblem(f"rho: {shown(float(value))} is negative; a budget is at least 0.", value=value)
         return cls(value)
 
     def group(self, size: int) -> ZCDP:
@@ -105,7 +105,7 @@ def _follows(statistics: Statistics | None, known: Statistics | None) -> bool:
     if known is None:
         return False
     if statistics.size != known.size:
-        raise InvalidProblem(f"scope: the invariants speak of {statistics.size} and {known.size} elements.")
+        raise InvalidProblem(f"scope: the invariants speak of {statistics.size} and {known.size} elements; make them equal.")
     rows = known.constraints.tolist()
     return integer_rank(rows + statistics.constraints.tolist()) == integer_rank(rows)
 
@@ -330,7 +330,9 @@ class Conforming:
     def semi_adjacency(self, reading: Reading = "worst_case") -> SemiAdjacency:
         """a(t) by enumeration; 0 where a single database conforms: then nothing is left to protect."""
         if reading not in ("literal", "worst_case"):
-            raise InvalidProblem(f"reading: {shown(reading)}; enumeration reads Definition 13 as 'literal' or 'worst_case'.")
+            raise InvalidProblem(
+                f"reading: {shown(reading)}; enumeration reads Definition 13 as 'literal' or 'worst_case'.", value=reading
+            )
         outer = min if reading == "literal" else max
         largest = 0
         for i in range(len(self.databases[0])):
@@ -390,9 +392,9 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
     [2, 3, 3]
     """
     if not isinstance(invariant, Invariant):
-        raise InvalidProblem(f"invariant: {shown(invariant)} is none; make one with designer.invariants.")
+        raise InvalidProblem(f"invariant: {shown(invariant)} is none; make one with designer.invariants.", value=invariant)
     if not isinstance(reading, str) or reading not in ("literal", "worst_case", "bound"):
-        raise InvalidProblem(f"reading: {shown(reading)} is unknown; use 'literal', 'worst_case' or 'bound'.")
+        raise InvalidProblem(f"reading: {shown(reading)} is unknown; use 'literal', 'worst_case' or 'bound'.", value=reading)
     if reading == "bound":
         return SemiAdjacency(invariant.semi_adjacency_bound, "bound", "SEMI Theorem 16: groups of features + 1")
     if not invariant.records_public:

@@ -229,7 +229,7 @@ class InvariantDistance(Relation):
 
     def __post_init__(self) -> None:
         if not isinstance(self.distance, str) or self.distance not in ("l1", "l2"):
-            raise InvalidProblem(f"per_distance: {shown(self.distance)} is unknown; use 'l1' or 'l2'.")
+            raise InvalidProblem(f"per_distance: {shown(self.distance)} is unknown; use 'l1' or 'l2'.", value=self.distance)
 
     @property
     def size(self) -> int:

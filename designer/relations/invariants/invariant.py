@@ -120,7 +120,7 @@ def linear(matrix: object, names: Sequence[object] | None = None, *, records_pub
     [[1, 1, 0], [0, 1, 1], [1, 1, 1]]
     """
     if names is not None and (isinstance(names, str) or not isinstance(names, Sequence)):
-        raise InvalidProblem(f"names: {shown(names)} is not a list of names; give one for each statistic.")
+        raise InvalidProblem(f"names: {shown(names)} is not a list of names; give one for each statistic.", value=names)
     return Invariant(matrix, None if names is None else tuple(names), records_public)  # type: ignore[arg-type]
 
 
@@ -131,7 +131,7 @@ def total(n: int) -> Invariant:
     [[1, 1, 1]]
     """
     if count(n, "n") > LARGEST_UNIVERSE:
-        raise InvalidProblem(f"n: {shown(n)} elements are more than {LARGEST_UNIVERSE}; merge elements.")
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {LARGEST_UNIVERSE}; merge elements.", value=n)
     return Invariant(np.ones((1, n), dtype=np.int64), ("records",), True, 0)
 
 
@@ -144,7 +144,7 @@ def partition(labels: Sequence[object]) -> Invariant:
     [[1, 0, 1], [0, 1, 0]]
     """
     if isinstance(labels, str) or not isinstance(labels, (Sequence, np.ndarray)) or not len(labels):
-        raise InvalidProblem(f"labels: {shown(labels)} is not a list of labels; give one for each element.")
+        raise InvalidProblem(f"labels: {shown(labels)} is not a list of labels; give one for each element.", value=labels)
     classes = list(dict.fromkeys(map(str, labels)))
     rows = np.array([[str(label) == name for label in labels] for name in classes], dtype=np.int64)
     return Invariant(rows, tuple(classes), True, 1)
@@ -163,9 +163,11 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
     3
     """
     if not isinstance(shape, (Domain, Sequence, np.ndarray)) or isinstance(shape, (str, bytes)):
-        raise InvalidProblem(f"shape: {shown(shape)} is neither a Domain nor a list of the number of levels of each feature.")
+        raise InvalidProblem(
+            f"shape: {shown(shape)} is neither a Domain nor a list of the number of levels of each feature.", value=shape
+        )
     if not isinstance(groups, (Sequence, np.ndarray, type(None))) or isinstance(groups, str):
-        raise InvalidProblem(f"groups: {shown(groups)} is not a list of lists of features.")
+        raise InvalidProblem(f"groups: {shown(groups)} is not a list of lists of features.", value=groups)
     domain = (
         shape if isinstance(shape, Domain) else Domain.of({f"axis{i}": count(s, f"shape[{i}]") for i, s in enumerate(shape)})
     )
@@ -175,7 +177,8 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
         raise InvalidProblem("groups: names no margin; use invariants.total for the number of records alone.")
     if domain.size * sum(math.prod(domain.shape[axis] for axis in group) for group in axes) > LARGEST_UNIVERSE:
         raise InvalidProblem(
-            f"shape: {shown(domain.size)} cells are too many for their margins to be written out; merge levels."
+            f"shape: {shown(domain.size)} cells are too many for their margins to be written out; merge levels.",
+            value=domain.size,
         )
     codes = np.unravel_index(np.arange(domain.size), domain.shape)
     rows, labels = [], []
@@ -191,8 +194,10 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
 
 def _axes(domain: Domain, group: Sequence[int] | Sequence[str]) -> tuple[int, ...]:
     if isinstance(group, str) or not isinstance(group, (Sequence, np.ndarray)) or not len(group):
-        raise InvalidProblem(f"groups: {shown(group)} is not a list of features; give positions or names.")
+        raise InvalidProblem(f"groups: {shown(group)} is not a list of features; give positions or names.", value=group)
     axes = tuple(domain.axis(feature) if isinstance(feature, str) else count(feature, "groups", least=0) for feature in group)
     if len(set(axes)) != len(axes) or max(axes) >= len(domain.shape):
-        raise InvalidProblem(f"groups: {shown(list(group))} must name features of {list(domain.attributes)}, each once.")
+        raise InvalidProblem(
+            f"groups: {shown(list(group))} must name features of {list(domain.attributes)}, each once.", value=group
+        )
     return axes

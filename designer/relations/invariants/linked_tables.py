@@ -56,7 +56,9 @@ class LinkedCells(Immutable):
     def __post_init__(self) -> None:
         unnamed = [name for name, _ in self.tables if not isinstance(name, str) or not name]
         if unnamed:
-            raise InvalidProblem(f"tables: {shown(unnamed[0])} is no name of a table; give a text that is not empty.")
+            raise InvalidProblem(
+                f"tables: {shown(unnamed[0])} is no name of a table; give a text that is not empty.", value=unnamed[0]
+            )
         if len(self.tables) < 2 or len({name for name, _ in self.tables}) < len(self.tables):
             raise InvalidProblem(f"tables: {shown([name for name, _ in self.tables])}; give two or more, each by its own name.")
         for name, attributes in self.tables:
@@ -64,7 +66,8 @@ class LinkedCells(Immutable):
         if self.domain.unlisted != REFUSE:
             raise InvalidProblem(
                 f"unlisted: {self.domain.unlisted!r} does not go with linked tables, which count the same records; leave it "
-                "out, and give every record a listed value."
+                "out, and give every record a listed value.",
+                value=self.domain.unlisted,
             )
         if self.size > MOST_CELLS:
             raise InvalidProblem(f"tables: have {self.size} cells together, more than {MOST_CELLS}; merge levels.")
@@ -72,7 +75,9 @@ class LinkedCells(Immutable):
     def require_attributes(self, name: str, attributes: Sequence[str]) -> None:
         """Refuse a table, or a margin, over anything but some attributes of the domain."""
         if not attributes or len(set(attributes)) < len(attributes):
-            raise InvalidProblem(f"tables: {name!r} has the attributes {shown(list(attributes))}; name some, each once.")
+            raise InvalidProblem(
+                f"tables: {name!r} has the attributes {shown(list(attributes))}; name some, each once.", value=name
+            )
         for attribute in attributes:
             self.domain.axis(attribute)
 
@@ -471,8 +476,8 @@ def linked(domain: Domain, tables: Mapping[str, Sequence[str]], published: Seque
     (10, Fraction(4, 1))
     """
     if not isinstance(domain, Domain):
-        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
     if not isinstance(tables, Mapping) or any(isinstance(part, str) for part in (*tables.values(), *published)):
-        raise InvalidProblem(f"tables: {shown(tables)}; give lists of attributes by the name of each table.")
+        raise InvalidProblem(f"tables: {shown(tables)}; give lists of attributes by the name of each table.", value=tables)
     listed = tuple((str(name), tuple(attributes)) for name, attributes in tables.items())
     return LinkedTables(domain, listed, tuple(map(tuple, published)))

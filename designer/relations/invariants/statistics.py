@@ -120,7 +120,10 @@ class Statistics(Immutable):
     def from_spec(cls, spec: dict[str, Any]) -> Self:
         """From plain data."""
         if type(spec["records_public"]) is not bool:
-            raise InvalidProblem(f"invariant.records_public: {shown(spec['records_public'])} is neither true nor false.")
+            raise InvalidProblem(
+                f"invariant.records_public: {shown(spec['records_public'])} is neither true nor false.",
+                value=spec["records_public"],
+            )
         groups = None if spec["groups"] is None else count(spec["groups"], "invariant.groups", least=0)
         return cls(spec["rows"], tuple(spec["names"]), spec["records_public"], groups, spec.get("impossible", ()))
 
@@ -129,10 +132,12 @@ def _positions(given: object, size: int) -> tuple[int, ...]:
     """Positions of elements in rising order, each once; not of all elements."""
     listed = list(given) if isinstance(given, (tuple, list, np.ndarray)) else None
     if listed is None or not all(isinstance(i, (int, np.integer)) and not isinstance(i, bool) for i in listed):
-        raise InvalidProblem(f"impossible: {shown(given)} is not a list of positions of elements; give whole numbers.")
+        raise InvalidProblem(
+            f"impossible: {shown(given)} is not a list of positions of elements; give whole numbers.", value=given
+        )
     places = sorted(int(i) for i in listed)
     if len(set(places)) != len(places) or (places and not 0 <= places[0] <= places[-1] < size):
-        raise InvalidProblem(f"impossible: {shown(places)} must name elements from 0 to {size - 1}, each once.")
+        raise InvalidProblem(f"impossible: {shown(places)} must name elements from 0 to {size - 1}, each once.", value=places)
     if len(places) == size:
         raise InvalidProblem("impossible: names every element; leave some that records can have.")
     return tuple(places)

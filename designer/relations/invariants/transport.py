@@ -66,7 +66,8 @@ class InvariantMetric(ChangeRelation, ByLength):
         super().__post_init__()
         if self.metric.size != self.invariant.size:
             raise InvalidProblem(
-                f"metric & invariant: the metric speaks of {self.metric.size} elements, the invariant of {self.invariant.size}."
+                f"metric & invariant: the metric speaks of {self.metric.size} elements, the invariant of "
+                f"{self.invariant.size}; make them equal."
             )
         if not self.invariant.records_public:
             raise InvalidProblem(
@@ -99,7 +100,10 @@ class InvariantMetric(ChangeRelation, ByLength):
     @property
     def _within(self) -> Levels:
         if self.levels is None:
-            raise NoAttribute("relation: its changes are listed one by one, and not implied by exchanges of two elements.")
+            raise NoAttribute(
+                "relation: its changes are listed one by one, and not implied by exchanges of two elements; ask for an "
+                "adjacency (`within`)."
+            )
         return self.levels
 
     @property
@@ -250,7 +254,7 @@ class InvariantMetric(ChangeRelation, ByLength):
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantMetric:
         metric = read(spec["metric"])
         if not isinstance(metric, Metric):
-            raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.")
+            raise InvalidProblem(f"metric & invariant: {metric.kind!r} is no metric.", value=metric.kind)
         return cls(
             metric, Statistics.from_spec(spec["invariant"]), count(spec["adjacency"], "adjacency"), "by_exchanges" in spec
         )

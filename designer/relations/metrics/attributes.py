@@ -121,9 +121,9 @@ def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> H
     Fraction(3, 2)
     """
     if not isinstance(domain, Domain):
-        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.")
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
     if not isinstance(budgets, (Mapping, Sequence, np.ndarray)) or isinstance(budgets, (str, bytes)):
-        raise InvalidProblem(f"budgets: {shown(budgets)} is not a list; give one number for each attribute.")
+        raise InvalidProblem(f"budgets: {shown(budgets)} is not a list; give one number for each attribute.", value=budgets)
     if isinstance(budgets, Mapping):
         if set(budgets) != set(domain.attributes):
             other = next(iter(sorted(map(str, set(budgets) - set(domain.attributes)))), None)
@@ -308,7 +308,7 @@ def attribute_values(
     (Fraction(3, 2), Fraction(1, 1))
     """
     if not isinstance(form, str) or form not in ("min", "sum"):
-        raise InvalidProblem(f'metric.form: {shown(form)} is unknown; use "min" or "sum".')
+        raise InvalidProblem(f'metric.form: {shown(form)} is unknown; use "min" or "sum".', value=form)
     parts: list[Metric] = []
     for name, values, given in zip(
         domain.attributes, domain.values, _by_attribute(domain, budgets, "metric.budgets"), strict=True
@@ -331,7 +331,8 @@ def _by_attribute(domain: Domain, given: Any, field: str) -> list[Any]:
         return [given[name] for name in domain.attributes]
     if isinstance(given, (str, bytes)) or not isinstance(given, Sequence) or len(given) != len(domain.attributes):
         raise InvalidProblem(
-            f"{field}: {shown(given)} for {len(domain.attributes)} attributes; give one entry for each, in order or by name."
+            f"{field}: {shown(given)} for {len(domain.attributes)} attributes; give one entry for each, in order or by name.",
+            value=given,
         )
     return list(given)
 
@@ -347,6 +348,6 @@ def _by_value(values: tuple[str, ...], given: Any, field: str) -> list[Any]:
         return [named[value] for value in values]
     if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, np.ndarray)) or len(given) != len(values):
         raise InvalidProblem(
-            f"{field}: {shown(given)} for {len(values)} values; give one budget for each, in order or by name."
+            f"{field}: {shown(given)} for {len(values)} values; give one budget for each, in order or by name.", value=given
         )
     return list(given)

@@ -319,7 +319,9 @@ min(epsilon_1, epsilon_2) = 3.0 is more than min(epsilon_1, epsilon_0) + min(eps
 Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5.
     """
     if not isinstance(closure, bool):
-        raise InvalidProblem(f"metric.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")
+        raise InvalidProblem(
+            f"metric.closure: {closure!r} is neither True nor False; say whether the closure is accepted.", value=closure
+        )
     return Instance(own_budgets(epsilons, "metric.epsilons"), closure)
 
 
@@ -333,7 +335,7 @@ def partition(labels: Sequence[object], epsilon: float) -> Partition:
     """
     listed = () if isinstance(labels, (str, bytes)) or not isinstance(labels, (Sequence, np.ndarray)) else tuple(labels)
     if not listed:
-        raise InvalidProblem(f"metric.labels: {labels!r} lists no parts; give the label of each element's part.")
+        raise InvalidProblem(f"metric.labels: {labels!r} lists no parts; give the label of each element's part.", value=labels)
     return Partition(tuple(str(label) for label in listed), positive(epsilon, "metric.epsilon"))
 
 
@@ -345,7 +347,7 @@ def own_budgets(epsilons: object, field: str) -> Floats:
         positive(epsilon, f"{field}[{i}]", allow_inf=True)
         if not (LEAST_BUDGET <= epsilon <= LARGEST_BUDGET or np.isinf(epsilon)):
             raise InvalidProblem(
-                f"{field}[{i}]: {epsilon} is out of range; give {LEAST_BUDGET} to {LARGEST_BUDGET}, or infinity."
+                f"{field}[{i}]: {epsilon} is out of range; give {LEAST_BUDGET} to {LARGEST_BUDGET}, or infinity.", value=epsilon
             )
     return array
 

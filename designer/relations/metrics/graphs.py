@@ -188,14 +188,14 @@ def graph(
         size = 1 + max((max(i, j) for i, j, _ in listed), default=0) if named is None else len(named)
         size = size if nodes is None or named is not None else count(nodes, "metric.nodes")
     if nodes is not None and nodes != size:
-        raise InvalidProblem(f"metric.nodes: {shown(nodes)}, but the graph has {size}; leave it out.")
+        raise InvalidProblem(f"metric.nodes: {shown(nodes)}, but the graph has {size}; leave it out.", value=nodes)
     return _shortest(listed, size, rate, named)
 
 
 def _shortest(listed: list[tuple[int, int, Any]], size: int, rate: float, labels: tuple[str, ...] | None) -> Graph:
     """The graph of checked edges, the shortest of parallel ones."""
     if size > MOST_NODES:
-        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.")
+        raise InvalidProblem(f"metric.nodes: {shown(size)} are more than {MOST_NODES}; merge elements.", value=size)
     shortest: dict[tuple[int, int], float] = {}
     for e, (i, j, weight) in enumerate(listed):
         if not 0 <= min(i, j) <= max(i, j) < size or i == j:
@@ -216,12 +216,13 @@ def _of_list(source: Any, named: tuple[str, ...] | None) -> list[tuple[int, int,
     place = {} if named is None else {name: i for i, name in enumerate(named)}
     if isinstance(source, (str, bytes, Mapping)) or not isinstance(source, (Sequence, np.ndarray)):
         raise InvalidProblem(
-            f"metric.edges: {shown(source)} is no graph; give a networkx graph or a list of (i, j) or (i, j, weight)."
+            f"metric.edges: {shown(source)} is no graph; give a networkx graph or a list of (i, j) or (i, j, weight).",
+            value=source,
         )
     listed = []
     for e, edge in enumerate(source):
         if not isinstance(edge, (Sequence, np.ndarray)) or len(edge) not in (2, 3):
-            raise InvalidProblem(f"metric.edges[{e}]: {shown(edge)} is no edge; give (i, j) or (i, j, weight).")
+            raise InvalidProblem(f"metric.edges[{e}]: {shown(edge)} is no edge; give (i, j) or (i, j, weight).", value=edge)
         i, j = (_number(end, e) if named is None else _named(str(end), e, place) for end in edge[:2])
         listed.append((i, j, edge[2] if len(edge) == 3 else 1.0))
     return listed
@@ -230,7 +231,9 @@ def _of_list(source: Any, named: tuple[str, ...] | None) -> list[tuple[int, int,
 def _named(end: str, e: int, place: Mapping[str, int]) -> int:
     """The number of an element that an edge calls by its name."""
     if end not in place:
-        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element; the elements are {shown(list(place)[:4])}, ...")
+        raise InvalidProblem(
+            f"metric.edges[{e}]: {shown(end)} is no element; the elements are {shown(list(place)[:4])}, ...", value=end
+        )
     return place[end]
 
 
@@ -238,12 +241,12 @@ def _number(end: Any, e: int) -> int:
     """An element's number; a float is taken where it is whole, as in a table of numbers."""
     whole = isinstance(end, (int, np.integer)) or (isinstance(end, (float, np.floating)) and float(end).is_integer())
     if isinstance(end, bool) or not whole:
-        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element number; count elements from 0.")
+        raise InvalidProblem(f"metric.edges[{e}]: {shown(end)} is no element number; count elements from 0.", value=end)
     return int(end)
 
 
 def _in_range(value: float, field: str) -> float:
     """Lengths and rates whose products and sums stay within the floats."""
     if not LEAST_BUDGET**0.5 <= value <= LARGEST_BUDGET**0.5:
-        raise InvalidProblem(f"{field}: {value} is out of range; choose units between 1e-100 and 1e100.")
+        raise InvalidProblem(f"{field}: {value} is out of range; choose units between 1e-100 and 1e100.", value=value)
     return value

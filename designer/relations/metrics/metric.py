@@ -61,7 +61,7 @@ def relation_depth(relation: Relation) -> int:
 def require_metric(value: object, field: str, size: int | None = None) -> Metric:
     """`value` as a metric that may be put inside another one, on `size` elements where that is fixed."""
     if not isinstance(value, Metric):
-        raise InvalidProblem(f"{field}: {shown(value)} is not a metric; build one with designer.metrics.")
+        raise InvalidProblem(f"{field}: {shown(value)} is not a metric; build one with designer.metrics.", value=value)
     if size is not None and value.size != size:
         raise InvalidProblem(
             f"{field}: speaks of {value.size} elements where {size} are needed; metrics must share one universe."
@@ -77,7 +77,7 @@ def require_metrics(values: object, field: str) -> tuple[Metric, ...]:
     """At least one metric, all on one universe."""
     listed = tuple(values) if isinstance(values, Sequence) and not isinstance(values, str) else ()
     if not listed:
-        raise InvalidProblem(f"{field}: {shown(values)} lists no metrics; give a list with at least one.")
+        raise InvalidProblem(f"{field}: {shown(values)} lists no metrics; give a list with at least one.", value=values)
     first = require_metric(listed[0], f"{field}[0]")
     return tuple(require_metric(value, f"{field}[{i}]", first.size) for i, value in enumerate(listed))
 
@@ -86,7 +86,7 @@ def metric_from_spec(spec: Any, read: Read) -> Metric:
     """A nested metric from plain data: of the closed list of kinds, and no relation that is not a metric."""
     relation = read(spec)
     if not isinstance(relation, Metric):
-        raise InvalidSpec(f"relation.kind: {relation.kind!r} is not a metric and does not go inside one.")
+        raise InvalidSpec(f"relation.kind: {relation.kind!r} is not a metric and does not go inside one.", value=relation.kind)
     return relation
 
 
@@ -177,7 +177,9 @@ class Scaled(Metric):
     def __post_init__(self) -> None:
         require_metric(self.part, "metric.part")
         if not LEAST_FACTOR <= self.factor <= LARGEST_FACTOR:
-            raise InvalidProblem(f"metric.factor: {self.factor} is out of range; give {LEAST_FACTOR} to {LARGEST_FACTOR}.")
+            raise InvalidProblem(
+                f"metric.factor: {self.factor} is out of range; give {LEAST_FACTOR} to {LARGEST_FACTOR}.", value=self.factor
+            )
         assign(self, budget_error=self.part.budget_error + 2.0**-52)
 
     @property

@@ -20,7 +20,9 @@ def element_names(elements: Any, field: str) -> tuple[str, ...]:
     """Names of the elements, in their order: a list of them, or what has them, such as a workload or a domain."""
     listed = getattr(elements, "elements", elements)
     if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
-        raise InvalidProblem(f"{field}: {shown(elements)} names no elements; give the workload, or the list of their names.")
+        raise InvalidProblem(
+            f"{field}: {shown(elements)} names no elements; give the workload, or the list of their names.", value=elements
+        )
     return names(listed, len(listed), field, "e")
 
 
@@ -41,7 +43,8 @@ def places(nodes: Iterable[Node], elements: Any, field: str) -> dict[Node, int]:
     if unknown or missing:
         raise InvalidProblem(
             f"{field}: its nodes are not the elements: {shown(unknown[:4])} are no elements, {shown(missing[:4])} are missing "
-            f"({len(unknown)} and {len(missing)} in all); name the nodes like the elements, one node for each."
+            f"({len(unknown)} and {len(missing)} in all); name the nodes like the elements, one node for each.",
+            value=unknown[:4],
         )
     number = {name: i for i, name in enumerate(named)}
     return {node: number[label] for node, label in zip(listed, labels, strict=True)}

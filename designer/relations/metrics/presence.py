@@ -275,7 +275,7 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
     """
     size = count(n, "n")
     if size > MOST_ELEMENTS:
-        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.")
+        raise InvalidProblem(f"n: {shown(n)} elements are more than {MOST_ELEMENTS}; merge elements.", value=n)
     if not isinstance(epsilon, (list, tuple)) and np.ndim(epsilon) == 0:
         return AddRemove(frozen(np.full(size, positive(epsilon, "epsilon"))))
     epsilons = real_array(epsilon, "epsilon", 1, allow_inf=True)
@@ -299,7 +299,9 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
     """
     size = require_metric(change, "relation.change").size
     if not isinstance(closure, bool):
-        raise InvalidProblem(f"relation.closure: {closure!r} is neither True nor False; say whether the closure is accepted.")
+        raise InvalidProblem(
+            f"relation.closure: {closure!r} is neither True nor False; say whether the closure is accepted.", value=closure
+        )
     several = isinstance(epsilon, (list, tuple)) or np.ndim(epsilon)
     given = epsilon if several else np.full(size, positive(epsilon, "relation.epsilons"))
     epsilons = own_budgets(given, "relation.epsilons")

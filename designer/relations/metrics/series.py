@@ -51,7 +51,7 @@ class Ordered(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.unit not in UNITS:
-            raise InvalidProblem(f"metric.unit: {self.unit!r} is unknown; use one of {list(UNITS)}.")
+            raise InvalidProblem(f"metric.unit: {self.unit!r} is unknown; use one of {list(UNITS)}.", value=self.unit)
         if not LEAST_BUDGET <= self.rate <= LARGEST_BUDGET:
             raise InvalidProblem(
                 f"metric.period: {self.period} gives a budget of {self.rate} for a difference of 1; choose units between "
@@ -225,7 +225,9 @@ def line(values: Sequence[Any] | Floats, period: float | timedelta, epsilon: flo
     numbers, unit = _ordinals(values)
     if isinstance(period, timedelta):
         if unit == "unit":
-            raise InvalidProblem(f"metric.period: {period!r} is a length of time, the values are numbers; give a number.")
+            raise InvalidProblem(
+                f"metric.period: {period!r} is a length of time, the values are numbers; give a number.", value=period
+            )
         period = period // timedelta(microseconds=1) / MICROSECONDS_A_DAY
     length = positive(period, "metric.period") * (MICROSECONDS_A_DAY if unit == "microsecond" else 1)
     return Ordered(numbers, length, positive(epsilon, "metric.epsilon"), unit)

@@ -148,7 +148,7 @@ def taxonomy(tree: Any, budgets: object, *, form: Form = "sum", elements: Any = 
     (Fraction(1, 4), Fraction(3, 4), Fraction(11, 4))
     """
     if not isinstance(form, str) or form not in COMBINE:
-        raise InvalidProblem(f"metric.form: {shown(form)} is unknown; use one of {list(COMBINE)}.")
+        raise InvalidProblem(f"metric.form: {shown(form)} is unknown; use one of {list(COMBINE)}.", value=form)
     by_level = own_budgets(budgets, "metric.budgets")
     paths, labels = _paths(tree, elements, root)
     levels = 1 + max(map(len, paths))
@@ -179,12 +179,15 @@ def _listed(rows: Any) -> list[Path]:
     if not listed:
         raise InvalidProblem(
             f"metric.tree: {shown(rows)} is no taxonomy; give a networkx graph, {{leaf: groups}}, or a list of groups for each "
-            "element."
+            "element.",
+            value=rows,
         )
     for i, row in enumerate(listed):
         named = isinstance(row, (Sequence, np.ndarray)) and not isinstance(row, (str, bytes))
         if not named or not all(isinstance(group, Hashable) for group in row):
-            raise InvalidProblem(f"metric.tree[{i}]: {shown(row)} is no list of groups; name them from the top down.")
+            raise InvalidProblem(
+                f"metric.tree[{i}]: {shown(row)} is no list of groups; name them from the top down.", value=row
+            )
     return [tuple(row.tolist() if isinstance(row, np.ndarray) else row) for row in listed]
 
 
@@ -199,7 +202,7 @@ def _of_network(tree: Any, root: Hashable) -> dict[Hashable, Path]:
         node = waiting.pop()
         held = [other for other in below(node) if tree.is_directed() or node == top or other != above[node]]
         if any(other in paths for other in held):
-            raise InvalidProblem(f"metric.tree: {shown(node)} closes a circle; every node has one group above it.")
+            raise InvalidProblem(f"metric.tree: {shown(node)} closes a circle; every node has one group above it.", value=node)
         paths.update({other: (*paths[node], other) for other in held})
         above.update(dict.fromkeys(held, node))
         waiting += held
@@ -207,7 +210,9 @@ def _of_network(tree: Any, root: Hashable) -> dict[Hashable, Path]:
             leaves[node] = paths[node][:-1]
     if len(paths) < len(tree.nodes):
         apart = next(node for node in tree.nodes if node not in paths)
-        raise InvalidProblem(f"metric.tree: {shown(apart)} does not hang below the root {shown(top)}; give one connected tree.")
+        raise InvalidProblem(
+            f"metric.tree: {shown(apart)} does not hang below the root {shown(top)}; give one connected tree.", value=apart
+        )
     return leaves
 
 
@@ -223,7 +228,7 @@ def _root_of(tree: Any, root: Hashable) -> Hashable:
     if root is None:
         raise InvalidProblem("metric.root: is missing, and an undirected tree has no top of its own; name its root.")
     if root not in tree.nodes:
-        raise InvalidProblem(f"metric.root: {shown(root)} is no node of the tree.")
+        raise InvalidProblem(f"metric.root: {shown(root)} is no node of the tree.", value=root)
     return root
 
 

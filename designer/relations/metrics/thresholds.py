@@ -310,4 +310,4 @@ def _require_range(threshold: float, epsilon: float) -> None:
     """Thresholds and budgets that floats divide and multiply without loss."""
     for name, value in (("threshold", threshold), ("epsilon", epsilon)):
         if not LEAST_BUDGET**0.5 <= value <= LARGEST_BUDGET**0.5:
-            raise InvalidProblem(f"metric.{name}: {value} is out of range; choose units between 1e-100 and 1e100.")
+            raise InvalidProblem(f"metric.{name}: {value} is out of range; choose units between 1e-100 and 1e100.", value=value)

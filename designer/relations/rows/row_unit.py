@@ -184,7 +184,9 @@ class RowUnit(Immutable):
             isinstance(self.name, str) and 0 < len(self.name) <= MOST_NAME and self.name.isprintable()
         )
         if not named:
-            raise InvalidProblem(f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME} characters.")
+            raise InvalidProblem(
+                f"unit: {shown(self.name)} is no name; give a printable text of up to {MOST_NAME} characters.", value=self.name
+            )
         if (self.entity is None) != (self.rows_per_entity is None):
             raise InvalidProblem(
                 "entity, rows_per_entity: a column and the number of rows that count for each of its values go together."
@@ -192,10 +194,11 @@ class RowUnit(Immutable):
         if self.entity is None:
             return
         if not isinstance(self.entity, str) or not self.entity:
-            raise InvalidProblem(f"entity: {shown(self.entity)} is not the name of a column.")
+            raise InvalidProblem(f"entity: {shown(self.entity)} is not the name of a column.", value=self.entity)
         if count(self.rows_per_entity, "rows_per_entity") > MOST_ROWS:
             raise InvalidProblem(
-                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square."
+                f"rows_per_entity: {self.rows_per_entity} is above {MOST_ROWS}; the loss grows with its square.",
+                value=self.rows_per_entity,
             )
 
     def to_dict(self) -> dict[str, Any]:

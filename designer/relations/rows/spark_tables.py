@@ -24,9 +24,14 @@ FRAME = (
 )
 
 
+def is_of_spark(table: object) -> bool:
+    """Is it of a type of Spark?"""
+    return type(table).__module__.partition(".")[0] == "pyspark"
+
+
 def refuse_spark_frame(table: Any) -> None:
     """`InvalidProblem` with the way on where a data frame of Spark stands for records; no other type is looked at."""
-    if type(table).__module__.partition(".")[0] == "pyspark":
+    if is_of_spark(table):
         raise InvalidProblem(FRAME)
 
 

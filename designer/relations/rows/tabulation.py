@@ -6,19 +6,20 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of
-from designer.certified.frozen import Specified, Takes
+from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
+from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
-from designer.problem.histogram import Universe, require_form
+from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE
+from designer.relations.rows.given import form_of, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.texts import octets, text_of
@@ -34,10 +35,17 @@ NAMELESS = (
     "or as the `keys` of the workload, and design it again. Or release from counts."
 )
 NO_RECORDS = "records: {kind} is no table; give an Ibis table, a pandas, polars or Arrow table, or a mapping of columns."
+IN_INDEX = (
+    "records: the index holds {levels}, which name elements, as it does in a table of counts; give Counts(table) where the "
+    "table holds counts, and reset_index() where each row is a record. Nothing was released."
+)
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
 
-class TakesCounts(Specified):
+R = TypeVar("R", bound=Released)
+
+
+class TakesCounts(Specified, Generic[R]):
     """A mechanism that releases from counts of universe elements, and from the records that they count."""
 
     takes: ClassVar[tuple[Takes, ...]] = ("histogram", "records")
@@ -48,41 +56,52 @@ class TakesCounts(Specified):
         """What counts are joined by."""
 
     @abstractmethod
-    def release(self, histogram: object) -> Any:
-        """What is released for confidential counts."""
+    def _release_counts(self, given: NDArray[np.int64], /) -> R:
+        """What is released for counts that were checked, (N,), in the order of the elements."""
 
     @withholding
-    def check(self, data: object, /) -> None:
-        """See `Specified.check`: counts of the universe elements."""
-        super().check(data)
-        require_form(data, self.universe)
-
-    @withholding
-    def check_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    def check(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        super().check_records(table)
+        """See `Specified.check`."""
+        super().check(data)
         row = RowUnit(unit, entity, rows_per_entity)
-        self.guarantee_for(row)
-        require_tabulable(table, self.universe, row, fixed=not self.hidden.absence)
+        if form_of(data) == "histogram":
+            require_no_rows(row)
+            require_form(data, self.universe)
+        else:
+            self.guarantee_for(row)
+            require_tabulable(records_of(data), self.universe, row, fixed=not self.hidden.absence)
 
-    @withholding
-    def release_records(
-        self, table: Any, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> Any:
-        """The same for confidential records: an Ibis table of any size, which its engine counts,
-        or a data frame or mapping of columns.
+    def release(
+        self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> R:
+        """What is published about confidential data. Spends the budget once.
 
-        The columns that name the elements (`[elements] names` or the attributes of `[domain]`) say which element a record is.
-        An Ibis table is a row-wise view of one table, so that a row is a record (unfiltered, where the number of records is
-        public); anything else needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column, and how
-        many rows of each of its values count. The guarantee of the release states all of that, and what happens to records
-        that name no element.
+        Counts: nonnegative whole numbers, one for each element, as an array in their order, or by name: a mapping, a series,
+        `Counts` of a data frame. Records: a data frame of pandas, polars or Arrow, a mapping of columns, a list of rows, or an
+        Ibis table of any size, which its engine counts. The columns that name the elements (`[elements] names` or the
+        attributes of `[domain]`) say which element a record is. What carries names is joined by name.
+
+        unit, entity, rows_per_entity: of records. An Ibis table is a row-wise view of one table, so that a row is a record
+        (unfiltered, where the number of records is public); anything else needs a `unit`, the caller's word for what one row
+        is. entity, rows_per_entity: a column, and how many rows of each of its values count. The guarantee of the release
+        states all of that, and what happens to records that name no element.
         """
         row = RowUnit(unit, entity, rows_per_entity)
+        stated, given = self._given(data, row)
+        released = self._release_counts(given)
+        return released if stated is None else replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
+
+    @withholding
+    def _given(self, data: object, row: RowUnit) -> tuple[Guarantee | None, NDArray[np.int64]]:
+        """The counts, in order, and the statement of a release from records; None for counts."""
+        if form_of(data) == "histogram":
+            require_no_rows(row)
+            return None, counts(data, self.universe)
         stated = self.guarantee_for(row)
-        released = self.release(tabulated(table, self.universe, row, fixed=not self.hidden.absence))
-        return replace(released, guarantee=stated, row=row)
+        found = tabulated(records_of(data), self.universe, row, fixed=not self.hidden.absence)
+        return stated, counts(found, self.universe)
 
     @property
     def hidden(self) -> Relation:
@@ -107,13 +126,14 @@ def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bo
     if universe.keys is None and not universe.tables:
         raise InvalidProblem(NAMELESS)
     named = column_names(table) if not isinstance(table, Mapping) else [name for name, _ in _columns_of_mapping(table)]
-    present = list(table.columns) if _is_expression(table) else named
+    present = list(table.columns) if is_expression(table) else named
     if present is None:
         raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
     for keys in universe.tables or (universe.keys,):
         columns = list(keys.columns) if keys is not None else []
+        _require_no_index(table, columns)
         _require([*columns, *([row.entity] if row.entity else [])], present)
-        if _is_expression(table):
+        if is_expression(table):
             row.rows(table, columns)
             if fixed:
                 row.require_fixed_rows(table, columns)
@@ -129,19 +149,16 @@ def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fix
         raise InvalidProblem(NAMELESS)
     columns = list(universe.keys.columns)
     own = row or RowUnit()
-    on_engine = _is_expression(table) or own.entity is not None
+    _require_no_index(table, columns)
+    on_engine = is_expression(table) or own.entity is not None
     found, amounts = _grouped(table, columns, own, fixed) if on_engine else _counted(_chosen(table, columns))
-    counts = np.zeros(len(universe.elements), dtype=np.int64)
+    amounts_of = np.zeros(len(universe.elements), dtype=np.int64)
     for place, amount in zip(universe.counted_places(found), amounts, strict=True):
         if place is not None:
-            counts[place] += amount
+            amounts_of[place] += amount
         elif universe.keys.unlisted == REFUSE:
             raise InvalidProblem(OUTSIDE)
-    return counts
-
-
-def _is_expression(table: Any) -> bool:
-    return all(hasattr(table, name) for name in ("select", "group_by", "agg", "to_pyarrow"))
+    return amounts_of
 
 
 def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[list[Sequence[object]], Sequence[int]]:
@@ -200,6 +217,12 @@ def require_one_index(columns: Iterable[Any]) -> None:
     indices = [column.index for column in columns if hasattr(getattr(column, "index", None), "equals")]
     if not all(index.equals(indices[0]) for index in indices[1:]):
         raise InvalidProblem(UNEQUAL)
+
+
+def _require_no_index(table: Any, columns: list[str]) -> None:
+    """Refuse a data frame whose index names elements: it is known from tables of counts, of which each row would count once."""
+    if is_frame(table) and (levels := [name for name, _ in index_of(table) if name in columns]):
+        raise InvalidProblem(IN_INDEX.format(levels=levels))
 
 
 def _require(columns: list[str], present: list[Any]) -> None:

@@ -27,7 +27,9 @@ def norm_ball(mechanism: Mechanism, queries: Sequence[str] | None = None) -> Dra
         for name in queries:
             if name not in names:
                 near = meant(str(name), names)
-                raise InvalidProblem(f"queries: {shown(name)} is not measured with noise; {near}there are {shown(names)}.")
+                raise InvalidProblem(
+                    f"queries: {shown(name)} is not measured with noise; {near}there are {shown(names)}.", value=name
+                )
     made = ball_drawing(ball, None if queries is None else [names.index(name) for name in queries])
     if made is None:
         raise InvalidProblem(f"norm_ball: has {len(names)} dimensions; choose two of {shown(names)} for its shadow.")

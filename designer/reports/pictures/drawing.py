@@ -62,7 +62,10 @@ class Drawing:
         if ax is None:
             return self.figure(shown_soon=True).axes[0]
         if not callable(getattr(ax, "plot", None)) or not callable(getattr(ax, "set_xlabel", None)):
-            raise InvalidProblem(f"ax: {shown(type(ax).__name__)} are no axes of matplotlib; give those of a figure, or None.")
+            raise InvalidProblem(
+                f"ax: {shown(type(ax).__name__)} are no axes of matplotlib; give those of a figure, or None.",
+                value=type(ax).__name__,
+            )
         if self.depth != (getattr(ax, "name", "") == "3d"):
             made = 'projection="3d"' if self.depth else "two dimensions"
             raise InvalidProblem(f"ax: the picture {self.name!r} needs axes with {made}; make such axes, or pass None.")
@@ -111,4 +114,6 @@ def chosen(drawings: Sequence[Drawing], kind: str | None, what: str) -> Drawing:
     for drawing in drawings:
         if kind is None or drawing.name == kind:
             return drawing
-    raise InvalidProblem(f"kind: {shown(kind)} is no picture of {what}; use one of {[drawing.name for drawing in drawings]}.")
+    raise InvalidProblem(
+        f"kind: {shown(kind)} is no picture of {what}; use one of {[drawing.name for drawing in drawings]}.", value=kind
+    )

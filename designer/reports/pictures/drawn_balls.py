@@ -82,7 +82,7 @@ def ball_drawing(ball: DrawnBall, onto: Sequence[int] | None = None) -> Drawing 
     if onto is not None:
         if len(onto) != 2 or len(set(onto)) != 2 or not all(type(k) is int and 0 <= k < s for k in onto):
             raise InvalidProblem(
-                f"onto: {shown(onto)} are no two of the {s} coordinates that get noise; give two places, from 0."
+                f"onto: {shown(onto)} are no two of the {s} coordinates that get noise; give two places, from 0.", value=onto
             )
         if s > 2:
             return _drawing(ball, lambda axes: _draw_shadow(axes, ball, list(onto)), f", its shadow from {s} dimensions", 2)

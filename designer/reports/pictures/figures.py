@@ -87,7 +87,7 @@ def check_picture(path: Path) -> None:
     """Refuse a name without one of the endings that pictures have, before anything is computed for it."""
     known = blank(1, 1).canvas.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
-        raise InvalidProblem(f"plot: {shown(str(path))} cannot be drawn; end its name in .png, .svg or .pdf.")
+        raise InvalidProblem(f"plot: {shown(str(path))} cannot be drawn; end its name in .png, .svg or .pdf.", value=path)
 
 
 def picture_bytes(drawing: Any, suffix: str, *, transparent: bool = False) -> bytes:

@@ -67,7 +67,7 @@ def plot(
     own = registered_figure(kind, thing) if kind is not None and isinstance(thing, Comparison) else None
     if own is not None:
         if path is None:
-            raise InvalidProblem(f"kind: {shown(kind)} makes a figure of its own; give a path to write it to.")
+            raise InvalidProblem(f"kind: {shown(kind)} makes a figure of its own; give a path to write it to.", value=kind)
         return save_figure(own, Path(path), replace=replace)
     found = drawings_of(thing, released)
     if isinstance(thing, Comparison) and path is not None and kind is None and found:

@@ -27,7 +27,10 @@ def checked_places(places: object) -> Floats:
     """Latitudes and longitudes in degrees, (n, 2); `InvalidProblem` for others."""
     found = real_array(places, "places", 2)
     if found.shape[1] != 2 or not len(found) or (np.abs(found) > [90.0, 360.0]).any():
-        raise InvalidProblem(f"places: {shown(found.tolist())} are no latitudes and longitudes in degrees, one row each.")
+        raise InvalidProblem(
+            f"places: {shown(found.tolist())} are no latitudes and longitudes in degrees, one row each; give an array of two "
+            "columns.",
+        )
     return found
 
 

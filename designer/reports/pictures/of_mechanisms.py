@@ -160,7 +160,7 @@ def noise_drawing(mechanism: Mechanism, first: int = 0, second: int = 1) -> Draw
 
 
 def _draw_histogram(axes: Any, mechanism: Mechanism) -> None:
-    draws = np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, 0]
+    draws = np.asarray(mechanism.simulate(DRAWS, seed=SEED))[:, 0]
     axes.hist(draws, bins=41, color=colour(0), alpha=0.8)
     error = float(mechanism.standard_errors()[0])
     for place in (-error, error):
@@ -172,7 +172,7 @@ def _draw_histogram(axes: Any, mechanism: Mechanism) -> None:
 
 
 def _draw_cloud(axes: Any, mechanism: Mechanism, first: int, second: int) -> None:
-    draws = np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, [first, second]]
+    draws = np.asarray(mechanism.simulate(DRAWS, seed=SEED))[:, [first, second]]
     dots = axes.scatter(*draws.T, s=5, color=colour(1), alpha=0.45, linewidths=0, rasterized=True)
     handles, names = [dots], [f"{DRAWS} simulated draws"]
     for level, outline in levels(mechanism):
@@ -463,7 +463,9 @@ def policy_drawing(policies: Mapping[str, LosesByRecord], measure: str) -> Drawi
     """
     known = sorted({name for policy in policies.values() for name in measures_of(policy)})
     if measure not in known:
-        raise InvalidProblem(f"measure: {shown(measure)} is read by none of the policies; use one of {shown(known)}.")
+        raise InvalidProblem(
+            f"measure: {shown(measure)} is read by none of the policies; use one of {shown(known)}.", value=measure
+        )
     reading = {name: policy for name, policy in policies.items() if measure in measures_of(policy)}
     values = _values(list(reading.values()), measure)
     losses = {name: losses_along(policy, measure, values) for name, policy in reading.items()}

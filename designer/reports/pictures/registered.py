@@ -29,7 +29,9 @@ def register_picture(name: str, draw: Draw) -> None:
         there = sorted({*OWN, *_PICTURES})
         raise InvalidProblem(f"picture: the name {shown(name)} is taken, or is no name; {there} are there.")
     if not callable(draw):
-        raise InvalidProblem(f"picture: {shown(draw)} draws nothing; give a function from a comparison to a figure.")
+        raise InvalidProblem(
+            f"picture: {shown(draw)} draws nothing; give a function from a comparison to a figure.", value=draw
+        )
     _PICTURES[name] = draw
 
 
@@ -40,7 +42,9 @@ def registered_figure(kind: str, comparison: Any) -> Any:
     require_matplotlib()
     made = _PICTURES[kind](comparison)
     if not callable(getattr(made, "savefig", None)):
-        raise InvalidProblem(f"plot: {shown(kind)} gave {shown(type(made).__name__)}; return a figure of matplotlib.")
+        raise InvalidProblem(
+            f"plot: {shown(kind)} gave {shown(type(made).__name__)}; return a figure of matplotlib.", value=kind
+        )
     return made
 
 
@@ -49,7 +53,7 @@ def kind_among(drawings: Sequence[Drawing], kind: object) -> Drawing:
     if kind not in {drawing.name for drawing in drawings}:
         there = sorted({*(drawing.name for drawing in drawings), *_PICTURES})
         raise InvalidProblem(
-            f"plot: {shown(kind)} is no picture; use one of {there}, or register_picture one of your own first."
+            f"plot: {shown(kind)} is no picture; use one of {there}, or register_picture one of your own first.", value=kind
         )
     return chosen(drawings, str(kind), "this comparison")
 

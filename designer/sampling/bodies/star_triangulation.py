@@ -36,7 +36,9 @@ def certified_determinants(vertices: Rationals, simplices: Simplices, facets: Ra
     """
     labels = np.array(simplices, dtype=np.int64)
     if labels.min() < 0 or labels.max() >= len(vertices):
-        raise InvalidProblem(f"simplices: {int(labels.max())} is not the index of one of {len(vertices)} vertices.")
+        raise InvalidProblem(
+            f"simplices: {int(labels.max())} is not the index of one of {len(vertices)} vertices; number them from 0."
+        )
     numbers, unit = _determinants(vertices, labels)
     on_facets = _facets_of_simplices(labels, _facets_of_vertices(vertices, facets))
     _check_ridges(labels, np.array([number < 0 for number in numbers]))

@@ -40,7 +40,9 @@ class CentredGaussian:
 
     def __post_init__(self) -> None:
         if not LEAST_VARIANCE <= self.variance <= LARGEST_VARIANCE:
-            raise InvalidProblem(f"variance: {float(self.variance)!r} of a coefficient is not in [2^-40, 2^80]; rescale.")
+            raise InvalidProblem(
+                f"variance: {float(self.variance)!r} of a coefficient is not in [2^-40, 2^80]; rescale.", value=self.variance
+            )
         assign(self, inflation=inflation_for(self.variance, HALF))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:

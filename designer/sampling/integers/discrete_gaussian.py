@@ -67,9 +67,9 @@ class DiscreteGaussian:
             raise InvalidProblem(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
         for k, (variance, centre) in enumerate(zip(variances, centres, strict=True)):
             if not 0 < variance.numerator <= LARGEST_VARIANCE * variance.denominator:
-                raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.")
+                raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.", value=variance)
             if centre and abs(centre) > 2**61:
-                raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.")
+                raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.", value=centre)
         columns = _columns_of(variances, centres)
         columns.setflags(write=False)
         assign(self, variances=variances, centres=centres, _columns=columns)

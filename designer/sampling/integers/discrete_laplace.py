@@ -58,7 +58,7 @@ class DiscreteLaplace:
         for k, rate in enumerate(rates):
             if rate < SMALLEST_RATE:
                 raise InvalidProblem(
-                    f"rates[{k}]: {float(rate)!r} is below 2^-55, 64-bit noise would overflow; use a coarser grid."
+                    f"rates[{k}]: {float(rate)!r} is below 2^-55, 64-bit noise would overflow; use a coarser grid.", value=rate
                 )
         shifts = [_low_digits(rate) for rate in rates]
         # A rate above 2^900 is not a float, but then the high digit is 0 whenever the smaller rate 2^900 makes it 0.

@@ -51,9 +51,9 @@ class DiscreteStudent:
 
     def __post_init__(self) -> None:
         if not Fraction(1, 2**20) <= self.scale <= LARGEST_SCALE:
-            raise InvalidProblem(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.")
+            raise InvalidProblem(f"scale: {float(self.scale)!r} is not from 2^-20 to 2^32; use another grid.", value=self.scale)
         if isinstance(self.power, bool) or not isinstance(self.power, int) or not 2 <= self.power <= LARGEST_POWER:
-            raise InvalidProblem(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.")
+            raise InvalidProblem(f"power: {self.power!r} is not a whole number from 2 to {LARGEST_POWER}.", value=self.power)
         assign(self, scale=Fraction(self.scale))
         assign(self, mode=self._mode())
 

@@ -70,7 +70,7 @@ class DeterminedLaplace:
     def __post_init__(self) -> None:
         rate = Fraction(self.rate)
         if not rate > 0:
-            raise InvalidProblem(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
         assign(self, rate=rate)
         assign(
             self,

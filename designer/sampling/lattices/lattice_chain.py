@@ -81,7 +81,7 @@ class ChainPlan:
         for name, least in (("steps", 1), ("lag", 1), ("pairs", 2)):
             count(getattr(self, name), f"chain.{name}", least=least)
         if type(self.decay) is not float or not 0 < self.decay < 1:
-            raise InvalidProblem(f"chain.decay: {shown(self.decay)} is no number between 0 and 1.")
+            raise InvalidProblem(f"chain.decay: {shown(self.decay)} is no number between 0 and 1.", value=self.decay)
         if max(self.steps, self.lag) > LIMIT or self.pairs > LIMIT:
             raise InvalidProblem(f"chain: {self.steps} steps, lag {self.lag}, {self.pairs} pairs; each at most {LIMIT}.")
         if self.work > MOST_WORK:

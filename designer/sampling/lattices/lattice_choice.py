@@ -68,7 +68,7 @@ class MirroredLaplace:
     def __post_init__(self) -> None:
         rate = Fraction(self.rate)
         if not rate > 0:
-            raise InvalidProblem(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
         pairs = len(self.partners)
         assign(self, rate=rate)
         assign(
@@ -249,7 +249,7 @@ def rate_below_ellipsoid(lattice: Lattice, factor: Sequence[Sequence[RationalLik
     scale = Fraction(float(least) * (1 - 2.0**-10))
     ratio = (scale * below) ** 2
     if not (scale > 0 and _positive_definite(gram * ratio.denominator - lattice.gram * ratio.numerator)):
-        raise InvalidProblem("factor: no l1 norm is proven below this ellipsoid's.")
+        raise InvalidProblem("factor: no l1 norm is proven below this ellipsoid's; give an l2 norm with another matrix.")
     return rate_below_l2(lattice, scale)
 
 
@@ -348,7 +348,7 @@ def lattice_sampler_for(
     """
     rate = Fraction(rate)
     if not rate > 0:
-        raise InvalidProblem(f"rate: {rate} is not positive.")
+        raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
     rows = integer_matrix("matrix", matrix)
     dimension = rows.shape[1] - integer_rank(rows.tolist())
     if not dimension:

@@ -68,7 +68,7 @@ class LatticeGaussian:
         """`P(z)` proportional to `exp(-|z|_2^2 / (2 variance))`."""
         variance = Fraction(variance)
         if not variance > 0:
-            raise InvalidProblem(f"variance: {variance} is not positive.")
+            raise InvalidProblem(f"variance: {variance} is not positive; give a number above 0.", value=variance)
         return cls(lattice, tuple(variance / square for square in lattice.squared_lengths), lattice.shear)
 
     @classmethod

@@ -38,7 +38,7 @@ class LatticeShape:
     def euclidean(cls, lattice: Lattice, rate: RationalLike) -> LatticeShape:
         """`||z|| = rate |z|_2`."""
         if not rate > 0:
-            raise InvalidProblem(f"rate: {rate} is not positive.")
+            raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
         _refuse_origin(lattice)
         factor = [[Fraction(rate) * int(x) for x in column] for column in lattice.basis.T]
         return cls(lattice, EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T))

@@ -53,7 +53,7 @@ class ZeroSum:
             raise InvalidProblem(f"count: {self.count} cells; give at least one.")
         if rate < SMALLEST_RATE:
             raise InvalidProblem(
-                f"rate: {float(rate)!r} is below 2^-40, sums of 64-bit noise would overflow; use a larger rate."
+                f"rate: {float(rate)!r} is below 2^-40, sums of 64-bit noise would overflow; use a larger rate.", value=rate
             )
         assign(self, rate=rate, _turns=FiniteLaw(self._weights), _geometric=DiscreteLaplace([2 * rate]))
 

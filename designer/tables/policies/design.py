@@ -80,7 +80,7 @@ class RecordDesign(Immutable):
     def row(self, measure: str) -> int:
         """The place of a measure."""
         if measure not in self.measures:
-            raise InvalidProblem(f"measure: {measure!r} is not one of {list(self.measures)}.")
+            raise InvalidProblem(f"measure: {measure!r} is not one of {list(self.measures)}.", value=measure)
         return self.measures.index(measure)
 
     @cached_property

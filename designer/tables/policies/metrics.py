@@ -141,7 +141,7 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
     from scipy.special import ndtri
 
     if not 0 < share < 1:
-        raise InvalidProblem(f"share: {share} is no probability strictly between 0 and 1.")
+        raise InvalidProblem(f"share: {share} is no probability strictly between 0 and 1.", value=share)
     with np.errstate(divide="ignore"):
         return np.asarray(np.asarray(deviation) * ndtri((1 + share) / 2) / np.abs(np.asarray(totals, dtype=np.float64)))
 

@@ -82,7 +82,7 @@ class Combined(Compound):
 
     def __post_init__(self) -> None:
         if not isinstance(self.parts, Sequence) or not self.parts or not all(isinstance(part, Policy) for part in self.parts):
-            raise InvalidProblem(f"policy.parts: {shown(self.parts)} is no list of at least one policy.")
+            raise InvalidProblem(f"policy.parts: {shown(self.parts)} is no list of at least one policy.", value=self.parts)
         assign(self, parts=tuple(self.parts))
         super().__post_init__()
 
@@ -193,7 +193,9 @@ class Piecewise(Compound):
     def __post_init__(self) -> None:
         listed = dict(self.groups) if isinstance(self.groups, Mapping) else {}
         if not listed or any(isinstance(key, bool) or not isinstance(key, (str, int)) for key in listed):
-            raise InvalidProblem(f"policy.groups: {shown(self.groups)} is no mapping from texts or whole numbers to policies.")
+            raise InvalidProblem(
+                f"policy.groups: {shown(self.groups)} is no mapping from texts or whole numbers to policies.", value=self.groups
+            )
         assign(self, groups=GroupPolicies(listed))
         super().__post_init__()
 
@@ -259,7 +261,7 @@ class Piecewise(Compound):
             raise InvalidSpec("policy.groups: must be a list of pairs [key, policy].")
         groups = {key: read(policy) for key, policy in pairs}
         if len(groups) != len(pairs):
-            raise InvalidSpec("policy.groups: lists a key twice.")
+            raise InvalidSpec("policy.groups: lists a key twice; list each once.")
         return cls(spec["attribute"], groups, read(spec["other"]))
 
 
@@ -295,7 +297,9 @@ class AsZcdp(Compound):
 
     def __post_init__(self) -> None:
         if not isinstance(self.part, Policy) or self.part.unit != "pure":
-            raise InvalidProblem(f"policy.part: {shown(self.part)} is no policy in unit 'pure'; only such a one is converted.")
+            raise InvalidProblem(
+                f"policy.part: {shown(self.part)} is no policy in unit 'pure'; only such a one is converted.", value=self.part
+            )
         super().__post_init__()
 
     @property
@@ -341,5 +345,5 @@ def policy_depth(policy: Policy) -> int:
 
 def _listed(value: Any, field: str) -> list[Any]:
     if not isinstance(value, list):
-        raise InvalidSpec(f"{field}: {shown(value)} is no list.")
+        raise InvalidSpec(f"{field}: {shown(value)} is no list.", value=value)
     return value

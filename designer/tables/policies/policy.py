@@ -96,7 +96,7 @@ class Amounts(Mapping[str, Fraction]):
 
     def __init__(self, given: object, field: str) -> None:
         if not isinstance(given, Mapping) or not all(isinstance(name, str) and name for name in given):
-            raise InvalidProblem(f"{field}: {shown(given)} is no mapping from attribute names to numbers.")
+            raise InvalidProblem(f"{field}: {shown(given)} is no mapping from attribute names to numbers.", value=given)
         self._numbers = {name: parameter(given[name], f"{field}[{name!r}]") for name in given}
 
     def __getitem__(self, name: str) -> Fraction:
@@ -120,7 +120,7 @@ def parameter(value: object, field: str, *, zero: bool = False) -> Fraction:
     number = rational(value, field)
     if not (zero and number == 0) and not Fraction(1, 2**LARGEST_BITS) <= number <= 2**LARGEST_BITS:
         raise InvalidProblem(
-            f"{field}: {shown(value)} is out of range; give a number from 2^-{LARGEST_BITS} to 2^{LARGEST_BITS}."
+            f"{field}: {shown(value)} is out of range; give a number from 2^-{LARGEST_BITS} to 2^{LARGEST_BITS}.", value=value
         )
     return number
 
@@ -128,14 +128,14 @@ def parameter(value: object, field: str, *, zero: bool = False) -> Fraction:
 def parameters(values: object, field: str) -> tuple[Fraction, ...]:
     """A list of positive rationals."""
     if not isinstance(values, (list, tuple)):
-        raise InvalidProblem(f"{field}: {shown(values)} is no list of numbers.")
+        raise InvalidProblem(f"{field}: {shown(values)} is no list of numbers.", value=values)
     return tuple(parameter(value, f"{field}[{i}]") for i, value in enumerate(values))
 
 
 def require_unit(unit: object, field: str = "in_unit") -> object:
     """The unit; refuses anything but "zcdp" and "pure"."""
     if unit not in UNIT_WORDS:
-        raise InvalidProblem(f"{field}: {shown(unit)} is unknown; use one of {sorted(UNIT_WORDS)}.")
+        raise InvalidProblem(f"{field}: {shown(unit)} is unknown; use one of {sorted(UNIT_WORDS)}.", value=unit)
     return unit
 
 

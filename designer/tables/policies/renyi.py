@@ -50,7 +50,7 @@ def student_divergence(scale: object, power: int, shift: int, order: object, rea
     s, a = parameter(scale, "scale"), _order(order)
     n = 400 * (ceil(s) + abs(shift)) if reach is None else reach
     if n <= abs(shift):
-        raise InvalidProblem(f"reach: {n} does not go beyond the shift {shift}; give a larger one.")
+        raise InvalidProblem(f"reach: {n} does not go beyond the shift {shift}; give a larger one.", value=n)
     squares = [rational_ball(s * s + k * k) for k in range(n + abs(shift) + 1)]
     # Beyond n the weights are below k^-2m, whose sum is below the integral;
     # the ratio of two of them lies within (1 + |d| / n)^2.
@@ -100,5 +100,5 @@ def _up_to(bound: arb) -> arb:
 def _order(order: object) -> Fraction:
     number = rational(order, "order")
     if number <= 1:
-        raise InvalidProblem(f"order: {shown(float(number))} must be above 1.")
+        raise InvalidProblem(f"order: {shown(float(number))} must be above 1.", value=number)
     return number

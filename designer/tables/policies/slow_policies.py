@@ -70,7 +70,7 @@ class TransformedNoise(Declared, Immutable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.shape not in ("log", "root"):
-            raise InvalidProblem(f"shape: {shown(self.shape)} is unknown; 'log' or 'root'.")
+            raise InvalidProblem(f"shape: {shown(self.shape)} is unknown; 'log' or 'root'.", value=self.shape)
 
     @property
     def step(self) -> Fraction:
@@ -153,7 +153,9 @@ class StudentNoise(Declared, Immutable):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.power > LARGEST_POWER:
-            raise InvalidProblem(f"power: {self.power} is above {LARGEST_POWER}; Gaussian noise is what it would come to.")
+            raise InvalidProblem(
+                f"power: {self.power} is above {LARGEST_POWER}; Gaussian noise is what it would come to.", value=self.power
+            )
 
     @classmethod
     def of_deviation(cls, deviation: object, power: int = 2) -> Self:

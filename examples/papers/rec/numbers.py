@@ -40,7 +40,7 @@ def table_1(full: bool = False) -> Result:
     with."""
     asked = Sum("jobs", Groups(["industry"], keys=[["Retail"]]), variance=1, measure=Measure("emp"))
     table = frame({"industry": [row[0] for row in TABLE_1], "emp": [row[1] for row in TABLE_1]})
-    answered = TablePlan([asked], unlisted="drop").simulate(table, 0)["jobs"].values[0]
+    answered = TablePlan([asked], unlisted="drop").simulate(1, seed=0, data=table)[0]["jobs"].values[0]
     retail = [jobs for industry, jobs in TABLE_1 if industry == "Retail"]
     computed = {
         "SUM(Employees) in Retail": float(sum(retail)),

@@ -164,16 +164,16 @@ def test_counts_are_joined_by_name_and_those_of_large_domains_are_refused() -> N
     counts = np.random.default_rng(0).integers(0, 99, DOMAIN.size)
     named = dict(sorted(zip(DOMAIN.elements, counts.tolist(), strict=True)))
     for given in (counts, named):
-        released = made.release_counts(given)
+        released = made.release(given)
         off = released.table(1) - counts.reshape(6, 2, 4).sum(axis=(0, 1))
         # Seven standard errors: failure probability below 1e-9.
         assert (np.abs(off) < 7 * released.standard_errors(np.arange(4)[:, None], 1)).all()
     with pytest.raises(InvalidProblem, match="nothing was released"):
-        made.release_counts(counts - 1.5)
+        made.release(counts - 1.5)
     wide = Domain.of({f"a{k}": 64 for k in range(4)})
     large = design_structured(StructuredWorkload.of(wide, [{"a0": "prefix"}]), Presence(1.0))
     with pytest.raises(InvalidProblem, match="give a table of records"):
-        large.release_counts(np.zeros(4))
+        large.release(np.zeros(4))
 
 
 BAD = {

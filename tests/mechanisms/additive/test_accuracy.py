@@ -108,7 +108,7 @@ def test_no_histogram_of_three_records_fails_more_often(biased: bool, beta: floa
 def test_draws_fail_no_more_often_than_proven(family: str, notion: str, norm: str, beta: float) -> None:
     """20,000 draws on a fixed seed; a true failure probability beta gives more with probability below 1e-6."""
     made = design(Problem(Workload.random(3, 6, "real", 2), PLANE, notion), family).mechanism
-    errors = np.abs(np.asarray(made.sample_noise(20_000, seed=7)))
+    errors = np.abs(np.asarray(made.simulate(20_000, seed=7)))
     sizes = errors.sum(axis=1) if norm == "l1" else errors.max(axis=1)
     found = made.accuracy(1, beta=beta, norm=norm)
     assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, beta)
@@ -120,7 +120,7 @@ def test_draws_fail_no_more_often_than_proven(family: str, notion: str, norm: st
 def test_a_strategy_is_bounded_in_l1_too() -> None:
     """20,000 draws, as above."""
     made = design(Problem(Workload.random(3, 6, "real", 2), PLANE), "strategy_laplace", iterations=3).mechanism
-    sizes = np.abs(np.asarray(made.sample_noise(20_000, seed=7))).sum(axis=1)
+    sizes = np.abs(np.asarray(made.simulate(20_000, seed=7))).sum(axis=1)
     found = made.accuracy(1, beta=0.05)
     assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, 0.05) and found.alpha <= 3.5 * np.quantile(sizes, 0.95)
 

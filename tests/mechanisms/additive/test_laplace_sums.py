@@ -61,7 +61,7 @@ def test_strategies_are_bounded_near_the_quantile_of_their_noise() -> None:
     ranges = np.array([[float(a <= i <= b) for i in range(8)] for a in range(8) for b in range(a, 8)])
     problem = Problem(Workload(ranges), metrics.uniform(8, 1.0))
     made = design(problem, "strategy_laplace", iterations=3, keep=1).mechanism
-    worst = np.abs(np.asarray(made.sample_noise(20_000, seed=5))).max(axis=1)
+    worst = np.abs(np.asarray(made.simulate(20_000, seed=5))).max(axis=1)
     for delta, slack in ((0.05, 1.3), (1e-3, 2.0)):
         bound = made.error_bounds(100, delta).high_probability
         assert (worst > bound).mean() <= slack * delta

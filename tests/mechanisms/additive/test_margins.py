@@ -109,7 +109,7 @@ def test_a_margin_of_cones_is_sharp_whether_narrow_ones_are_few_or_most(wide: fl
 
 def share_beyond(mechanism: Mechanism, confidence: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """How many of `DRAWS` draws lie beyond the margin of each answer, how many beyond a step less, and what gets noise."""
-    drawn, margins = np.abs(np.asarray(mechanism.sample_noise(DRAWS, seed=7))), mechanism.margins(confidence)
+    drawn, margins = np.abs(np.asarray(mechanism.simulate(DRAWS, seed=7))), mechanism.margins(confidence)
     assert isinstance(mechanism, AdditiveMechanism)
     steps = mechanism.grid.steps if mechanism.reconstruction is None else np.zeros(len(margins))
     return (drawn > margins).sum(axis=0), (drawn > margins - steps).sum(axis=0), mechanism.query_variances() > 0

@@ -219,7 +219,7 @@ def test_moments_agree_with_draws(family: str, name: str) -> None:
     }[name]
     notion = "gaussian" if family in GAUSSIAN else "pure"
     made = design(Problem(workload, relation, notion, records=50.0), family, **shallow(family)).mechanism
-    drawn = np.asarray(made.sample_noise(DRAWS, seed=6))
+    drawn = np.asarray(made.simulate(DRAWS, seed=6))
     assert_moments(drawn, made.query_variances(), made.query_mean_absolutes())
     covariance = made.covariance()
     assert covariance.diagonal() == pytest.approx(made.query_variances(), rel=1e-9)

@@ -120,16 +120,16 @@ def test_no_seed_reaches_a_release() -> None:
 
 def test_simulated_noise_is_stamped_and_repeatable() -> None:
     made = simple()
-    one, two = made.sample_noise(50, seed=3), made.sample_noise(50, seed=3)
-    assert one.tolist() == two.tolist() != made.sample_noise(50, seed=4).tolist()
+    one, two = made.simulate(50, seed=3), made.simulate(50, seed=3)
+    assert one.tolist() == two.tolist() != made.simulate(50, seed=4).tolist()
     assert isinstance(one, SimulatedNoise)
     assert one.stamp == "simulation, not private: 50 draws, seed 3"
-    assert "not private" in made.sample_noise(2).stamp
+    assert "not private" in made.simulate(2).stamp
     assert "not private" in (one[:3] * 2).stamp
-    assert made.sample_noise(5).tolist() != made.sample_noise(5).tolist()
+    assert made.simulate(5).tolist() != made.simulate(5).tolist()
     for size, seed in ((0, 1), (-1, 1), (2.5, 1), (True, 1), (3, -1), (3, 1.5), (3, "x")):
         with pytest.raises(InvalidProblem, match="whole number"):
-            made.sample_noise(size, seed)
+            made.simulate(size, seed)
 
 
 def test_stated_errors_against_draws() -> None:
@@ -140,7 +140,7 @@ def test_stated_errors_against_draws() -> None:
         "custom", Workload.identity(3), metrics.uniform(3, 20.0), weighted_l1([1.0, 3.0, 9.0]), Grid((0, 0, 0))
     )
     for mechanism in (made, coarse):
-        draws = np.asarray(mechanism.sample_noise(200_000, seed=5))
+        draws = np.asarray(mechanism.simulate(200_000, seed=5))
         for stated, seen in (
             (mechanism.query_variances(), draws**2),
             (mechanism.query_mean_absolutes(), np.abs(draws)),
@@ -187,7 +187,7 @@ def test_a_reconstruction_is_part_of_the_error() -> None:
     )
     assert made.query_variances().tolist() == pytest.approx([16.0, 16.0])
     assert made.effective.tolist() == workload.dense().tolist()
-    draws = np.asarray(made.sample_noise(100_000, seed=1))
+    draws = np.asarray(made.simulate(100_000, seed=1))
     assert (draws**2).mean(axis=0) == pytest.approx([16.0, 16.0], rel=0.05)
 
 
@@ -210,7 +210,7 @@ def databases(n: int) -> list[np.ndarray]:
 def test_error_bounds_hold_for_every_database_of_n_records(n: int) -> None:
     made = biased()
     bounds = made.error_bounds(n, delta=0.1)
-    noise = np.asarray(made.sample_noise(20_000, seed=n))
+    noise = np.asarray(made.simulate(20_000, seed=n))
     for x in databases(n):
         errors = (made.effective - made.workload.dense()) @ x + noise
         for stated, seen in (

@@ -221,7 +221,7 @@ def test_exact_scores_of_wild_numbers() -> None:
 def test_simulation_follows_the_probabilities(kind: str, law: str) -> None:
     selection = Selection.design(score_of(kind), METRICS["line"], law)  # type: ignore[arg-type]
     x = (3, 1, 2)
-    drawn = selection.simulate(x, 100_000, seed=5)
+    drawn = selection.simulate(100_000, seed=5, data=x)
     assert "not private" in drawn.stamp and "seed 5" in drawn.stamp
     exact = [float(p) for p in BY_DEFINITION[law](scores_by_definition(selection.score, x), Fraction(selection.rate))]
     np.testing.assert_allclose(selection.probabilities(x), exact, rtol=1e-9)

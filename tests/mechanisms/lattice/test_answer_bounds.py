@@ -41,7 +41,7 @@ def test_bounds_are_above_what_is_drawn(shape: str, epsilon: float) -> None:
     options = {} if shape == "gaussian" else {"shape": shape}
     problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(epsilon=epsilon), notion)  # type: ignore[arg-type]
     made = design(problem, family, **options).mechanism
-    drawn = np.asarray(made.sample_noise(DRAWS, seed=3))
+    drawn = np.asarray(made.simulate(DRAWS, seed=3))
     assert ((np.abs(drawn) > made.margins()).sum(axis=0) <= binom.isf(FAILURE_PROBABILITY, DRAWS, 0.05)).all()
     squares = drawn**2
     assert (squares.mean(axis=0) - 3 * squares.std(axis=0) / math.sqrt(DRAWS) <= made.standard_errors() ** 2).all()

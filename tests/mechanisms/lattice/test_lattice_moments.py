@@ -53,7 +53,7 @@ def test_noise_that_hardly_ever_moves_has_its_error() -> None:
 def test_draws_of_a_hull_agree_with_the_sums() -> None:
     """Mean squares of 20,000 draws lie within 5 standard errors, which fails with probability 6e-7 for each of 9 cells."""
     made = design(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(4.0, 2)), "lattice_laplace", shape="hull")
-    squares = np.asarray(made.mechanism.sample_noise(20_000, seed=2)) ** 2
+    squares = np.asarray(made.mechanism.simulate(20_000, seed=2)) ** 2
     off = squares.mean(axis=0) - made.mechanism.query_variances()
     assert made.mechanism.simulated_draws == 0 and (np.abs(off) < 5 * squares.std(axis=0) / 20_000**0.5).all()
 

@@ -85,7 +85,7 @@ def test_margins_hold_for_the_tables_that_are_drawn() -> None:
     for table, most in ((("age", "sex"), 20.0), (("state",), 10.0)):
         margins = table_margins(made, table)
         assert margins.max() <= most and (margins >= 1.95 * np.sqrt(made.variances(table))).all()
-        drawn = np.array([made.sample_noise(seed=seed).table(table) for seed in range(draws)])
+        drawn = np.array([made.simulate(1, seed=seed)[0].table(table) for seed in range(draws)])
         assert ((np.abs(drawn) > margins).sum(axis=0) <= binom.isf(FAILURE_PROBABILITY, draws, 0.05)).all()
 
 

@@ -16,7 +16,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from designer import MarginalMechanism, MarginalWorkload, Presence, Problem, Workload, design, design_marginals, load, metrics
+from designer import (
+    Counts,
+    MarginalMechanism,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    Workload,
+    design,
+    design_marginals,
+    load,
+    metrics,
+)
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certified.frozen import seal
 from designer.mechanisms.marginals.residuals import residual, squared_norms, synthesis
@@ -94,7 +105,7 @@ def test_contrasts_of_huge_counts_stay_exact() -> None:
     table = np.full((2, 2), 2**53 - 1)
     table[0, 0] = 0
     made = design_marginals(MarginalWorkload.of(Domain.of({"a": 2, "b": 2}), [("a", "b")]), Presence(1e6))
-    released = made.release_tables({("a", "b"): table})
+    released = made.release(Counts({("a", "b"): table}))
     assert int(released.residuals[(0, 1)][0, 0]) + (2**53 - 1) in range(-2, 3)
 
 
@@ -273,7 +284,7 @@ def test_discrete_variances_by_simulation_where_the_integers_show() -> None:
     pairs = [(f"a{i}", f"a{i + 1}") for i in range(0, 600, 2)]
     made = design_marginals(MarginalWorkload.of(domain, pairs), metrics.hamming(domain, [8.0] * 600))
     assert not made.noise.wide
-    draws = np.array([table for seed in range(10) for table in made.sample_noise(seed).tables().values()])
+    draws = np.array([table for seed in range(10) for table in made.simulate(1, seed=seed)[0].tables().values()])
     expected = made.variances(pairs[0])
     assert (expected <= made.variances(pairs[0], planned=True) * (1 + 1e-12)).all() and np.ptp(expected) > 1e-3
     error = np.sqrt(((draws**4).mean(axis=0) - expected**2) / len(draws))
@@ -289,7 +300,7 @@ def test_without_noise_tables_come_back(protection: str, monkeypatch: pytest.Mon
     made, x = small(protection), histogram(3)
     nothing = [np.zeros([n - 1 for n in shape], dtype=np.int64) for shape in made.noise.shapes]
     monkeypatch.setattr(type(made.noise), "draw", lambda self, entropy: iter(nothing))
-    released = made.release_tables(all_tables(x))
+    released = made.release(Counts(all_tables(x)))
     for names, table in released.tables().items():
         assert np.allclose(table, marginal(x, names), atol=1e-9)
     assert np.allclose(released.table(["b"]), marginal(x, ("b",))) and np.allclose(released.table([]), x.sum())
@@ -297,7 +308,7 @@ def test_without_noise_tables_come_back(protection: str, monkeypatch: pytest.Mon
 
 def test_released_tables_agree_with_each_other_and_publish_the_total() -> None:
     x = histogram(5)
-    released = small().release_tables(all_tables(x))
+    released = small().release(Counts(all_tables(x)))
     ab, bc, a = (released.table(names) for names in (("a", "b"), ("b", "c"), ("a",)))
     assert np.allclose(ab.sum(axis=1), a) and np.allclose(ab.sum(axis=0), bc.sum(axis=1))
     assert a.sum() == pytest.approx(x.sum(), abs=1e-9)
@@ -309,7 +320,7 @@ def test_released_tables_agree_with_each_other_and_publish_the_total() -> None:
 
 def test_unprotected_attributes_are_published_exactly_and_said_so() -> None:
     made, x = small("partly free"), histogram(1)
-    released = made.release_tables(all_tables(x))
+    released = made.release(Counts(all_tables(x)))
     assert np.allclose(released.table(("a",)), marginal(x, ("a",))) and (made.variances(("a",)) == 0).all()
     assert (made.variances(("a", "b")) > 0).all()
     assert "published exactly: 'a'" in made.guarantee.to_text()
@@ -327,17 +338,23 @@ def test_columns_frames_databases_and_tables_give_the_same_contrasts(monkeypatch
     nothing = [np.zeros([n - 1 for n in shape], dtype=np.int64) for shape in made.noise.shapes]
     monkeypatch.setattr(type(made.noise), "draw", lambda self, entropy: iter(nothing))
     columns = records(x)
-    released = [made.release(columns), made.release_tables(all_tables(x))]
+    released = [made.release(columns), made.release(Counts(all_tables(x)))]
     released.append(
-        made.release_tables(
-            {("b", "a"): marginal(x, ("a", "b")).T, ("b", "c"): marginal(x, ("b", "c")), ("d", "c"): marginal(x, ("c", "d")).T}
+        made.release(
+            Counts(
+                {
+                    ("b", "a"): marginal(x, ("a", "b")).T,
+                    ("b", "c"): marginal(x, ("b", "c")),
+                    ("d", "c"): marginal(x, ("c", "d")).T,
+                }
+            )
         )
     )
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(columns)
     released += [made.release(frame), made.release(frame.astype(int)), made.release(frame.astype("category"))]
     ibis = pytest.importorskip("ibis")
-    released.append(made.release_database(ibis.memtable(frame.astype({"a": int}))))
+    released.append(made.release(ibis.memtable(frame.astype({"a": int}))))
     for other in released[1:]:
         assert all(
             np.array_equal(other.residuals[part], released[0].residuals[part]) for part in made.workload.measured.tuples()
@@ -346,8 +363,8 @@ def test_columns_frames_databases_and_tables_give_the_same_contrasts(monkeypatch
 
 def test_two_releases_differ_and_simulation_repeats() -> None:
     made, tables = small(), all_tables(histogram())
-    assert not np.array_equal(made.release_tables(tables).table(("a", "b")), made.release_tables(tables).table(("a", "b")))
-    one, two = made.sample_noise(4), made.sample_noise(4)
+    assert not np.array_equal(made.release(Counts(tables)).table(("a", "b")), made.release(Counts(tables)).table(("a", "b")))
+    one, two = made.simulate(1, seed=4)[0], made.simulate(1, seed=4)[0]
     assert np.array_equal(one.table(("b", "c")), two.table(("b", "c"))) and "not private" in one.stamp and "seed 4" in one.stamp
 
 
@@ -368,14 +385,14 @@ def test_refusals_show_no_confidential_value() -> None:
     tables = all_tables(histogram())
     moved = tables[("b", "c")].copy()
     moved[0, 0] += 1
-    assert refusal(made.release_tables, {**tables, ("b", "c"): moved}) == INCONSISTENT
+    assert refusal(made.release, Counts({**tables, ("b", "c"): moved})) == INCONSISTENT
     for bad in (-1, 0.5, np.nan, 2.0**53):
         spoiled = tables[("a", "b")].astype(float)
         spoiled[1, 1] = bad
-        assert refusal(made.release_tables, {**tables, ("a", "b"): spoiled}) == UNUSABLE
-    assert refusal(made.release_tables, {**tables, ("a", "b"): [[canary, 1], [1]]}) == UNUSABLE
-    assert "(3, 2) is needed" in refusal(made.release_tables, {**tables, ("a", "b"): np.ones((2, 3))})
-    assert "missing" in refusal(made.release_tables, {("a", "b"): tables[("a", "b")]})
+        assert refusal(made.release, Counts({**tables, ("a", "b"): spoiled})) == UNUSABLE
+    assert refusal(made.release, Counts({**tables, ("a", "b"): [[canary, 1], [1]]})) == UNUSABLE
+    assert "(3, 2) is needed" in refusal(made.release, Counts({**tables, ("a", "b"): np.ones((2, 3))}))
+    assert "missing" in refusal(made.release, Counts({("a", "b"): tables[("a", "b")]}))
 
 
 def test_a_database_with_an_unknown_or_missing_value_is_refused() -> None:
@@ -384,7 +401,7 @@ def test_a_database_with_an_unknown_or_missing_value_is_refused() -> None:
     for bad in ("canary", None):
         frame = pandas.DataFrame({**columns, "c": [bad, *columns["c"][1:]]})
         with pytest.raises(InvalidProblem) as caught:
-            small().release_database(ibis.memtable(frame))
+            small().release(ibis.memtable(frame))
         assert str(caught.value) == UNKNOWN
 
 
@@ -428,7 +445,7 @@ def test_saved_and_loaded(protection: str, tmp_path: Path) -> None:
     loaded = load(made.save(tmp_path / "m.json"))
     assert loaded == made and hash(loaded) == hash(made) and loaded.privacy == made.privacy
     assert loaded.optimality == made.optimality and loaded.provenance["family"] == "residual"
-    assert loaded.release_tables(all_tables(histogram())).fingerprint == made.fingerprint
+    assert loaded.release(Counts(all_tables(histogram()))).fingerprint == made.fingerprint
 
 
 @pytest.mark.parametrize(

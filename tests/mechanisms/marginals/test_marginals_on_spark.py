@@ -57,7 +57,7 @@ def test_tables_are_those_of_the_columns(table: Any, columns: dict[str, list[Any
 def test_one_scan_for_each_largest_table(spark: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are counted where they are sent: three largest tables, three queries, and what is one table may be asked of."""
     sent = jobs(spark, monkeypatch)
-    released = design_marginals(MARGINALS, Presence(1.0)).release_database(table)
+    released = design_marginals(MARGINALS, Presence(1.0)).release(table)
     assert len(sent) == len(MARGINALS.maximal) == 3
     assert abs(released.table(["age"]).sum() - ROWS) < 200
 
@@ -89,7 +89,7 @@ def jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_structured_tables_are_released(table: Any, columns: dict[str, list[Any]]) -> None:
     """Running totals over ages by state: each within 8 stated standard errors (failure below 1e-12)."""
     asked = StructuredWorkload.of_marginals(MARGINALS, {"age": "prefix"})
-    released = design_structured(asked, Presence(1.0)).release_database(table)
+    released = design_structured(asked, Presence(1.0)).release(table)
     everything = np.array(list(np.ndindex(4, 6)))
     pairs = list(zip(columns["state"], columns["age"], strict=True))
     true = [sum(state == STATES[s] and age <= a for state, age in pairs) for s, a in everything]
@@ -100,5 +100,5 @@ def test_structured_tables_are_released(table: Any, columns: dict[str, list[Any]
 def test_a_value_outside_the_domain_is_refused_without_being_said(table: Any) -> None:
     narrow = Domain.of({"state": STATES[:3], "age": 6})
     with pytest.raises(InvalidProblem) as refusal:
-        design_marginals(MarginalWorkload.up_to(narrow, 1), Presence(1.0)).release_database(table)
+        design_marginals(MarginalWorkload.up_to(narrow, 1), Presence(1.0)).release(table)
     assert str(refusal.value) == UNKNOWN

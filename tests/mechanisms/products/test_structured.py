@@ -109,7 +109,7 @@ def test_answers_are_unbiased_and_their_variances_those_that_are_stated() -> Non
         off = released.table(k).ravel() - matrix @ true.ravel()
         assert (np.abs(off) <= 8 * np.sqrt(variances)).all()
         assert np.allclose(released.answers(everything, k), released.table(k).ravel())
-        draws = np.array([made.sample_noise(seed).table(k).ravel() for seed in range(100)])
+        draws = np.array([made.simulate(1, seed=seed)[0].table(k).ravel() for seed in range(100)])
         assert (np.abs(draws.mean(axis=0)) <= 6 * np.sqrt(variances / 100)).all()
         assert (np.abs(draws.var(axis=0) / variances - 1) < 0.85).all()
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_asked_is_refused() -> None:
     made = design_structured(TABLES, Presence(1.0))
     for places, term in (([[0]], 9), ([[0, 0, 0]], 0), ([[7]], 0), ([[0.5]], 0)):
         with pytest.raises(InvalidProblem):
-            made.sample_noise(0).answers(places, term)
+            made.simulate(1, seed=0)[0].answers(places, term)
 
 
 def test_what_has_no_budget_is_said_to_be_unprotected() -> None:

@@ -168,7 +168,7 @@ def test_a_budget_between_single_values_costs_what_one_attribute_alone_costs() -
 
 def test_terms_are_named_by_their_attributes() -> None:
     made = design_structured(ASKED, Presence(1.0))
-    noise, places = made.sample_noise(3), [[4, 1], [0, 0]]
+    noise, places = made.simulate(1, seed=3)[0], [[4, 1], [0, 0]]
     assert np.array_equal(noise.answers(places, ["age", "sex"]), noise.answers(places, 1))
     assert np.array_equal(noise.table(("sex", "age")), noise.table(1))
     assert np.allclose(noise.standard_errors(places, ["age", "sex"]) ** 2, made.variances(1, places), rtol=1e-12)
@@ -211,7 +211,7 @@ def test_a_product_is_released_from_a_database(tmp_path: Path) -> None:
     random = np.random.default_rng(0)
     records = random.integers(0, 16, (5000, 4))
     table = ibis.memtable({name: records[:, k] for k, name in enumerate(domain.attributes)})
-    released, places = made.release_database(table), random.integers(0, 16, (200, 4))
+    released, places = made.release(table), random.integers(0, 16, (200, 4))
     true = [(records <= place).all(axis=1).sum() for place in places]
     off = (released.answers(places) - true) / released.standard_errors(places)
     assert np.abs(off).max() < 7
@@ -233,7 +233,7 @@ def test_refusals_name_the_room_that_serves() -> None:
     domain = Domain.of({f"a{i}": 64 for i in range(5)})
     made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
     with pytest.raises(InvalidProblem, match=r"fewer of the attributes at once \(`StructuredWorkload.tables`\)"):
-        made.release_database(None)
+        made.release(None)
     with pytest.raises(DesignFailed, match="budget"):
         design_structured(ASKED, metrics.hamming(DOMAIN, [math.inf] * 3))
 

@@ -169,7 +169,7 @@ def test_a_small_table_that_keeps_its_margins() -> None:
     total = design(Problem(Workload.identity(3), invariants.total(3).protect(2.0, 1)), "staircase")
     assert total.loss == pytest.approx(enumerated_program(total.mechanism, 11), rel=1e-6)
     made = design(Problem(Workload.identity(6), invariants.margins((2, 3)).protect(2.0, 2)), "staircase")
-    noise = np.asarray(made.mechanism.sample_noise(50, seed=1)).reshape(50, 2, 3)
+    noise = np.asarray(made.mechanism.simulate(50, seed=1)).reshape(50, 2, 3)
     assert not noise.sum(axis=1).any() and not noise.sum(axis=2).any() and noise.any()
 
 

@@ -126,7 +126,7 @@ def test_simulated_transcripts_follow_their_probabilities() -> None:
     seen = dict.fromkeys(listed, 0)
     runs = 1500
     for seed in range(runs):
-        key = tuple((r.query, int(r.measurement)) for r in made.simulate(x, seed).rounds)
+        key = tuple((r.query, int(r.measurement)) for r in made.simulate(1, seed=seed, data=x)[0].rounds)
         if key in seen:
             seen[key] += 1
     counts = np.array([*seen.values(), runs - sum(seen.values())])
@@ -164,7 +164,7 @@ def test_bound_holds_and_is_sharper_than_theorem_8() -> None:
     In fact there are none."""
     p, x = real_problem()
     made = mwem(p, constant="unbiased")
-    errors = [np.abs(made.simulate(x, seed).answers - p.workload.answer(x)).max() for seed in range(40)]
+    errors = [np.abs(made.simulate(1, seed=seed, data=x)[0].answers - p.workload.answer(x)).max() for seed in range(40)]
     assert sum(error > made.bound(0.1) for error in errors) <= 12
     beta = 2 * made.rounds / 30
     assert made.bound(beta) < theorem_8(made.queries, made.records, made.rounds) < made.bound(1e-9 * beta) * 3
@@ -192,7 +192,7 @@ def test_algorithm_2_as_printed_compares_on_two_scales(epsilon: float) -> None:
     On one scale they help."""
     p, x = real_problem(records=10**6, epsilon=epsilon)
     made = mwem(p, rounds=240, constant="unbiased")
-    out = made.simulate(x, 1)
+    out = made.simulate(1, seed=1, data=x)[0]
     truth = p.workload.answer(x)
 
     def error(y: np.ndarray) -> float:
@@ -208,7 +208,7 @@ def test_outputs_are_post_processing_of_the_transcript() -> None:
     p, x = real_problem()
     for output in ("average", "last", "replay"):
         made = mwem(p, rounds=12, constant="unbiased", output=output)
-        out = made.simulate(x, 5)
+        out = made.simulate(1, seed=5, data=x)[0]
         assert out.histogram.tolist() == made.histogram_of(out.rounds).tolist()
         assert out.histogram.sum() == pytest.approx(p.records) and (out.histogram >= 0).all()
         misfit = {o: _misfit(made, made.histogram_of(out.rounds, o), out.rounds) for o in ("average", "last", "replay")}
@@ -232,7 +232,7 @@ def test_a_query_that_nothing_moves_is_measured_as_it_is() -> None:
     d[:2, :2] = d[2:, 2:] = 1 - np.eye(2)
     p = Problem(Workload([[9, 9, 0, 0], [0, 1, 0, 1]]), metrics.from_matrix(d), records=1000)
     made = mwem(p, rounds=30, constant="unbiased")
-    out = made.simulate([700, 100, 0, 200], 3)
+    out = made.simulate(1, seed=3, data=[700, 100, 0, 200])[0]
     exact = [r for r in out.rounds if r.query == 0]
     assert exact and all(r.measurement == 7200 and r.scale == 0 for r in exact)
     assert made.log_likelihood([700, 100, 0, 200], [(0, int(7200 / made.queries.step))] * 30) > -math.inf
@@ -244,7 +244,7 @@ def test_attributes_of_their_own_are_measured_with_their_own_noise() -> None:
     domain = Domain.of({"a": 2, "b": 3})
     p = Problem(Workload.marginals(domain, [["a"], ["b"]]), metrics.hamming(domain, {"a": 0.1, "b": 4.0}), records=9000)
     made = mwem(p, rounds=4, constant="unbiased")
-    scales = {r.query: r.scale for seed in range(12) for r in made.simulate([1500] * 6, seed).rounds}
+    scales = {r.query: r.scale for seed in range(12) for r in made.simulate(1, seed=seed, data=[1500] * 6)[0].rounds}
     assert {round(scale, 6) for k, scale in scales.items() if k < 2} == {80.0}
     assert {round(scale, 6) for k, scale in scales.items() if k >= 2} == {2.0}
 
@@ -255,8 +255,12 @@ def test_release_and_refusals_say_nothing_about_the_data() -> None:
     one, two = made.release(x), made.release(x)
     assert [r.measurement for r in one.rounds] != [r.measurement for r in two.rounds]
     assert one.guarantee == made.guarantee and one.fingerprint == made.fingerprint and len(one.rounds) == 3
-    assert json.dumps(one.to_dict()) and "not private" in made.simulate(x, 1).to_dict()["stamp"]
-    assert made.simulate(x, 1).answers.tolist() == made.simulate(x, 1).answers.tolist() != one.answers.tolist()
+    assert json.dumps(one.to_dict()) and "not private" in made.simulate(1, seed=1, data=x)[0].to_dict()["stamp"]
+    assert (
+        made.simulate(1, seed=1, data=x)[0].answers.tolist()
+        == made.simulate(1, seed=1, data=x)[0].answers.tolist()
+        != one.answers.tolist()
+    )
     np.testing.assert_allclose(one.answers, made.queries.values @ one.histogram)
     for bad in (-x, x + 0.5, x * math.nan):
         with pytest.raises(InvalidProblem) as refused:
@@ -320,7 +324,7 @@ def test_the_default_constant_serves_few_records_and_measures_better_than_the_op
     def measured(made: MWEM) -> float:
         x = dx_synthetic.histogram(made.records)
         truth = dx_synthetic.rows_of("smooth") @ x
-        return float(np.mean([np.abs(made.simulate(x, seed).answers - truth).max() for seed in range(6)]))
+        return float(np.mean([np.abs(made.simulate(1, seed=seed, data=x)[0].answers - truth).max() for seed in range(6)]))
 
     few, many = (dx_synthetic.problem("smooth", n, "optimal") for n in (1000, 10_000))
     assert measured(mwem(few)) < 0.1 * 1000

@@ -113,7 +113,7 @@ def test_simulated_choices_follow_the_law() -> None:
     answers = np.ldexp(made.candidates.answers.astype(float), made.queries.exponent) * made.records / made.size
     seen = np.zeros(len(answers), dtype=int)
     for seed in range(2500):
-        seen[np.abs(answers - made.simulate(x, seed).answers).max(axis=1).argmin()] += 1
+        seen[np.abs(answers - made.simulate(1, seed=seed, data=x)[0].answers).max(axis=1).argmin()] += 1
     assert p_value(seen, made.pmf(x)) > FAILURE_PROBABILITY
     assert p_value(seen, made.pmf(np.array([1, 1, 0, 1]))) < 1e-9
 
@@ -144,7 +144,10 @@ def test_bound_holds() -> None:
     p = Problem(Workload(generator.integers(0, 2, (3, 30)).astype(float)), metrics.uniform(30, 1.0), records=300)
     made = small_db(p, size=12, constant="unbiased")
     x = generator.multinomial(300, generator.dirichlet(np.ones(30)))
-    failures = sum(np.abs(made.simulate(x, seed).answers - p.workload.answer(x)).max() > made.bound(0.1) for seed in range(60))
+    failures = sum(
+        np.abs(made.simulate(1, seed=seed, data=x)[0].answers - p.workload.answer(x)).max() > made.bound(0.1)
+        for seed in range(60)
+    )
     assert failures <= 15 and made.bound(0.1) < made.bound(0.01)
     alpha = 0.3
     sized = small_db(p, size=literal_size(3, alpha), constant="unbiased")
@@ -166,7 +169,7 @@ def test_release_and_refusals_say_nothing_about_the_data() -> None:
     assert out.fingerprint == made.fingerprint and out.guarantee == made.guarantee
     assert "public" in made.guarantee.to_text() and not out.histogram.flags.writeable
     np.testing.assert_allclose(out.answers, made.queries.values @ out.histogram)
-    assert json.dumps(out.to_dict()) and "not private" in made.simulate([3, 0, 0, 0], 1).to_dict()["stamp"]
+    assert json.dumps(out.to_dict()) and "not private" in made.simulate(1, seed=1, data=[3, 0, 0, 0])[0].to_dict()["stamp"]
     for bad in ([-1, 4, 0, 0], [0.5, 2.5, 0, 0], [math.nan, 1, 1, 1]):
         with pytest.raises(InvalidProblem) as refused:
             made.release(bad)

@@ -119,7 +119,7 @@ def test_enumerated_adjacency_knows_impossible_elements() -> None:
 def test_noise_keeps_away_and_specs_come_back(family, notion, options, tmp_path) -> None:
     problem = Problem(Workload.identity(9), EMPTY_CORNER.protect(1.0), notion)
     mechanism = design(problem, family, **options).mechanism
-    noise = np.asarray(mechanism.sample_noise(50, seed=1))
+    noise = np.asarray(mechanism.simulate(50, seed=1))
     assert not noise[:, 5].any() and noise[:, 4].any()
     again = load(mechanism.save(tmp_path / "spec.json"))
     assert again.fingerprint == mechanism.fingerprint

@@ -374,11 +374,10 @@ def test_data_frames_of_spark_and_tables_of_ibis_are_told_their_way() -> None:
 
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
     made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(0.5))
-    for send in (lambda: RowUnit().rows(frame, ["k"]), lambda: made.release(frame), lambda: made.release_database(frame)):
+    for send in (lambda: RowUnit().rows(frame, ["k"]), lambda: made.release(frame)):
         with pytest.raises(InvalidProblem, match=r"is a data frame of Spark; pass a table of Ibis.*saveAsTable"):
             send()
-    with pytest.raises(InvalidProblem, match="release_database"):
-        made.release(ibis.memtable({"k": ["a"]}))
+    assert made.release(ibis.memtable({"k": ["a"]})).table(["k"]).shape == (2,)
 
 
 def test_the_records_that_are_inserted_hold_what_separates_fields() -> None:

@@ -108,7 +108,7 @@ OTHERS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", ROW_WISE)
 def test_row_wise_views_of_one_table_are_released(name: str, database: Any) -> None:
     table = ROW_WISE[name](database.table("people"))
-    for release, stated in ((PLAN.release(table), PLAN.guarantee), (PRESENCE.release_database(table), PRESENCE.guarantee)):
+    for release, stated in ((PLAN.release(table), PLAN.guarantee), (PRESENCE.release(table), PRESENCE.guarantee)):
         assert release.guarantee.unit.removesuffix(f" {NO_NUMBER}") == f"{stated.unit} {ONE_ROW} {WORDS['refuse']}"
         assert release.guarantee.unprotected == (*stated.unprotected, OTHER_ENGINES, SEVERAL)
         assert release.guarantee.parameters == stated.parameters and release.fingerprint == stated.fingerprint
@@ -117,14 +117,14 @@ def test_row_wise_views_of_one_table_are_released(name: str, database: Any) -> N
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_expressions_are_refused_without_a_unit(name: str, database: Any) -> None:
     table = OTHERS[name](database.table("people"))
-    for send in (PLAN.release, PLAN.simulate, PRESENCE.release_database, ATTRIBUTES.release_database):
+    for send in (PLAN.release, PLAN.simulate, PRESENCE.release, ATTRIBUTES.release):
         with pytest.raises(InvalidProblem, match='unit="household"'):
             send(table)
 
 
 @pytest.mark.parametrize("name", ["fanned", "cut"])
 def test_views_of_the_engine_are_no_stored_tables(name: str, database: Any) -> None:
-    for send in (PLAN.release, PRESENCE.release_database):
+    for send in (PLAN.release, PRESENCE.release):
         with pytest.raises(InvalidProblem, match='unit="household"'):
             send(database.table(name))
 
@@ -171,7 +171,7 @@ def test_what_is_registered_with_the_engine_is_a_view(text: str) -> None:
     asked = "SELECT current_setting('explain_output')"
     before = database.con.execute(asked).fetchall()
     for name in ("array_of_people", "related"):
-        for send in (PLAN.release, PRESENCE.release_database):
+        for send in (PLAN.release, PRESENCE.release):
             with pytest.raises(InvalidProblem, match='unit="household"'):
                 send(database.table(name))
     assert database.con.execute(asked).fetchall() == before
@@ -181,8 +181,8 @@ def test_the_guarantee_says_what_a_row_is(database: Any) -> None:
     joined = OTHERS["join"](database.table("people"))
     for release, unit in (
         (PLAN.release(joined, unit="household"), "household"),
-        (PRESENCE.release_database(joined, unit="visit of a doctor"), "visit of a doctor"),
-        (ATTRIBUTES.release_database(joined, unit="person"), "person"),
+        (PRESENCE.release(joined, unit="visit of a doctor"), "visit of a doctor"),
+        (ATTRIBUTES.release(joined, unit="person"), "person"),
     ):
         assert f"declared to be one {unit}" in release.guarantee.unit and "not checked" in release.guarantee.unit
         assert release.to_dict()["guarantee"]["unit"] == release.guarantee.unit
@@ -201,14 +201,14 @@ def test_attributes_are_protected_where_a_row_is_sure_to_stay_and_each_has_colum
     people = database.table("people")
     for table in (people.filter(people.pay > 3), people.drop_null("sex")):
         with pytest.raises(InvalidProblem, match="filter"):
-            ATTRIBUTES.release_database(table)
-        assert PRESENCE.release_database(table)
-        assert ATTRIBUTES.release_database(table, unit="adult")
+            ATTRIBUTES.release(table)
+        assert PRESENCE.release(table)
+        assert ATTRIBUTES.release(table, unit="adult")
     twice = people.mutate(age=ibis.cases((people.sex == "F", "0"), else_=people.age))
     with pytest.raises(InvalidProblem, match="computed from the same column"):
-        ATTRIBUTES.release_database(twice)
+        ATTRIBUTES.release(twice)
     coarser = people.mutate(age=ibis.cases((people.pay > 4, "1"), else_="0")).rename(gender="sex").rename(sex="gender")
-    assert ATTRIBUTES.release_database(coarser)
+    assert ATTRIBUTES.release(coarser)
 
 
 # Entities
@@ -276,7 +276,7 @@ def test_the_release_counts_at_most_so_many_rows_of_an_entity() -> None:
     # Noise of variance 1 / 1000 is 0 but with probability 2 exp(-500).
     assert release["n"].integers == (5, 1) and release["d"].integers == (2,)
     tables = design_marginals(TABLES, Presence(1e6))
-    found = tables.release_database(ibis.memtable(rows_of(people)), entity="person", rows_per_entity=4).tables()["sex", "age"]
+    found = tables.release(ibis.memtable(rows_of(people)), entity="person", rows_per_entity=4).tables()["sex", "age"]
     np.testing.assert_allclose(found, [[5, 0], [0, 1]], atol=1e-3)
 
 
@@ -286,9 +286,9 @@ def test_the_guarantee_of_an_entity_states_its_loss() -> None:
     assert "'person'" in stated.unit and "at most 3" in stated.unit
     assert stated.parameters["rows_per_entity"] == 3
     assert "(sum of sqrt(P(r)))^2" in stated.notion
-    marginal = PRESENCE.release_database(table, entity="person", rows_per_entity=3).guarantee
+    marginal = PRESENCE.release(table, entity="person", rows_per_entity=3).guarantee
     assert marginal.parameters["budget_of_an_entity"] == 1.5 and "'person'" in marginal.unit
-    changed = ATTRIBUTES.release_database(table, entity="person", rows_per_entity=3).guarantee
+    changed = ATTRIBUTES.release(table, entity="person", rows_per_entity=3).guarantee
     assert changed.parameters["budget_of_an_entity"] == 3 * sum(ATTRIBUTES.protection.budgets)
     assert "together" in changed.relation and "may appear" not in changed.relation
 
@@ -347,7 +347,7 @@ def test_the_delta_of_an_entity_covers_every_way_its_rows_may_lie() -> None:
 )
 def test_entities_that_cannot_be_told_apart_are_refused(options: dict[str, Any], message: str) -> None:
     table = ibis.memtable(rows_of({"a": [("F", "0", 3.0)]}))
-    for send in (PLAN.release, PRESENCE.release_database):
+    for send in (PLAN.release, PRESENCE.release):
         with pytest.raises(InvalidProblem, match=message):
             send(table, **options)
 

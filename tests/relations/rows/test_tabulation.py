@@ -36,7 +36,7 @@ def stored(collation: str = "") -> Any:
 @pytest.mark.parametrize("collation", ["", "COLLATE NOCASE"])
 def test_elements_are_told_apart_by_bytes(collation: str) -> None:
     """Under a collation 'a' and 'A' were one group, counted under the label that the engine met first."""
-    assert quiet().release_records(stored(collation)).answers.round().tolist() == EXACT
+    assert quiet().release(stored(collation)).answers.round().tolist() == EXACT
 
 
 @pytest.mark.slow
@@ -45,19 +45,19 @@ def test_records_are_rows_of_one_table_unless_the_caller_says_what_they_are() ->
     twice = table.cross_join(table.view().select(other="place"))
     for expression in (twice, table.limit(2), table.union(table)):
         with pytest.raises(InvalidProblem, match="unit"):
-            quiet().release_records(expression)
+            quiet().release(expression)
     with pytest.raises(InvalidProblem, match="filter nothing"):  # where the number of records is public
         tabulated(table.filter(table.place == "x"), quiet().universe)
-    assert quiet().release_records(table.filter(table.place == "x")).answers.round().tolist() == [1, 0, 1, 0]
-    released = quiet().release_records(table.filter(table.place == "x"), unit="record of place x")
+    assert quiet().release(table.filter(table.place == "x")).answers.round().tolist() == [1, 0, 1, 0]
+    released = quiet().release(table.filter(table.place == "x"), unit="record of place x")
     assert released.answers.round().tolist() == [1, 0, 1, 0]
     assert "declared to be one record of place x" in released.guarantee.to_text()
-    assert "row-wise view" in quiet().release_records(table).guarantee.to_text()
+    assert "row-wise view" in quiet().release(table).guarantee.to_text()
 
 
 def test_an_engine_that_fails_does_not_speak() -> None:
     table = stored()
     failing = table.mutate(code=ibis.cases((table.code == "A", table.code.cast("int64").cast("string")), else_=table.code))
     with pytest.raises(InvalidProblem) as refusal:
-        quiet().release_records(failing)
+        quiet().release(failing)
     assert str(refusal.value) == WITHHELD and refusal.value.__cause__ is None and refusal.value.__context__ is None

@@ -124,14 +124,14 @@ def test_one_rule_for_every_kind_and_every_form_of_records(kind: str, rule: str)
             continue
         if rule == "refuse":
             with pytest.raises(InvalidProblem, match="dp-designer check") as refusal:
-                made.release_records(table)
+                made.release(table)
             assert not any(text in str(refusal.value) for text in ("F ", "'m'", "99+", "DE"))
             continue
-        released = made.release_records(table)
+        released = made.release(table)
         assert answers(released) == counted(rule, ROWS), name
         assert WORDS[rule] in released.guarantee.unit and released.row == RowUnit()  # type: ignore[attr-defined]
     clean = [row for row in ROWS if row[0] in SEXES and row[1] in PLACES]
-    released = made.release_records(frames(clean)["pandas"])
+    released = made.release(frames(clean)["pandas"])
     assert answers(released) == counted(rule, clean) and WORDS[rule] in released.guarantee.unit
 
 
@@ -163,7 +163,7 @@ def test_a_choice_and_counts_by_names_of_elements_follow_the_rule() -> None:
     held = tabulated(frames(ROWS)["pandas"], asked.universe)
     assert held.tolist() == [7, 5, 15]
     chosen = Selection.design(Linear(asked), metrics.uniform(3, MANY))
-    released = chosen.release_records(frames(ROWS)["ibis"])
+    released = chosen.release(frames(ROWS)["ibis"])
     assert released.choice == f"{OTHERS}, {OTHERS}" and WORDS["count as others"] in released.guarantee.unit
 
 
@@ -321,8 +321,8 @@ def test_entities_of_linear_queries_are_released_from_files(tmp_path: Path, caps
     assert verify_release(spec, tmp_path / "r.json").fingerprint == made.fingerprint
     capsys.readouterr()
     frame = pytest.importorskip("pandas").read_csv(tmp_path / "a.csv")
-    released = made.release_records(frame, entity="who", rows_per_entity=2)
-    mapped = made.release_records(frame.to_dict("list"), entity="who", rows_per_entity=2)
+    released = made.release(frame, entity="who", rows_per_entity=2)
+    mapped = made.release(frame.to_dict("list"), entity="who", rows_per_entity=2)
     assert [2, 3] == [round(x) for x in released.answers] == [round(x) for x in mapped.answers]
     save_release(made, released, tmp_path / "again.json")
     assert verify_release(made, tmp_path / "again.json").fingerprint == made.fingerprint
@@ -336,11 +336,11 @@ def test_an_entity_is_refused_where_its_rows_are_not_protected() -> None:
     apart = design(Problem(Workload.identity(Domain.of({"a": 3})), metrics.partition([0, 0, 1], 1.0)), "laplace").mechanism
     for made in (open_ended, apart):
         with pytest.raises(InvalidProblem, match="not protected, hence the rows of an entity"):
-            made.release_records({"a": [0], "b": [0], "who": [1]}, entity="who", rows_per_entity=2)
+            made.release({"a": [0], "b": [0], "who": [1]}, entity="who", rows_per_entity=2)
     whole = design_marginals(
         MarginalWorkload.of(Domain.of({"a": 2, "b": 2}), [["a", "b"]]), metrics.hamming(Domain.of({"a": 2, "b": 2}), [1.0, 0.5])
     )
     frame = pytest.importorskip("pandas").DataFrame({"a": [0], "b": [0], "who": [1]})
-    stated = whole.release_records(frame, entity="who", rows_per_entity=3).guarantee
+    stated = whole.release(frame, entity="who", rows_per_entity=3).guarantee
     assert stated.parameters["budget_of_an_entity"] == 4.5
     assert expense_of(whole, rows_per_entity=3).rho == Fraction(9, 2) * Fraction(3, 2) ** 2

@@ -100,7 +100,7 @@ def test_units_stand_on_axes(problem: Problem) -> None:
 def test_a_cloud_is_the_noise_that_is_drawn(problem: Problem) -> None:
     mechanism = design(problem, "ellipsoid").mechanism
     dots = np.asarray(plot(mechanism, kind="noise").collections[0].get_offsets())
-    assert np.array_equal(dots, np.asarray(mechanism.sample_noise(DRAWS, seed=SEED))[:, :2])
+    assert np.array_equal(dots, np.asarray(mechanism.simulate(DRAWS, seed=SEED))[:, :2])
     one = design(Problem(Workload([[1.0, 2.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
     heights = [bar.get_height() for bar in plot(one, kind="noise").patches]
     assert sum(heights) == DRAWS
@@ -192,7 +192,7 @@ def test_the_chance_of_the_worse_candidate_is_that_of_the_law(law: str) -> None:
     for counts in ([9, 7], [30, 10], [5, 5]):
         scores = two.score.floats(np.array([counts]))[0][0]
         drawn = np.interp(abs(scores[0] - scores[1]), curve.get_xdata(), curve.get_ydata())
-        share = float((two.simulate(counts, 20_000, seed=1).indices == int(scores.argmin())).mean())
+        share = float((two.simulate(20_000, seed=1, data=counts).indices == int(scores.argmin())).mean())
         assert share == pytest.approx(drawn, abs=5 * 0.5 / 20_000**0.5)
         if law == "exponential":
             assert float(two.probabilities(counts).min()) == pytest.approx(drawn, rel=1e-3)
