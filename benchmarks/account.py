@@ -11,11 +11,9 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
-from designer.promises.account import Account
-from designer.promises.kinds import poisson_subsampled
+from designer.accounting import Account, EpsilonDelta, Gaussian, poisson_subsampled
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.order import Resolution, power_below
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 
 def timed(run: Callable[[], float]) -> tuple[float, float]:

@@ -64,7 +64,7 @@ def subjects() -> Iterator[Subject]:
     fine = design(Problem(Workload([[0.0, 0.3, 1.1], [1.0, 0.2, 0.7]]), line), "laplace").mechanism
     hull = design(Problem(Workload([[0.0, 0.3, 1.1], [1.0, 0.2, 0.7]]), metrics.uniform(3, 1.0)), "k_norm").mechanism
     normal = design(
-        Problem(Workload([[0.0, 0.3, 1.1], [1.0, 0.2, 0.7]]), metrics.uniform(3, 1.0), notion="gaussian"), "gaussian"
+        Problem(Workload([[0.0, 0.3, 1.1], [1.0, 0.2, 0.7]]), metrics.uniform(3, 1.0), notion="zcdp"), "gaussian"
     ).mechanism
     for name, made in (("laplace, whole", counts), ("laplace, fine", fine), ("k_norm", hull), ("gaussian, joint", normal)):
         yield _additive(name, made)

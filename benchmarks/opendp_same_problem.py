@@ -54,7 +54,7 @@ def main() -> None:
     """Print the comparison."""
     print(f"{'64 elements, add or remove one record':34}{'notion':>10}{'OpenDP':>12}{'design':>12}{'ratio':>8}{'map(1)':>12}")
     for name, matrix in WORKLOADS.items():
-        for notion in ("pure", "gaussian"):
+        for notion in ("pure", "zcdp"):
             problem = Problem(Workload(matrix), metrics.add_remove(ELEMENTS, 1.0), notion=notion)
             made = design(problem).mechanism
             with features():

@@ -51,10 +51,8 @@ if TYPE_CHECKING:
     from designer.relations.problem import Problem
     from designer.reports.pictures.chosen_balls import norm_ball
     from designer.reports.pictures.drawing import Drawing
-    from designer.reports.pictures.figures import figure
     from designer.reports.pictures.kinds import drawings_of, plot
     from designer.reports.pictures.places import placed_drawing
-    from designer.reports.pictures.registered import register_picture
 
 # Where each public name lives; it is imported when it is first asked for.
 _HOMES = {
@@ -96,13 +94,13 @@ _HOMES = {
     "designer.relations.problem": "Problem",
     "designer.reports.pictures.chosen_balls": "norm_ball",
     "designer.reports.pictures.drawing": "Drawing",
-    "designer.reports.pictures.figures": "figure",
     "designer.reports.pictures.kinds": "drawings_of plot",
     "designer.reports.pictures.places": "placed_drawing",
-    "designer.reports.pictures.registered": "register_picture",
 }
 _ROOMS = {
+    "accounting": "designer.accounting",
     "datasets": "designer.files.datasets",
+    "extend": "designer.extend",
     "invariants": "designer.relations.invariants",
     "metrics": "designer.relations.metrics",
     "programs": "designer.families.programs",
@@ -150,13 +148,14 @@ __all__ = [
     "WholeTables",
     "Workload",
     "__version__",
+    "accounting",
     "compare",
     "datasets",
     "design",
     "design_marginals",
     "design_structured",
     "drawings_of",
-    "figure",
+    "extend",
     "invariants",
     "largest_rate",
     "least_budget",
@@ -170,7 +169,6 @@ __all__ = [
     "programs",
     "read_problem",
     "read_release",
-    "register_picture",
     "save_release",
     "verify_release",
     "whole_tables",

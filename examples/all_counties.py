@@ -15,15 +15,16 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Mechanism, Problem, Workload, datasets, design, figure, invariants, load
+from designer import Mechanism, Problem, Workload, datasets, design, invariants, load
+from designer.extend import figure
 from examples.reproduction import Floats, Result, show
 
 BUDGET = 0.1  # epsilon of the pure notion, mu of the Gaussian one
 SMALL = 8  # states, those of the fewest counties
 FAMILIES: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
-    "Gaussian": ("gaussian", "gaussian", {}),
+    "Gaussian": ("gaussian", "zcdp", {}),
     "projected Laplace": ("projected_laplace", "pure", {}),
-    "integer Gaussian": ("lattice_gaussian", "gaussian", {}),
+    "integer Gaussian": ("lattice_gaussian", "zcdp", {}),
     "integer Laplace": ("lattice_laplace", "pure", {"shape": "l1"}),
 }
 DIFFERENCES: dict[str, str] = {}
@@ -94,7 +95,7 @@ def reproduce(full: bool = False) -> Result:
             f"{name}: largest change of a state's total": float(moved),
         }
         # One person moves two counties by one: root 2 / mu, or scales of 2 / epsilon, less what the projection takes off.
-        alone = 2**0.5 / BUDGET if notion == "gaussian" else 2 * 2**0.5 / BUDGET
+        alone = 2**0.5 / BUDGET if notion == "zcdp" else 2 * 2**0.5 / BUDGET
         published |= {
             f"{name}: standard error, largest": (0.9 * alone, 1.01 * alone),
             f"{name}: worst share of the budget": (1 - 1e-6, 1.0),

@@ -18,8 +18,9 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from designer import Problem, Workload, compare, design, figure, metrics
-from designer.promises.accounting import gdp_mu
+from designer import Problem, Workload, compare, design, metrics
+from designer.accounting import gdp_mu
+from designer.extend import figure
 from examples.reproduction import Result, show
 
 DELTA = 1e-6

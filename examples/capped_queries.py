@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Design, Mechanism, Problem, Targets, design, figure, read_problem
+from designer import Design, Mechanism, Problem, Targets, design, read_problem
+from designer.extend import figure
 from examples.reproduction import Floats, Result, show
 
 PROBLEM = Path(__file__).parent / "us_cities.toml"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from designer import figure, invariants
+from designer import invariants
+from designer.extend import figure
 from designer.relations.invariants.adjacency import ZCDP, Scope, allocation, under_invariant
 from examples.reproduction import Result, saved, show
 

@@ -19,7 +19,8 @@ import cvxpy as cp
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from designer import AdditiveMechanism, Design, Domain, Problem, Workload, datasets, figure, metrics, programs
+from designer import AdditiveMechanism, Design, Domain, Problem, Workload, datasets, metrics, programs
+from designer.extend import figure
 from examples.reproduction import Floats, Result, show
 
 TABLES = ("sex", "race", "age_group", "education")

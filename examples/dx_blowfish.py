@@ -9,9 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, figure, metrics
+from designer import Problem, Workload, design, metrics
 from designer.base.arrays import Floats
 from designer.certified.sensitivity import SensitivitySet
+from designer.extend import figure
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Domain, Problem, Workload, design, figure, metrics
+from designer import Domain, Problem, Workload, design, metrics
 from designer.certified.sensitivity import SensitivitySet
-from designer.relations.metrics import Metric
+from designer.extend import Metric, figure
 from examples.reproduction import Result, saved, show
 
 DIFFERENCES: dict[str, str] = {}

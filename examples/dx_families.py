@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, design, figure, metrics
+from designer import Problem, Workload, design, metrics
 from designer.base.arrays import Floats
+from designer.extend import figure
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, show
 

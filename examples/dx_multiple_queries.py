@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, compare, figure, metrics
+from designer import Problem, Workload, compare, metrics
+from designer.extend import figure
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

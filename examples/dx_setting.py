@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import figure
 from designer.base.arrays import Floats
 from designer.certified.sensitivity import SensitivitySet
-from designer.relations.metrics import Metric
+from designer.extend import Metric, figure
 from examples.reproduction import saved
 
 UNIVERSE = 50

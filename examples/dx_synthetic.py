@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, figure, metrics
+from designer import Problem, Workload, metrics
 from designer.base.arrays import Floats
+from designer.extend import figure
 from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
 from designer.mechanisms.synthetic.preprocessing import mwem_price, preprocess, small_db_price
 from designer.mechanisms.synthetic.small_databases import SmallDB, small_db

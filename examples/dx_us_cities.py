@@ -9,7 +9,7 @@ import numpy as np
 
 from designer import Problem, Workload, datasets, design, metrics
 from designer.base.arrays import Floats
-from designer.relations.metrics import Metric
+from designer.extend import Metric
 from examples.dx_setting import draw_factors, improvement_factors
 from examples.reproduction import Result, show
 

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from designer import Problem, Workload, design, figure, metrics
+from designer import Problem, Workload, design, metrics
+from designer.extend import figure
 from examples.reproduction import Floats, Result, show
 from solvers.ellipsoids.program import Differences, minimise_trace
 from solvers.programs.strategy_search import p_identity
@@ -49,7 +50,7 @@ def optimum(workload: str, relation: str, size: int) -> float:
     if size <= DESIGNED:
         matrix = {"identity": Workload.identity, "prefix": Workload.prefix, "ranges": Workload.all_ranges}[workload](size)
         hidden: Any = metrics.add_remove(size, 1.0) if relation == "add/remove" else metrics.uniform(size, 1.0)
-        total = design(Problem(matrix, hidden, notion="gaussian"), "gaussian").error
+        total = design(Problem(matrix, hidden, notion="zcdp"), "gaussian").error
     else:
         rows = np.eye(size) if relation == "add/remove" else Differences.of(np.eye(size))
         total = minimise_trace(rows, gram(workload, size), tolerance=1e-6).value

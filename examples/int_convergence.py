@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import figure
 from designer.base.arrays import Floats
+from designer.extend import figure
 from designer.sampling.entropy import SeededEntropy
 from examples.int_counties import EPSILON as COUNTY_EPSILON
 from examples.int_counties import counties

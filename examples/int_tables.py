@@ -36,7 +36,7 @@ def error(side: int, name: str, draws: int) -> float:
     """Mean squared noise of a cell, from exact draws; NaN where the shape has no mechanism."""
     family, shape = SHAPES[name]
     relation = invariants.margins((side, side)).protect(1.0)
-    notion = "gaussian" if name == "Gaussian" else "pure"
+    notion = "zcdp" if name == "Gaussian" else "pure"
     try:
         options = {"shape": shape} if shape else {}
         made = design(Problem(Workload.identity(side * side), relation, notion=notion), family, **options).mechanism

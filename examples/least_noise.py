@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Workload, compare, design, figure, invariants, metrics
+from designer import Problem, Workload, compare, design, invariants, metrics
+from designer.extend import figure
 from designer.families.least_noise import limit
 from examples.reproduction import Result, show
 

@@ -40,7 +40,7 @@ def laplace(epsilon: float) -> Any:
 @cache
 def planned() -> tuple[tuple[str, str, Any], ...]:
     """Who releases what, in this order."""
-    table = design(Problem(Workload(RUNNING), metrics.uniform(4, TABLE), notion="gaussian"), "gaussian").mechanism
+    table = design(Problem(Workload(RUNNING), metrics.uniform(4, TABLE), notion="zcdp"), "gaussian").mechanism
     chosen = Selection.design(Linear(Workload.identity(4)), metrics.uniform(4, SELECTED))
     pure = tuple(("Ada", name, laplace(epsilon)) for name, epsilon in PURE.items())
     return (*pure, ("Eve", "the largest", chosen), ("Max", "running totals", table))

@@ -27,8 +27,8 @@ def reproduce(full: bool = False) -> Result:
     """Three tables released as one problem: what they share agrees, and less noise than for each table by itself."""
     linked = invariants.linked(PEOPLE, TABLES, published=[["age"]])
     relation = linked.protect((2 * RHO) ** 0.5)
-    real = design(Problem(linked.workload(), relation, notion="gaussian"), "gaussian").mechanism
-    whole = design(Problem(linked.workload(), relation, notion="gaussian"), "lattice_gaussian").mechanism
+    real = design(Problem(linked.workload(), relation, notion="zcdp"), "gaussian").mechanism
+    whole = design(Problem(linked.workload(), relation, notion="zcdp"), "lattice_gaussian").mechanism
     true = counted(np.random.default_rng(7).integers(0, PEOPLE.shape, (5000, 3)))
     computed: dict[str, float] = {}
     for words, mechanism in (("real", real), ("integer", whole)):

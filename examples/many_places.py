@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Design, Problem, Workload, design, figure, metrics
+from designer import AdditiveMechanism, Design, Problem, Workload, design, metrics
+from designer.extend import figure
 from examples.dx_us_cities import column
 from examples.reproduction import Floats, Result, show
 
@@ -61,7 +62,7 @@ def answers(at: Floats) -> Floats:
 def designed(places: int) -> Design[AdditiveMechanism]:
     """The optimal Gaussian noise for both answers."""
     at = grid(places)
-    problem = Problem(Workload(answers(at), ["elevation", "nearness"]), metrics.great_circle(at, PER_KM), notion="gaussian")
+    problem = Problem(Workload(answers(at), ["elevation", "nearness"]), metrics.great_circle(at, PER_KM), notion="zcdp")
     return design(problem, "gaussian")
 
 

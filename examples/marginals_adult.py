@@ -19,9 +19,9 @@ from designer import (
     Presence,
     datasets,
     design_marginals,
-    figure,
     metrics,
 )
+from designer.extend import figure
 from examples.reproduction import Result, show
 
 ORDER = 3

@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Mechanism, Problem, Workload, datasets, design, figure, metrics
+from designer import Domain, Mechanism, Problem, Workload, datasets, design, metrics
+from designer.extend import figure
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from examples.reproduction import Floats, Result, show
 

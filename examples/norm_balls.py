@@ -9,7 +9,8 @@ from time import perf_counter
 
 import numpy as np
 
-from designer import Design, DesignFailed, Problem, Workload, design, figure, metrics
+from designer import Design, DesignFailed, Problem, Workload, design, metrics
+from designer.extend import figure
 from examples.reproduction import Floats, Result, show
 
 BALLS = ("k_norm", "ellipsoid", "box", "l2_ball", "laplace")

@@ -35,9 +35,9 @@ from designer import (
     plot,
     read_problem,
 )
+from designer.accounting import EpsilonDelta, Gaussian
 from designer.mechanisms.choice.scores import Closeness
 from designer.problem.histogram import Keys
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.reports.pictures.drawing import beside
 from designer.reports.pictures.of_mechanisms import tradeoff_drawing
 from designer.reports.pictures.registered import save_figure

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from designer import datasets, figure
+from designer import datasets
 from designer.base.arrays import Floats
+from designer.extend import figure
 from designer.tables import Average, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from designer.tables.policies.design import RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy

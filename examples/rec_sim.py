@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from designer import figure
 from designer.base.arrays import Floats
+from designer.extend import figure
 from designer.tables import Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from designer.tables.policies.design import RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy

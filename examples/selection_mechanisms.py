@@ -16,7 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Selection, Workload, figure, largest_rate, metrics
+from designer import Selection, Workload, largest_rate, metrics
+from designer.extend import figure
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
 from examples.reproduction import Floats, Result, show

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Problem, Workload, design, figure, invariants
+from designer import AdditiveMechanism, Problem, Workload, design, invariants
 from designer.base.arrays import Floats
 from designer.certified.norms import Gauge
+from designer.extend import figure
 from examples.reproduction import Result, saved, show
 
 SIZES = range(2, 11)
@@ -59,7 +60,7 @@ DIFFERENCES = {
 def mechanism(family: str, adjacency: int, size: int, epsilon: float = 1.0) -> AdditiveMechanism:
     """The mechanism for k x k tables, certified for the adjacency it is named with."""
     relation = invariants.margins((size, size)).protect(epsilon, adjacency)
-    notion = "gaussian" if "gaussian" in family else "pure"
+    notion = "zcdp" if "gaussian" in family else "pure"
     return design(Problem(Workload.identity(size * size), relation, notion=notion), family).mechanism
 
 

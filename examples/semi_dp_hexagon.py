@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import AdditiveMechanism, Problem, Workload, design, figure, invariants
+from designer import AdditiveMechanism, Problem, Workload, design, invariants
 from designer.base.arrays import Floats
+from designer.extend import figure
 from examples.reproduction import Result, saved, show
 
 EPSILON = 1.0

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Problem, Release, Workload, design, figure, invariants
+from designer import Problem, Release, Workload, design, invariants
 from designer.base.arrays import Floats
+from designer.extend import figure
 from examples.reproduction import Result, saved, show
 
 # Rows and columns with few records and with many, so that some cells are pushed up from below zero and others pay for it.

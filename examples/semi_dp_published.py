@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import figure
 from designer.base.arrays import Floats
+from designer.extend import figure
 from examples.reproduction import Result, saved, show
 
 RECORDS, REPLICATES, MU = 500, 30, 0.1

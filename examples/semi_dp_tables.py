@@ -7,7 +7,8 @@ import math
 from functools import cache
 from pathlib import Path
 
-from designer import DesignFailed, Problem, Workload, design, figure, invariants
+from designer import DesignFailed, Problem, Workload, design, invariants
+from designer.extend import figure
 from designer.families.subspace import subspace_mechanism
 from examples.reproduction import Result, saved, show
 
@@ -48,7 +49,7 @@ def error(family: str, shape: tuple[int, ...], adjacency: int) -> float:
     if (family == "k_norm" and free > LARGEST_HULL) or (family == "strategy_laplace" and free > LARGEST_SEARCH):
         return math.nan
     try:
-        return design(problem(shape, adjacency, "gaussian" if family in GAUSSIANS else "pure"), family).error
+        return design(problem(shape, adjacency, "zcdp" if family in GAUSSIANS else "pure"), family).error
     except DesignFailed:
         return math.nan
 
@@ -88,7 +89,7 @@ def reproduce(full: bool = False) -> Result:
         best = min(error(family, (3, 3), a) for family in PURE[2:])
         computed[f"3 x 3, A_{a}: hull / best other family without a search"] = error("k_norm", (3, 3), a) / best
         published[f"3 x 3, A_{a}: hull / best other family without a search"] = (0.0, 1.0)
-        spent = subspace_mechanism(problem((3, 3), a, "gaussian")).relation.epsilon  # type: ignore[attr-defined]
+        spent = subspace_mechanism(problem((3, 3), a, "zcdp")).relation.epsilon  # type: ignore[attr-defined]
         computed[f"3 x 3, A_{a}: what a subspace Gaussian of budget 1 spends"] = spent
     return computed, published
 

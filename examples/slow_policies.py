@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import figure
+from designer.extend import figure
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import StudentNoise, TransformedNoise
 from designer.tables.policies.policies import AsZcdp, GaussianSums, Policy, Splitting

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Problem, StatisticalQueries, Workload, datasets, design, figure, metrics
+from designer import Domain, Problem, StatisticalQueries, Workload, datasets, design, metrics
+from designer.extend import Metric, figure
 from designer.families.averages.averages import average_bounds
-from designer.relations.metrics import Metric
 from examples.reproduction import Floats, Result, show
 
 DIFFERENCES: dict[str, str] = {}

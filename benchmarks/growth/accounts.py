@@ -6,9 +6,8 @@ import math
 from fractions import Fraction
 
 from benchmarks.growth.case import Case
-from designer.promises.account import Account
-from designer.promises.laplace import LaplaceTradeoff, discrete_laplace
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.accounting import Account, EpsilonDelta, Gaussian, discrete_laplace
+from designer.promises.laplace import LaplaceTradeoff
 
 
 def _told(account: Account, epsilon: Fraction) -> str:

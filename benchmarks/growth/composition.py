@@ -13,10 +13,10 @@ from designer.accounts import composed, expense_of, spent
 from designer.certified.frozen import Specified
 from designer.problem.relation import Relation
 
-NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["gaussian"]] = ("pure", "gaussian")
+NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["zcdp"]] = ("pure", "zcdp")
 
 
-def _made(relation: Relation, notion: Literal["pure", "gaussian"] = "pure") -> Specified:
+def _made(relation: Relation, notion: Literal["pure", "zcdp"] = "pure") -> Specified:
     workload = Workload(np.arange(relation.size, dtype=float)[None, :])
     return design(Problem(workload, relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 

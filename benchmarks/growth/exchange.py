@@ -47,7 +47,7 @@ def as_lines(mechanism: Mechanism) -> str:
 
 def from_bytes(size: int) -> str:
     """Discrete Gaussian numbers of 2^40 steps, by the rules that other languages follow."""
-    made = design(Problem(Workload.identity(1), metrics.add_remove(1, 1.0), notion="gaussian"), "gaussian").mechanism
+    made = design(Problem(Workload.identity(1), metrics.add_remove(1, 1.0), notion="zcdp"), "gaussian").mechanism
     [law] = byte_laws(made)  # type: ignore[arg-type]
     given = GivenBytes(random.Random(1).randbytes(2_000 * size))
     drawn = np.array([law.draw(given) for _ in range(size)], dtype=float)

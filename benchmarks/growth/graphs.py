@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.growth.case import Case
 from benchmarks.growth.million import places
 from designer import Problem, Workload, design, load, metrics
-from designer.relations.metrics import Metric
+from designer.extend import Metric
 
 
 def _whole(metric: Metric) -> str:

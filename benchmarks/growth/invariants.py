@@ -32,7 +32,7 @@ def whole(problem: Problem, family: str, table: object) -> str:
 
 def counts(invariant: Invariant, adjacency: int, family: str) -> str:
     """The counts of all elements under an invariant."""
-    notion = "gaussian" if "gaussian" in family else "pure"
+    notion = "zcdp" if "gaussian" in family else "pure"
     problem = Problem(Workload.identity(invariant.size), invariant.protect(1.0, adjacency), notion=notion)  # type: ignore[arg-type]
     return whole(problem, family, np.arange(invariant.size) % 7)
 
@@ -77,7 +77,7 @@ def by_level(family: str, size: int) -> str:
     states = [i * STATES // size for i in range(size)]
     regions = [state // 6 for state in states]
     levels = metrics.taxonomy(list(zip(regions, states, strict=True)), [2.0, 1.0, 0.5])
-    notion = "gaussian" if "gaussian" in family else "pure"
+    notion = "zcdp" if "gaussian" in family else "pure"
     relation = levels & invariants.partition(regions)
     return whole(Problem(Workload.identity(size), relation, notion=notion), family, np.arange(size) % 7)  # type: ignore[arg-type]
 
@@ -92,7 +92,7 @@ def linked(places: int) -> str:
     for (name, attributes), shape in zip(found.tables, found.shapes, strict=True):
         counted[name] = np.zeros(shape, dtype=int)
         np.add.at(counted[name], tuple(records[:, domain.axis(one)] for one in attributes), 1)
-    problem = Problem(found.workload(), found.protect(1.0, 2), notion="gaussian")
+    problem = Problem(found.workload(), found.protect(1.0, 2), notion="zcdp")
     return f"{found.size} cells, {whole(problem, 'gaussian', found.stack(counted))}"
 
 

@@ -48,7 +48,7 @@ def _laplace(elements: int) -> str:
 
 
 def _gaussian(elements: int) -> str:
-    made = design(problem(elements, notion="gaussian"), "gaussian")
+    made = design(problem(elements, notion="zcdp"), "gaussian")
     assert made.optimality is not None
     return f"gap {made.optimality.gap:.1e}, {made.privacy.pairs:.3g} pairs"
 

@@ -31,7 +31,7 @@ def _square(cells: int) -> Invariant:
 
 def _noise(invariant: Invariant, family: str, **options: str) -> str:
     """Design for two records, draw, and say the standard error of a count."""
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload(np.eye(1, invariant.size)), invariant.protect(1.0, 2), notion)  # type: ignore[arg-type]
     mechanism = design(problem, family, **options).mechanism  # type: ignore[call-overload]
     assert isinstance(mechanism, LatticeMechanism)

@@ -114,7 +114,7 @@ def from_a_file(attributes: int) -> str:
         path.write_text(
             "[domain]\n" + "".join(f"{name} = 64\n" for name in names) + "[workload]\nterms = [{"
             + ", ".join(f'{name} = "prefix"' for name in names)
-            + '}]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n[problem]\nnotion = "gaussian"\n'
+            + '}]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n[problem]\nnotion = "zcdp"\n'
         )  # fmt: skip
         made = design(read_problem(path).problem, "structured").mechanism
         again = load(made.save(Path(folder) / "made.json"))

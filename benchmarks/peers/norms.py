@@ -35,7 +35,7 @@ def published_vote(dimension: int) -> float:
 def total(records: list[list[int]]) -> tuple[float, float | None]:
     """The total variance of the design for records with these answers, and its bound."""
     answers = np.array(records, dtype=float).T
-    made = design(Problem(Workload(answers), metrics.add_remove(len(records), 1.0), notion="gaussian"), "gaussian")
+    made = design(Problem(Workload(answers), metrics.add_remove(len(records), 1.0), notion="zcdp"), "gaussian")
     assert made.optimality is not None
     return made.loss, made.optimality.lower_bound
 

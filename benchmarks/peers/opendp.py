@@ -50,7 +50,7 @@ def timed(name: str, notion: str) -> Row:
 
 def tables(small: bool) -> tuple[PeerTable, PeerTable]:
     """Errors and times; small: two workloads."""
-    cases = [(name, notion) for name in list(WORKLOADS)[: 2 if small else None] for notion in ("pure", "gaussian")]
+    cases = [(name, notion) for name in list(WORKLOADS)[: 2 if small else None] for notion in ("pure", "zcdp")]
     source = (
         f"Run beside each other: OpenDP {version('opendp')}, its own `make_laplace` and `make_gaussian` with the scale that "
         "`binary_search_param` finds, `python -m benchmarks.opendp_same_problem`. OpenDP gives tools to build mechanisms with; "

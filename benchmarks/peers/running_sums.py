@@ -10,7 +10,7 @@ from designer import Problem, Workload, design, metrics
 
 def error(steps: int, loss: str) -> tuple[float, float]:
     """The mean, or the largest, squared error of a prefix sum, and its bound."""
-    problem = Problem(Workload.prefix(steps), metrics.add_remove(steps, 1.0), notion="gaussian", loss=loss)  # type: ignore[arg-type]
+    problem = Problem(Workload.prefix(steps), metrics.add_remove(steps, 1.0), notion="zcdp", loss=loss)  # type: ignore[arg-type]
     made = design(problem, "gaussian")
     assert made.optimality is not None
     sums = steps if loss == "squared" else 1

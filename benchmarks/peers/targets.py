@@ -39,7 +39,7 @@ def ages() -> tuple[Matrix, Matrix]:
 def cost(rows: Matrix, targets: Matrix) -> tuple[float, float]:
     """The least privacy cost that meets all targets, which is the least of the largest variance over its target at cost 1."""
     relation = metrics.add_remove(rows.shape[1], 1.0)
-    made = design(Problem(Workload(rows), relation, notion="gaussian", loss="max", weights=1 / targets), "gaussian")
+    made = design(Problem(Workload(rows), relation, notion="zcdp", loss="max", weights=1 / targets), "gaussian")
     assert made.optimality is not None
     return made.loss, made.optimality.lower_bound
 

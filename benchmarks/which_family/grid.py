@@ -89,7 +89,7 @@ EACH = {"age": 1.0, "sex": 1.0, "income": 0.3}
 def _two_way_written_out() -> Problem:
     """All tables of two attributes, row by row, as linear queries."""
     asked = [[], ["age"], ["sex"], ["income"], ["age", "sex"], ["age", "income"], ["sex", "income"]]
-    return Problem(Workload.marginals(PEOPLE, asked), metrics.hamming(PEOPLE, EACH), notion="gaussian")
+    return Problem(Workload.marginals(PEOPLE, asked), metrics.hamming(PEOPLE, EACH), notion="zcdp")
 
 
 def _cities(rows: list[str], cities: int, per_km: float) -> Problem:
@@ -147,7 +147,7 @@ def _worst_answer() -> Problem:
     return Problem(Workload(np.vstack([np.ones((1, 4)), np.eye(4)])), metrics.add_remove(4, 1.0), loss="max")
 
 
-def _prefix_structured(notion: Literal["pure", "gaussian"] = "pure") -> Any:
+def _prefix_structured(notion: Literal["pure", "zcdp"] = "pure") -> Any:
     domain = Domain.of({"age": 64})
     asked = StructuredWorkload.of(domain, [{"age": "prefix"}])
     return design(StructuredProblem(asked, Presence(1.0), notion)).mechanism
@@ -190,14 +190,14 @@ GRID = (
     Asked("margins 12 x 12", "the cells of a table, margins published", "two records change", lambda: _margins(12, 12)),
     Asked("margins by distance", "a 3 x 3 table, margins published", "0.5 for each unit of l1 distance", _margins_by_distance),
     Asked("totals of districts", "8 cells, totals of two districts published", CHANGES, _totals),
-    Asked("two counts, zCDP", "two counts that overlap", CHANGES + ZCDP, lambda: _overlapping("gaussian")),
-    Asked("histogram of 100, zCDP", "100 disjoint cells", CHANGES + ZCDP, lambda: _histogram(100, True, "gaussian")),
+    Asked("two counts, zCDP", "two counts that overlap", CHANGES + ZCDP, lambda: _overlapping("zcdp")),
+    Asked("histogram of 100, zCDP", "100 disjoint cells", CHANGES + ZCDP, lambda: _histogram(100, True, "zcdp")),
     Asked(
         "prefix sums of 64, zCDP",
         "64 running totals",
         APPEARS + ZCDP,
-        lambda: _prefix(64, "gaussian"),
-        (("StructuredProblem", lambda: _prefix_structured("gaussian")),),
+        lambda: _prefix(64, "zcdp"),
+        (("StructuredProblem", lambda: _prefix_structured("zcdp")),),
     ),
     Asked(
         "marginals, zCDP",
@@ -210,7 +210,7 @@ GRID = (
         "margins 3 x 3, zCDP",
         "the cells of a table, margins published",
         "two change" + ZCDP,
-        lambda: _margins(3, 3, "gaussian"),
+        lambda: _margins(3, 3, "zcdp"),
     ),
     Asked("two counts, δ", "two counts that overlap", CHANGES + APPROXIMATE, lambda: _overlapping("approximate", 1e-6)),
     Asked(

@@ -56,8 +56,8 @@ class Total(Immutable):
 
     @property
     def notion(self) -> str:
-        """pure, approximate or gaussian."""
-        return "gaussian" if self.rho is not None else "pure" if self.delta is None else "approximate"
+        """pure, zcdp or approximate."""
+        return "zcdp" if self.rho is not None else "pure" if self.delta is None else "approximate"
 
     def covers(self, spent: TotalCost) -> bool:
         """Is all of this, proven and rounded up, within the total? What takes longer to prove is tried last."""
@@ -90,9 +90,9 @@ class Total(Immutable):
     def left(self, spent: TotalCost) -> dict[str, Fraction | None]:
         """A further release of each notion that would be covered, rounded down; None where not even a free one is.
 
-        pure: its epsilon. gaussian: its rho. The largest there is; of totals with a delta, the largest that is proven quickly.
+        pure: its epsilon. zcdp: its rho. The largest there is; of totals with a delta, the largest that is proven quickly.
         """
-        return {"pure": self._most(spent, Cost.pure), "gaussian": self._most(spent, Cost.concentrated)}
+        return {"pure": self._most(spent, Cost.pure), "zcdp": self._most(spent, Cost.concentrated)}
 
     @property
     def _edge(self) -> Fraction:

@@ -57,7 +57,7 @@ def cost_text(cost: Spent, total: Total) -> str:
 
 def left_text(total: Total, spent: TotalCost) -> str:
     """A further release of each notion that is covered, rounded down."""
-    names, least = {"pure": "epsilon", "gaussian": "rho"}, "" if total.delta is None else "at least "
+    names, least = {"pure": "epsilon", "zcdp": "rho"}, "" if total.delta is None else "at least "
     left = total.left(spent)
     parts = [f"{names[notion]} {decimal_text(value, up=False)} ({notion})" for notion, value in left.items() if value]
     return f"{least}{' or '.join(parts)} for one more release" if parts else "nothing"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from solvers.exact.rational import dyadic_integers, root_above
@@ -62,6 +62,9 @@ class Norm(Immutable):
     def __post_init__(self) -> None:
         if self.order not in _SCIPY_NAME:
             raise InvalidProblem(f"norm.order: {self.order!r} is unknown; use one of {sorted(_SCIPY_NAME)}.", value=self.order)
+        if not isinstance(self.map, np.ndarray):
+            rows = isinstance(self.map, (list, tuple)) and any(hasattr(row, "__len__") for row in self.map)
+            assign(self, map=real_array(self.map, "norm.map", 2 if rows else 1, allow_inf=True))
         if self.map.ndim not in (1, 2) or not self.map.size:
             raise InvalidProblem(f"norm.map: has shape {self.map.shape}; give a diagonal (R,) or a matrix (S, R), not empty.")
         silent = np.isinf(self.map).all(axis=tuple(range(self.map.ndim - 1)))

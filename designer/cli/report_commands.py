@@ -142,7 +142,7 @@ def _comparison(made: Specified) -> Comparison | str:
     """Other families for the same queries, relation and notion; the reason where there are none."""
     if not isinstance(made, Mechanism):
         return f"Other families were asked for, but only noise for listed queries has any; this is {made.format}."
-    noise: Literal["pure", "gaussian"] = "pure" if made.falloff == "exponential" else "gaussian"
+    noise: Literal["pure", "zcdp"] = "pure" if made.falloff == "exponential" else "zcdp"
     try:
         return compare(Problem(made.workload, made.relation, "approximate" if made.delta else noise, delta=made.delta))
     except (DesignFailed, InvalidProblem) as refusal:

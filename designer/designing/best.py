@@ -202,7 +202,7 @@ def design(
 ) -> Design[Mechanism] | StructuredDesign:
     """The best mechanism of a family for a problem, certified.
 
-    family: a name in `designer.families.FAMILIES`, one of your own (see `register_family` there), or "auto" for the
+    family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
     noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family "structured",
     without writing its queries out; "auto" tries the others beside where it is small. options: those of the builder; with

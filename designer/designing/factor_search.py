@@ -56,7 +56,7 @@ class FamilyFactor:
     @property
     def rho_factor(self) -> float | None:
         """The factor on rho, for gaussian problems: the square of that on the budgets."""
-        return self.factor**2 if self.design.problem.notion == "gaussian" else None
+        return self.factor**2 if self.design.problem.notion == "zcdp" else None
 
 
 def problem_at(factor: float, problem: Problem) -> Problem:

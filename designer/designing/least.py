@@ -93,7 +93,7 @@ class LeastBudget(Displayed):
     """The least factor on all budgets that meets the targets, of the best family, and the table by family.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
-    same family's design does not. In the gaussian notion rho takes the square, `rho_factor`. lower_bound: no design of the
+    same family's design does not. In the notion zcdp rho takes the square, `rho_factor`. lower_bound: no design of the
     family meets the targets below it, where its program proves one: with continuous noise errors are inversely proportional to
     the factor (docs/theory/foundations.md, 6). rows: one dict for each family that was tried, keys of `HEADS`. curve: error
     against budget of the best family.
@@ -113,7 +113,7 @@ class LeastBudget(Displayed):
 
     @property
     def rho_factor(self) -> float | None:
-        """The factor on rho in the gaussian notion, the square of that on the budgets; None in the pure one."""
+        """The factor on rho in the notion zcdp, the square of that on the budgets; None in the pure one."""
         return self.best.rho_factor
 
     @property

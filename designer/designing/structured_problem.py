@@ -34,20 +34,20 @@ class StructuredProblem:
     the total of squared errors.
 
     relation: `Presence(epsilon)` (a record appears or disappears), `metrics.hamming(domain, budgets)`, or
-    `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "gaussian".
+    `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "zcdp".
 
     >>> from designer import Domain, design
     >>> from designer import Presence
     >>> from designer import StructuredWorkload
     >>> people = Domain.of({"age": 64, "pay": 64, "rent": 64})
     >>> sums = StructuredWorkload.of(people, [dict.fromkeys(people.attributes, "prefix")])
-    >>> design(StructuredProblem(sums, Presence(1.0), "gaussian")).problem.workload.count
+    >>> design(StructuredProblem(sums, Presence(1.0), "zcdp")).problem.workload.count
     262144
     """
 
     workload: StructuredWorkload
     relation: Protection
-    notion: Literal["pure", "gaussian"] = "pure"
+    notion: Literal["pure", "zcdp"] = "pure"
     delta: ClassVar[None] = None  # of the notion "approximate", which there is none of
 
     def __post_init__(self) -> None:
@@ -67,9 +67,9 @@ class StructuredProblem:
             )
         if not isinstance(self.relation, Presence) and self.relation.domain != self.workload.domain:
             raise InvalidProblem("problem.relation: speaks of another domain than the workload; build both from one Domain.")
-        if self.notion not in ("pure", "gaussian"):
+        if self.notion not in ("pure", "zcdp"):
             raise InvalidProblem(
-                f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'gaussian'.",
+                f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'zcdp'.",
                 value=self.notion,
             )
 

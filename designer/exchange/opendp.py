@@ -157,7 +157,7 @@ def measurement_module(mechanism: Specified, spec: str, *, distance: Distance = 
     """A Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from the
     folder of the module. It is written where OpenDP is not installed, too."""
     spending = spending_of(mechanism, distance)
-    promised = {"pure": "epsilon", "gaussian": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
+    promised = {"pure": "epsilon", "zcdp": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
     return MODULE.format(
         apart=_apart(require_noisy(mechanism).relation, distance),
         promised=f"{promised} {spending.of(1)!r}",
@@ -203,7 +203,7 @@ def _apart(relation: Relation, distance: Distance) -> str:
 def _measure(spending: Spending) -> Any:
     import opendp.prelude as dp
 
-    if spending.notion == "gaussian":
+    if spending.notion == "zcdp":
         return dp.zero_concentrated_divergence()
     return dp.approximate(dp.max_divergence()) if spending.notion == "approximate" else dp.max_divergence()
 

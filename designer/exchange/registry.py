@@ -261,7 +261,7 @@ def _variant_name(known: _Known) -> str:
     apart = [line for line in known.guarantee.unprotected if line != RECORDS_PUBLIC]
     if isinstance(cost, str) or apart or cost.records != 1 or known.mechanism.vacuous:
         return "Custom"
-    return {"pure": "Pure DP", "gaussian": "Zero-concentrated DP", "approximate": "Approximate DP"}.get(_notion(cost), "Custom")
+    return {"pure": "Pure DP", "zcdp": "Zero-concentrated DP", "approximate": "Approximate DP"}.get(_notion(cost), "Custom")
 
 
 def _loss(known: _Known) -> dict[str, Any]:
@@ -286,11 +286,11 @@ def _loss(known: _Known) -> dict[str, Any]:
 
 
 def _notion(cost: Spent) -> str:
-    """The notion in which all that was released is stated."""
+    """The notion in which all that was released is stated; none of the three where zCDP has a delta, or stands beside one."""
     notions = {expense.notion for expense in cost.expenses}
-    if "approximate_gaussian" in notions or {"approximate", "gaussian"} <= notions:
-        return "approximate_gaussian"
-    return next(notion for notion in ("approximate", "gaussian", "pure") if notion in notions)
+    if {"approximate", "zcdp"} <= notions or any(expense.notion == "zcdp" and expense.delta for expense in cost.expenses):
+        return "other"
+    return next(notion for notion in ("approximate", "zcdp", "pure") if notion in notions)
 
 
 def _parameters(cost: Spent) -> Any:
@@ -298,7 +298,7 @@ def _parameters(cost: Spent) -> Any:
     notion, approximate, concentrated = _notion(cost), cost.approximate, cost.approximate_rho
     if notion == "pure" and cost.epsilon is not None:
         return {"epsilon": float_above(cost.epsilon)}
-    if notion == "gaussian" and cost.rho is not None:
+    if notion == "zcdp" and cost.rho is not None:
         return {"rho": float_above(cost.rho)}
     if notion == "approximate" and approximate is not None:
         return {"epsilon": float_above(approximate[0]), "delta": float_above(approximate[1])}

@@ -42,11 +42,11 @@ FLOAT_ERROR = 2.0**-36  # relative, of the norm of a column in floats, beside it
 class Spending:
     """A map from a distance of histograms to what is promised of them: `length_of(d)` in the norm of the noise, d >= 0.
 
-    notion: "pure" (epsilon), "gaussian" (rho of zCDP) or "approximate" (epsilon at `delta`). distance: see the module.
+    notion: "pure" (epsilon), "zcdp" (rho of zCDP) or "approximate" (epsilon at `delta`). distance: see the module.
     per_unit: the most that one unit of distance moves the noise in its norm, exact or rounded up.
     """
 
-    notion: Literal["pure", "gaussian", "approximate"]
+    notion: Literal["pure", "zcdp", "approximate"]
     distance: Distance
     per_unit: Fraction
     delta: float | None = None
@@ -83,9 +83,9 @@ def spending_of(mechanism: Specified, distance: Distance = "records") -> Spendin
         raise InvalidProblem(f"distance: {shown(distance)} is unknown; use one of {list(get_args(Distance))}.", value=distance)
     noisy = require_noisy(mechanism)
     if noisy.delta is not None:
-        notion: Literal["pure", "gaussian", "approximate"] = "approximate"
+        notion: Literal["pure", "zcdp", "approximate"] = "approximate"
     else:
-        notion = "gaussian" if noisy.falloff == "gaussian" else "pure"
+        notion = "zcdp" if noisy.falloff == "gaussian" else "pure"
     makers = {"records": _per_record, "budget": _per_budget, "l1": _per_count}
     return Spending(notion, distance, makers[distance](noisy), noisy.delta, noisy.falloff)
 

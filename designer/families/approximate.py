@@ -24,7 +24,7 @@ from designer.relations.problem import Problem
 # The fall-off that families of a notion have, and that of their noise under a delta.
 FALLOFFS: dict[str, tuple[Falloff, Falloff]] = {
     "pure": ("exponential", "exponential"),
-    "gaussian": ("gaussian", "rounded_gaussian"),
+    "zcdp": ("gaussian", "rounded_gaussian"),
 }
 
 

@@ -254,11 +254,9 @@ def covering_work(sizes: Sizes) -> float:
 ELLIPSOID = Family(
     "ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True, work=covering_work
 )
-GAUSSIAN = Family(
-    "gaussian", "the optimal Gaussian matrix mechanism", "gaussian", gaussian, has_program=True, work=covering_work
-)
+GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "zcdp", gaussian, has_program=True, work=covering_work)
 DIAGONAL_GAUSSIAN = Family(
-    "diagonal_gaussian", "independent Gaussian noise, optimal scales", "gaussian", diagonal_gaussian, scans_little=True
+    "diagonal_gaussian", "independent Gaussian noise, optimal scales", "zcdp", diagonal_gaussian, scans_little=True
 )
-ISOTROPIC_GAUSSIAN = Family("isotropic_gaussian", "equal Gaussian noise", "gaussian", isotropic_gaussian, baseline=True)
+ISOTROPIC_GAUSSIAN = Family("isotropic_gaussian", "equal Gaussian noise", "zcdp", isotropic_gaussian, baseline=True)
 L2_BALL = Family("l2_ball", "exponential noise in a Euclidean ball", "pure", l2_ball, baseline=True)

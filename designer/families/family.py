@@ -12,7 +12,7 @@ from designer.base.errors import InvalidProblem
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
 
-OWN_NOTIONS = ("pure", "gaussian")
+OWN_NOTIONS = ("pure", "zcdp")
 # Options of several builders: the type, and the sentence that problem files tell of it.
 Tolerance = Annotated[float, "At which relative gap to the bound the search ends."]
 StrategyRows = Annotated[object, "Rows to measure instead of the queries, one number for each element."]
@@ -38,7 +38,7 @@ class Family:
 
     name: str
     title: str
-    notion: Literal["pure", "gaussian"]
+    notion: Literal["pure", "zcdp"]
     build: Callable[..., Mechanism]
     baseline: bool = False
     scans_little: bool = False

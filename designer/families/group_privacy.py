@@ -120,7 +120,7 @@ GROUP_BOX = Family(
 GROUP_GAUSSIAN = Family(
     "group_gaussian",
     "equal Gaussian noise by group privacy",
-    "gaussian",
+    "zcdp",
     group_gaussian,
     baseline=True,
     invariants_only=True,

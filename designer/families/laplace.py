@@ -23,6 +23,7 @@ from designer.families.sizes import Sizes
 from designer.families.whole import in_units
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations import metrics
+from designer.relations.metrics.metric import Metric
 from designer.relations.problem import Problem
 from solvers.programs.scales import equalise_costs, minimise_scales
 from solvers.solution import Solution
@@ -204,7 +205,7 @@ def uniform_budget(problem: Problem) -> AdditiveMechanism:
 def unit_sensitivity(sensitivity: SensitivitySet) -> float:
     """The l1 sensitivity Delta_1 = max ||u||_1 over the pairs, whatever their budgets."""
     norm = weighted_l1(np.ones(sensitivity.dimension))
-    if isinstance(sensitivity.relation, metrics.Metric):
+    if isinstance(sensitivity.relation, Metric):
         return SensitivitySet(metrics.uniform(sensitivity.relation.size, 1.0), sensitivity.points).worst(norm)[0]
     largest = 0.0
     for block, ratios in sensitivity.ratios(norm):

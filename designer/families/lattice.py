@@ -193,7 +193,7 @@ LATTICE_LAPLACE = Family(
 LATTICE_GAUSSIAN = Family(
     "lattice_gaussian",
     "integer Gaussian noise that keeps the invariant",
-    "gaussian",
+    "zcdp",
     lattice_gaussian,
     invariants_only=True,
     with_delta=False,

@@ -45,7 +45,7 @@ def family_named(name: str) -> Family:
     raise InvalidProblem(f"family: {shown(name)} is unknown; {meant(name, names)}use one of {names}.", value=name)
 
 
-def register_family(family: Family) -> Family:
+def register(family: Family) -> Family:
     """Make a family of your own known to `design` and `compare`, for as long as the program runs; returns it.
 
     Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a
@@ -62,7 +62,7 @@ def register_family(family: Family) -> Family:
     return family
 
 
-def forget_family(name: str) -> None:
+def forget(name: str) -> None:
     """Take back the registration of a family; `InvalidProblem` for a name that was not registered."""
     if _registered.pop(name, None) is None:
         raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.", value=name)

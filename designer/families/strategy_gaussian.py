@@ -40,5 +40,5 @@ def _longest(rows: Floats, changes: Changes) -> float:
 
 
 STRATEGY_GAUSSIAN = Family(
-    "strategy_gaussian", "Gaussian noise on queries of the caller", "gaussian", design_own_strategy, on_request=True
+    "strategy_gaussian", "Gaussian noise on queries of the caller", "zcdp", design_own_strategy, on_request=True
 )

@@ -203,9 +203,9 @@ class Counts:
     """Says that `table` holds counts where its type alone would say records: a data frame (pandas, polars, Arrow) with the
     columns that name the elements, or with them in its index, and one column of counts.
 
-    Whatever else holds counts needs no such word: an array, a list, a series, a mapping from names to numbers. For mechanisms
-    of marginals and products, `table` may also hold the true tables of counts, `{("sex", "age"): array}`, of at least the
-    largest that are asked for. Nothing is looked at before a release, which raises `InvalidProblem`. Source:
+    Whatever else holds counts needs no such word: an array, a list, a series, a mapping from the names of elements. For
+    mechanisms of marginals and products, `table` may also hold the true tables of counts, `{("sex", "age"): array}`, of at
+    least the largest that are asked for. Nothing is looked at before a release, which raises `InvalidProblem`. Source:
     docs/theory/foundations.md.
 
     >>> from designer import Counts, Problem, Workload, design, metrics

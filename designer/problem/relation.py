@@ -137,7 +137,7 @@ class Relation(Immutable, ABC):
         """Every protected pair at least once, those that others imply among them: for promises that do not chain."""
         raise InvalidProblem(
             f"relation: {self.kind!r} does not list the pairs that others imply, and (b, delta) has to hold for each of them; "
-            "give it a method every_pair, or use the notion 'pure' or 'gaussian'.",
+            "give it a method every_pair, or use the notion 'pure' or 'zcdp'.",
             value=self.kind,
         )
 

@@ -37,7 +37,7 @@ class Allowed(Relation):
         if isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
             raise InvalidProblem(
                 f"relation: (b, delta) has to hold for every pair of {self.part.size} elements by itself, more than can be "
-                f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'gaussian'."
+                f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'zcdp'."
             )
         # An allowance grows no faster than its budget, relatively: docs/theory/approximate.md, 3.
         budgets = (block.budgets for block in track(self.part.every_pair(), "reading budgets"))

@@ -18,7 +18,7 @@ from designer.relations.row_groups import RowGroups
 
 
 def with_budgets_times(factor: float, relation: Relation) -> Relation:
-    """The relation with every budget multiplied by a positive factor; in the gaussian notion rho is multiplied by its square.
+    """The relation with every budget multiplied by a positive factor; in the notion zcdp rho is multiplied by its square.
 
     The budgets of the result are numbers of their own, each rounded to a float; nothing of the given relation is claimed of it.
     Raises `InvalidProblem` for a relation of the caller's own that is no metric.

@@ -31,7 +31,7 @@ from designer.relations.metrics.elements import PerElement
 from designer.relations.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 
-RULES: dict[str, type[Combination]] = {"pure": Sum, "gaussian": RootSumSquares, "approximate": Sum}
+RULES: dict[str, type[Combination]] = {"pure": Sum, "zcdp": RootSumSquares, "approximate": Sum}
 
 
 class Promising(Protocol):
@@ -55,7 +55,7 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     changes only, the number of records is public, and so do they together.
 
     >>> from designer import metrics
-    >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "gaussian").exact_budget(0, 1)
+    >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "zcdp").exact_budget(0, 1)
     Fraction(5, 1)
     """
     if notion not in RULES:
@@ -69,7 +69,7 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     if notion == "approximate" and any(isinstance(relation, AddRemove) for relation in listed):
         return _all_appear(listed)
     changes = [_change(relation) for relation in listed]
-    change = root_sum_squares(*changes) if notion == "gaussian" else sum_of(*changes)
+    change = root_sum_squares(*changes) if notion == "zcdp" else sum_of(*changes)
     presences = [relation.epsilons for relation in listed if isinstance(relation, (AddRemove, AppearOrChange))]
     if len(presences) < len(listed):
         return change

@@ -13,40 +13,49 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
 from designer.base.schema import Named, either, noted
 from designer.problem.relation import Relation
-from designer.relations import metrics
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
-from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.elements import Instance, Partition, PerElement, Uniform
+from designer.relations.metrics.graphs import Graph
+from designer.relations.metrics.matrix import Matrix
+from designer.relations.metrics.metric import Metric, Scaled, Sum
+from designer.relations.metrics.points import Euclidean, GreatCircle
+from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
+from designer.relations.metrics.taxonomies import Taxonomy
+from designer.relations.metrics.thresholds import SmoothThreshold, Threshold
 from designer.relations.row_groups import RowGroups
 
 RELATIONS: dict[str, type[Relation]] = {
     cls.kind: cls
     for cls in (
-        metrics.Uniform,
-        metrics.PerElement,
-        metrics.Instance,
-        metrics.Partition,
-        metrics.Matrix,
-        metrics.Euclidean,
-        metrics.GreatCircle,
-        metrics.Ordered,
-        metrics.Chebyshev,
-        metrics.Manhattan,
-        metrics.Graph,
-        metrics.Taxonomy,
-        metrics.Threshold,
-        metrics.SmoothThreshold,
-        metrics.Hamming,
-        metrics.Product,
-        metrics.Scaled,
-        metrics.Sum,
-        metrics.Maximum,
-        metrics.RootSumSquares,
-        metrics.Restricted,
-        metrics.AddRemove,
-        metrics.AppearOrChange,
+        Uniform,
+        PerElement,
+        Instance,
+        Partition,
+        Matrix,
+        Euclidean,
+        GreatCircle,
+        Ordered,
+        Chebyshev,
+        Manhattan,
+        Graph,
+        Taxonomy,
+        Threshold,
+        SmoothThreshold,
+        Hamming,
+        Product,
+        Scaled,
+        Sum,
+        Maximum,
+        RootSumSquares,
+        Restricted,
+        AddRemove,
+        AppearOrChange,
         RowGroups,
         InvariantChanges,
         InvariantMetric,
@@ -60,7 +69,7 @@ METRIC = Named(
     "metric",
     noted("Metrics nest at most 8 deep.", either(*(cls.schema for cls in RELATIONS.values() if issubclass(cls, Metric)))),
 )
-OTHERS = (metrics.AddRemove, metrics.AppearOrChange, RowGroups, InvariantChanges, InvariantMetric, LinkedChanges)
+OTHERS = (AddRemove, AppearOrChange, RowGroups, InvariantChanges, InvariantMetric, LinkedChanges)
 RELATION = Named("relation", either(METRIC, *(cls.schema for cls in OTHERS)))
 OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetric, InvariantDistance, LinkedChanges)))
 

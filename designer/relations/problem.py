@@ -23,7 +23,8 @@ from designer.relations.metrics.algebra import Restricted
 from designer.relations.metrics.attributes import Product
 from designer.relations.row_groups import RowGroups
 
-NOTIONS = ("pure", "gaussian", "approximate")
+Notion = Literal["pure", "zcdp", "approximate"]
+NOTIONS: tuple[Notion, ...] = ("pure", "zcdp", "approximate")
 LOSSES = ("squared", "absolute", "max")
 HEAVIEST = 1e100  # a weight, and one over the lightest: losses stay within floats
 
@@ -32,7 +33,7 @@ HEAVIEST = 1e100  # a weight, and one over the lightest: losses stay within floa
 class Problem(Displayed):
     """A workload, a relation, a notion of privacy and a loss.
 
-    notion: "pure" (likelihood ratio at most exp(b)), "gaussian" (b^2/2-zCDP for a change of budget b) or
+    notion: "pure" (likelihood ratio at most exp(b)), "zcdp" (b^2/2-zCDP for a change of budget b) or
     "approximate" ((b, delta) for a change of budget b, every pair by itself). delta: that of "approximate", between 0 and 1.
     loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the largest
     expected squared error of a query). weights: positive, one for each query, multiply the queries' losses (for "max": their
@@ -48,7 +49,7 @@ class Problem(Displayed):
 
     workload: Workload
     relation: Relation
-    notion: Literal["pure", "gaussian", "approximate"] = "pure"
+    notion: Notion = "pure"
     loss: Literal["squared", "absolute", "max"] = "squared"
     records: float | None = None
     weights: Sequence[float] | Floats | None = None

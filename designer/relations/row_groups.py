@@ -83,7 +83,7 @@ class RowGroups(Relation):
         raise InvalidProblem(
             "relation: 'row_groups' lists the changes of one group, and (b, delta) has to hold for changes in several at once "
             "too; make one element of each combination of values, with a metric on those (metrics.product), or use the notion "
-            "'pure' or 'gaussian'."
+            "'pure' or 'zcdp'."
         )
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:

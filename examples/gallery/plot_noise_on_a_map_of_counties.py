@@ -28,7 +28,7 @@ HI .. .. TX .. .. .. .. FL .. .."""
 counties = datasets.us_counties()
 states = counties["state_abbr"]
 relation = invariants.partition(states.tolist()).protect(0.1, adjacency=1)
-problem = Problem(Workload.identity(len(states)), relation, notion="gaussian")
+problem = Problem(Workload.identity(len(states)), relation, notion="zcdp")
 mechanism = design(problem, "lattice_gaussian").mechanism
 noise = np.asarray(mechanism.simulate(1, seed=4))[0]
 errors = mechanism.standard_errors()

@@ -22,8 +22,8 @@ longitude, people = cities["longitude"][here], cities["population"][here]
 edges = np.linspace(longitude.min(), longitude.max(), STRIPS + 1)
 true = np.cumsum(np.histogram(longitude, edges, weights=people)[0])
 asked = Workload.prefix(Domain.of({"strip": STRIPS}))
-problem = Problem(asked, metrics.add_remove(STRIPS, 0.5), notion="gaussian")
-strips = Problem(Workload.identity(STRIPS), problem.relation, notion="gaussian")
+problem = Problem(asked, metrics.add_remove(STRIPS, 0.5), notion="zcdp")
+strips = Problem(Workload.identity(STRIPS), problem.relation, notion="zcdp")
 
 best = design(problem, "gaussian")
 errors = {

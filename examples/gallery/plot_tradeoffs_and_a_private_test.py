@@ -18,9 +18,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from designer import datasets
+from designer.accounting import EpsilonDelta, Gaussian
 from designer.mechanisms.odds_ratio.fisher import Margins, fisher_test
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 promises = {
     "epsilon 1/10": (EpsilonDelta(Fraction(1, 10)), "#0072B2", "-"),

@@ -28,7 +28,7 @@ domain = Domain.of({name: sorted(set(adult[name])) for name in ("sex", "age_grou
 counts = domain.histogram(adult.to_frame())
 asked = Workload.identity(domain)
 monthly = design(Problem(asked, metrics.uniform(domain.size, 0.1)), "laplace").mechanism
-quarterly = design(Problem(asked, metrics.uniform(domain.size, 0.2), notion="gaussian"), "gaussian").mechanism
+quarterly = design(Problem(asked, metrics.uniform(domain.size, 0.2), notion="zcdp"), "gaussian").mechanism
 
 together, alone = [], []
 with tempfile.TemporaryDirectory() as folder:

@@ -67,11 +67,11 @@ def test_a_delta_of_zero_is_a_pure_total() -> None:
 def test_what_is_left_is_what_is_missing() -> None:
     normal = TotalCost((Cost.concentrated(Fraction(1, 8)),))
     assert Total(epsilon=1).left(QUARTERS) == {"pure": Fraction(1, 2), "gaussian": None}
-    assert Total(epsilon=1).left(normal) == {"pure": None, "gaussian": None}
-    assert Total(rho=1).left(normal)["gaussian"] == Fraction(7, 8)
+    assert Total(epsilon=1).left(normal) == {"pure": None, "zcdp": None}
+    assert Total(rho=1).left(normal)["zcdp"] == Fraction(7, 8)
     pure = Total(rho=1).left(normal)["pure"]  # by its closed form, epsilon tanh(epsilon / 2)
     assert pure is not None and 0.875 * (1 - 3e-6) < float(pure) * math.tanh(pure / 2) <= 0.875
-    assert Total(epsilon="0.4").left(QUARTERS) == {"pure": None, "gaussian": None}
+    assert Total(epsilon="0.4").left(QUARTERS) == {"pure": None, "zcdp": None}
     assert Total(epsilon="0.5").left(QUARTERS)["pure"] == 0
 
 

@@ -17,7 +17,7 @@ from designer.certified.certificate import certify
 from designer.certified.norms import weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.problem.relation import Relation
-from designer.relations.metrics import Metric
+from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AppearOrChange
 from tests.oracles.metric_kinds import SPECIMENS, every_metric
 

@@ -19,7 +19,7 @@ names = ["north", "south"]
 metric = "add_remove"
 epsilon = 1
 [problem]
-notion = "gaussian"
+notion = "zcdp"
 [targets]
 standard_error = {north = 5}
 margin = {south = 19.6}

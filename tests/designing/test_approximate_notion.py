@@ -29,15 +29,16 @@ from designer import (
 from designer.accounts import composed
 from designer.certified.frozen import to_spec
 from designer.certified.norms import Norm
-from designer.families import register_family
+from designer.families import register
 from designer.families.family import Family
 from designer.families.least_noise import limit
-from designer.families.listed import forget_family
+from designer.families.listed import forget
 from designer.files.problem.linear import read_problem
 from designer.mechanisms.additive.grid import Grid
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_mu
 from designer.relations.joint_promises import for_groups
+from designer.relations.metrics.presence import AddRemove
 from designer.relations.row_groups import RowGroups
 from tests.files.test_spec import read, resealed
 
@@ -65,7 +66,7 @@ def pairs_of(relation: Relation) -> list[tuple[int, int, float]]:
     if not relation.single_records:
         return [(m, points - 1, float(relation.exact_budget(m, points - 1) or 0)) for m in range(points - 1)]
     found = [(i, j, relation.exact_budget(i, j)) for i, j in itertools.combinations(range(points), 2)]
-    if isinstance(relation, metrics.AddRemove):
+    if isinstance(relation, AddRemove):
         found = [(i, j, b) for i, j, b in found if j == points - 1]
     return [(i, j, float(b)) for i, j, b in found if b is not None]
 
@@ -211,7 +212,7 @@ def test_the_covariance_is_that_of_the_gaussian_optimum_where_all_budgets_agree(
     """With one budget for all pairs the program is that of zCDP in other units."""
     relation, asked = metrics.uniform(5, 1.0), Workload.prefix(5)
     ours = design(approximate(asked, relation, 1e-6), "gaussian").mechanism
-    theirs = design(Problem(asked, relation, notion="gaussian"), "gaussian").mechanism
+    theirs = design(Problem(asked, relation, notion="zcdp"), "gaussian").mechanism
     assert np.allclose(ours.covariance() * gdp_mu(1.0, 1e-6) ** 2, theirs.covariance(), rtol=1e-4)
     assert ours.optimality is not None and -1e-12 < ours.optimality.gap < 2e-6
 
@@ -296,18 +297,18 @@ def test_a_family_of_ones_own_serves_under_its_own_notion() -> None:
         norm = Norm(np.array([0.1]), "l2")
         return AdditiveMechanism("custom", problem.workload, problem.relation, norm, Grid((-20,)), "gaussian")
 
-    register_family(Family("wide", "noise of deviation 10", "gaussian", build))
+    register(Family("wide", "noise of deviation 10", "zcdp", build))
     try:
         made = design(approximate(Workload([[1.0]]), metrics.add_remove(1, 1.0), 1e-3), "wide").mechanism
     finally:
-        forget_family("wide")
+        forget("wide")
     assert (made.falloff, made.delta, made.family) == ("rounded_gaussian", 1e-3, "custom")
-    register_family(Family("other", "noise of another kind than its notion says", "pure", build))
+    register(Family("other", "noise of another kind than its notion says", "pure", build))
     try:
         with pytest.raises(DesignFailed, match="no delta is proven for the noise of 'other'"):
             design(approximate(Workload([[1.0]]), metrics.add_remove(1, 1.0), 1e-3), "other")
     finally:
-        forget_family("other")
+        forget("other")
 
 
 def test_biased_and_absolute_and_maximal_losses_are_served() -> None:
@@ -328,7 +329,7 @@ def test_biased_and_absolute_and_maximal_losses_are_served() -> None:
     [
         ({"notion": "approximate"}, r"problem\.delta: missing"),
         ({"notion": "pure", "delta": 1e-6}, r"problem\.delta: 1e-06 goes with notion"),
-        ({"notion": "gaussian", "delta": 1e-6}, r"problem\.delta: 1e-06 goes with notion"),
+        ({"notion": "zcdp", "delta": 1e-6}, r"problem\.delta: 1e-06 goes with notion"),
         ({"notion": "approximate", "delta": 0}, r"problem\.delta: 0 is not between 0 and 1"),
         ({"notion": "approximate", "delta": 1.0}, r"problem\.delta: 1\.0 is not between 0 and 1"),
         ({"notion": "approximate", "delta": "1e-6"}, r"problem\.delta: '1e-6' is not between 0 and 1"),
@@ -393,7 +394,7 @@ def test_several_releases_add_budgets_and_deltas_pair_by_pair() -> None:
     assert composed(alone, alone).guarantee.relation == "One record may appear or disappear, with budget 1.0."
     # What appears is hidden by a length, and so is what changes: lengths add, where (b, delta) does not.
     mixed = composed(alone, made[1])
-    assert mixed.notion == "gaussian" and mixed.delta(8 * 0.5 + 0.7, change=(0, 3)) < 2 * DELTA
+    assert mixed.notion == "zcdp" and mixed.delta(8 * 0.5 + 0.7, change=(0, 3)) < 2 * DELTA
 
 
 def test_statements_for_groups_and_for_several_releases_do_not_add_budgets_under_one_delta() -> None:

@@ -31,7 +31,7 @@ def problem(invariant: Invariant, adjacency: int, notion: str, loss: str = "squa
 @pytest.mark.parametrize(("invariant", "adjacency"), STATISTICS)
 @pytest.mark.parametrize("family", ["laplace", "projected_laplace", "gaussian", "isotropic_gaussian"])
 def test_a_closed_form_designs_what_a_list_designs(invariant: Invariant, adjacency: int, family: str) -> None:
-    asked = problem(invariant, adjacency, "gaussian" if "gaussian" in family else "pure")
+    asked = problem(invariant, adjacency, "zcdp" if "gaussian" in family else "pure")
     listed = design(asked, family)
     with patch.object(even, "LONG", 0):
         found = design(asked, family)

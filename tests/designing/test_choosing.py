@@ -17,7 +17,7 @@ from designer.base.errors import Refusal
 from designer.base.progress import track
 from designer.designing.choosing import CHEAP, automatic_families, ways_of
 from designer.designing.printouts import design_summary
-from designer.families import forget_family, listed, register_family
+from designer.families import forget, listed, register
 from designer.families.family import Family
 from designer.families.k_norm import K_NORM
 from designer.families.laplace import LAPLACE, design_laplace
@@ -48,9 +48,9 @@ def family(name: str, **rest: Any) -> Iterator[Family]:
         return _renamed(design_laplace(problem))
 
     try:
-        yield register_family(Family(name, "Laplace by another name", "pure", build, **rest))
+        yield register(Family(name, "Laplace by another name", "pure", build, **rest))
     finally:
-        forget_family(name)
+        forget(name)
 
 
 def _renamed(made: Any) -> Any:
@@ -216,7 +216,7 @@ def test_a_stopped_family_says_that_time_was_over(few: None) -> None:
         return list(track(range(3), "never"))
 
     try:
-        register_family(Family("waits", "does nothing", "pure", waits))
+        register(Family("waits", "does nothing", "pure", waits))
         assert tried(QUERY, seconds=0.5)["waits"] == "no mechanism: stopped, the time was over"
     finally:
-        forget_family("waits")
+        forget("waits")

@@ -24,6 +24,8 @@ from designer.families.least_noise import limit
 from designer.mechanisms.additive.bounds import error_bounds
 from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Relation
+from designer.relations.metrics.presence import AddRemove
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
 # The staircase, which serves few dimensions, is tested in tests/mechanisms/staircase.
@@ -32,14 +34,14 @@ PURE = tuple(
     for f in FAMILIES
     if f.notion == "pure" and f.name in ADDITIVE_FAMILIES and (not f.invariants_only or f.name == "projected_laplace")
 )
-GAUSSIAN = tuple(f.name for f in FAMILIES if f.notion == "gaussian" and not f.invariants_only)
+GAUSSIAN = tuple(f.name for f in FAMILIES if f.notion == "zcdp" and not f.invariants_only)
 UNBIASED = tuple(f for f in PURE if f != "laplace_joint")
 # Families that measure in the span of the differences; the others put independent noise on the queries themselves.
 SPANNING = ("k_norm", "ellipsoid", "box", "l2_ball", "strategy_laplace", "projected_laplace", *GAUSSIAN)
 
 
 def notion(family: str) -> Any:
-    return "gaussian" if family in GAUSSIAN else "pure"
+    return "zcdp" if family in GAUSSIAN else "pure"
 
 
 def quick(family: str) -> dict[str, Any]:
@@ -47,7 +49,7 @@ def quick(family: str) -> dict[str, Any]:
     return {"iterations": 5, "keep": 1} if family == "strategy_laplace" else {}
 
 
-def loss(family: str, workload: Workload, relation: metrics.Relation, **rest: Any) -> float:
+def loss(family: str, workload: Workload, relation: Relation, **rest: Any) -> float:
     return design(Problem(workload, relation, notion(family), **rest), family, **quick(family)).loss
 
 
@@ -105,7 +107,7 @@ def test_three_counts_of_changing_records_have_a_regular_hexagon() -> None:
 
 
 def test_prefix_sums_of_64_cells_have_the_published_gaussian_error() -> None:
-    found = design(Problem(Workload.prefix(64), metrics.add_remove(64, 1.0), "gaussian"), "gaussian")
+    found = design(Problem(Workload.prefix(64), metrics.add_remove(64, 1.0), "zcdp"), "gaussian")
     assert math.sqrt(found.loss / 64) == pytest.approx(2.09986, abs=5e-6)
     assert found.optimality is not None and found.optimality.gap < 1e-5
 
@@ -125,7 +127,7 @@ def random_problem(seed: int, **rest: Any) -> Problem:
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("aim", ["squared", "max"])
 def test_the_gaussian_optimum_agrees_with_a_modelling_layer(seed: int, aim: Any) -> None:
-    problem = random_problem(seed, notion="gaussian", loss=aim)
+    problem = random_problem(seed, notion="zcdp", loss=aim)
     pairs, count = problem.sensitivity().all_pairs(), problem.workload.shape[0]
     rows = pairs.normalised
     scale = np.abs(rows).max()
@@ -139,7 +141,7 @@ def test_the_gaussian_optimum_agrees_with_a_modelling_layer(seed: int, aim: Any)
 
 @pytest.mark.parametrize("seed", range(12))
 def test_the_gaussian_optimum_is_never_worse_and_the_ellipsoid_is_its_multiple(seed: int) -> None:
-    normal = random_problem(seed, notion="gaussian")
+    normal = random_problem(seed, notion="zcdp")
     best = design(normal, "gaussian").loss
     assert best <= min(design(normal, name).loss for name in ("diagonal_gaussian", "isotropic_gaussian")) * (1 + 2e-6)
     dimension = normal.sensitivity().rank()
@@ -149,7 +151,7 @@ def test_the_gaussian_optimum_is_never_worse_and_the_ellipsoid_is_its_multiple(s
 # Rank-deficient workloads --------------------------------------------------------------------------------------------
 
 
-def islands() -> metrics.Relation:
+def islands() -> Relation:
     """Two components, each of three places on a line; no change from one to the other is protected."""
     place = np.array([0.0, 0.5, 2.0, 0.0, 1.0, 1.5])
     d = np.abs(np.subtract.outer(place, place))
@@ -187,7 +189,7 @@ def test_rank_deficient_workloads_are_put_together_exactly(family: str, name: st
     finite = np.array(
         [points[i] - points[j] for i in range(len(points)) for j in range(i) if relation.exact_budget(j, i) is not None]
     )
-    if isinstance(relation, metrics.AddRemove):
+    if isinstance(relation, AddRemove):
         finite = workload.dense().T
     span = np.linalg.svd(finite)[2][: np.linalg.matrix_rank(finite, tol=1e-9)]
     drawn = np.asarray(made.simulate(200, seed=1))
@@ -281,7 +283,7 @@ def test_a_gauge_with_a_weaker_scale_or_without_a_vertex_is_refused(tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_additive_family_beats_the_limit(seed: int) -> None:
-    kind = {"notion": ("pure", "gaussian")[seed % 2], "loss": ("squared", "max")[seed // 2 % 2]}
+    kind = {"notion": ("pure", "zcdp")[seed % 2], "loss": ("squared", "max")[seed // 2 % 2]}
     problem = random_problem(seed, **kind)
     found = limit(problem)
     assert found is not None and found.value > 0
@@ -305,7 +307,7 @@ def test_a_single_count_and_the_geometric_mechanism(epsilon: float) -> None:
 @pytest.mark.parametrize("budget", [0.1, 1.0])
 @pytest.mark.parametrize("aim", ["squared", "max"])
 def test_gaussian_noise_comes_close_to_the_limit(budget: float, aim: Any) -> None:
-    problem = Problem(Workload.prefix(8), metrics.add_remove(8, budget), "gaussian", aim)
+    problem = Problem(Workload.prefix(8), metrics.add_remove(8, budget), "zcdp", aim)
     found = limit(problem)
     assert found is not None
     assert design(problem, "gaussian").loss / found.value == pytest.approx(math.expm1(budget**2) / budget**2, rel=1e-5)
@@ -384,7 +386,7 @@ def test_biased_designs_of_several_queries_are_below_laplace_and_above_their_bou
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["pure", "gaussian"])
+@pytest.mark.parametrize("kind", ["pure", "zcdp"])
 def test_auto_takes_the_least_loss_and_lists_all_it_tried(kind: Any) -> None:
     problem = Problem(Workload.random(3, 7, "real", 5), metrics.uniform(7, 1.0), kind)
     best = design(problem)

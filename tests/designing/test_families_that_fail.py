@@ -15,6 +15,7 @@ from designer.families.element_classes import classes
 from designer.families.least_noise import limit
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Block
+from designer.relations.metrics.elements import Uniform
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])
 BLIND = np.array([[1.0, 1, 0, 4], [2, 2, 5, 1], [0, 0, 1, 0], [1, 1, 1, 0], [3, 3, 1, 2]])
@@ -50,7 +51,7 @@ def test_a_query_that_separates_elements_at_distance_0_is_refused_with_the_pair(
 def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
     """Elements 0 - 2 - 4 in a chain of zeros, and 3 at distance 0 from absence (point 5)."""
 
-    class Zeros(metrics.Uniform):
+    class Zeros(Uniform):
         def blocks(self) -> Iterator[Block]:
             left, right = np.array([0, 2, 3, 0]), np.array([2, 4, 5, 1])
             yield Block(left, right, np.array([0.0, 0.0, 0.0, 1.0]))
@@ -66,7 +67,7 @@ def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_auto_compare_and_the_limit_serve_elements_at_distance_0(notion: str) -> None:
     problem, alone = twins(BLIND[:2], notion), merged(BLIND[:2], notion)
     assert design(problem).loss == pytest.approx(design(alone).loss, rel=1e-5)

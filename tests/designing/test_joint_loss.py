@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
+from designer.relations.metrics.metric import Metric
 
 LINE = metrics.euclidean([[0.0], [0.1], [0.5], [1.0], [1.2]])
 QUERY = np.array([[0.3, 1.0, 2.0, 2.2, 5.0]])
@@ -132,7 +133,7 @@ def test_scanned_pairs_give_the_design_of_written_out_ones(queries: int, monkeyp
     ids=["appear", "appear or change", "components"],
 )
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
-def test_scans_know_the_origin_and_components(relation: metrics.Metric, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scans_know_the_origin_and_components(relation: Metric, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("designer.families.laplace_joint.WRITTEN_OUT", 0)
     problem = Problem(Workload(np.vstack([QUERY, QUERY[0, ::-1] ** 2])), relation, loss=loss, records=4.0)
     made = design(problem, "laplace_joint")

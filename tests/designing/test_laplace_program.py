@@ -11,6 +11,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, metrics, programs
 from designer.families.programs.laplace_program import LaplaceProgram
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.metrics.presence import AddRemove
 
 LOSSES = ("squared", "absolute", "max")
 
@@ -46,7 +47,7 @@ def exact_worst_ratio(mechanism: AdditiveMechanism) -> Fraction:
         for j in range(i):
             budget = mechanism.relation.exact_budget(j, i)
             moved = [(abs(a - b) * s, w) for a, b, s, w in zip(points[i], points[j], steps, weights, strict=True) if a != b]
-            if budget is not None and moved and not (isinstance(mechanism.relation, metrics.AddRemove) and i < 16):
+            if budget is not None and moved and not (isinstance(mechanism.relation, AddRemove) and i < 16):
                 worst = max(worst, sum(u * Fraction(float(w)) for u, w in moved) / budget)
     return worst
 
@@ -156,7 +157,7 @@ def test_the_problem_of_cvxpy_can_be_solved_by_itself() -> None:
 
 def test_a_program_of_another_notion_and_things_that_are_no_problem_are_refused() -> None:
     with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'gaussian'"):
-        programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="gaussian"))
+        programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="zcdp"))
     with pytest.raises(InvalidProblem, match="'queries' is not a Problem"):
         programs.laplace("queries")  # type: ignore[arg-type]
 

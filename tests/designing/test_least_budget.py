@@ -169,7 +169,7 @@ def test_stretched_noise_is_that_of_a_design_from_scratch(problem: Problem) -> N
 
 
 def test_auto_lists_every_family_and_takes_the_least() -> None:
-    problem, targets = replace(CITIES, notion="gaussian"), Targets(standard_error=1.0)
+    problem, targets = replace(CITIES, notion="zcdp"), Targets(standard_error=1.0)
     found = least_budget(problem, targets, curve=5)
     assert [row["family"] for row in found.rows] == ["gaussian", "diagonal_gaussian"]
     assert found.factor == min(row["factor"] for row in found.rows) and found.best.family == "gaussian"
@@ -187,7 +187,7 @@ def test_auto_lists_every_family_and_takes_the_least() -> None:
 
 def test_integer_noise_under_margins_and_bounds_of_the_family() -> None:
     targets = Targets(standard_error=1.5)
-    gaussian = replace(CROSS, notion="gaussian")
+    gaussian = replace(CROSS, notion="zcdp")
     found = least_budget(gaussian, targets, "lattice_gaussian", shape="ellipsoid")
     certified(found, gaussian, targets)
     simulated = np.sqrt(found.design.mechanism.query_variances())
@@ -277,7 +277,7 @@ def enumerated(made: LatticeMechanism, half: int) -> tuple[np.ndarray, np.ndarra
 def test_published_margins_need_what_the_enumerated_law_says(family: str, shape: str) -> None:
     """Standard errors and margins that budget 0.5 reaches cost 0.5, by `least_budget`, `design` and the release; margins of a
     gauge come from draws, and are a little wide."""
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     whole, half = (
         Problem(Workload.identity(6), invariants.margins((2, 3)).protect(epsilon), notion=notion)  # type: ignore[arg-type]
         for epsilon in (1.0, 0.5)

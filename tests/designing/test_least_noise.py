@@ -315,5 +315,5 @@ def test_vertices_are_spanned_by_tight_pairs_and_peaks(steps: Steps) -> None:
 def test_a_budget_of_which_the_divergence_is_no_float_leaves_a_limit_of_nothing() -> None:
     """`exp(116^2) - 1` overflows: nothing has to be covered, and the largest error is at least 0."""
     queries = [[1.0, 0.0], [1.0, -1.0], [-2.0, -1.0]]
-    problem = Problem(Workload(queries), metrics.from_matrix([[0, 116.0], [116.0, 0]]), loss="max", notion="gaussian")
+    problem = Problem(Workload(queries), metrics.from_matrix([[0, 116.0], [116.0, 0]]), loss="max", notion="zcdp")
     assert limit(problem).value == 0.0

@@ -93,8 +93,8 @@ def test_the_theorem_and_its_scope_are_printed_where_efficiency_is() -> None:
         assert all(sentence in text for sentence in found.scope) and len(found.scope) == 3
     told = re.search(r"loses less than ([0-9.e+]+) at", found.scope[2])
     assert told is not None and found.unbiased is not None and 0.999 * found.unbiased <= float(told[1]) <= found.unbiased
-    assert limit(replace(problem, notion="gaussian", loss="absolute")) is None
-    assert limit(replace(problem, notion="gaussian")).theorem == "Hammersley-Chapman-Robbins"  # type: ignore[union-attr]
+    assert limit(replace(problem, notion="zcdp", loss="absolute")) is None
+    assert limit(replace(problem, notion="zcdp")).theorem == "Hammersley-Chapman-Robbins"  # type: ignore[union-attr]
 
 
 def test_a_limit_above_a_loss_is_an_error_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,7 +207,7 @@ def test_a_bound_above_its_value_is_an_error_and_not_clipped(monkeypatch: pytest
 
     for family, module in (("laplace", "laplace"), ("gaussian", "ellipsoid"), ("diagonal_gaussian", "ellipsoid")):
         monkeypatch.setattr(f"designer.families.{module}.Bound", wrong)
-        notion: Any = "pure" if family == "laplace" else "gaussian"
+        notion: Any = "pure" if family == "laplace" else "zcdp"
         with pytest.raises(ArithmeticError, match=r"bound .* exceeds"):
             design(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion=notion), family, tolerance=1e-8)
 

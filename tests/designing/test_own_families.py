@@ -30,7 +30,7 @@ from designer import (
 )
 from designer.accounts.together.common import CommonChanges, CommonPairs
 from designer.certified.norms import Norm, weighted_l1
-from designer.families import FAMILIES, family_named, forget_family, known_families, register_family
+from designer.families import FAMILIES, family_named, forget, known_families, register
 from designer.families.family import Family
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze
@@ -55,8 +55,8 @@ def build_equal(problem: Problem, factor: float = 1.0, called: str = "custom") -
 
 @pytest.fixture
 def mine() -> Iterator[Family]:
-    yield register_family(Family("mine", "equal scales of my own", "pure", build_equal))
-    forget_family("mine")
+    yield register(Family("mine", "equal scales of my own", "pure", build_equal))
+    forget("mine")
 
 
 def test_a_registered_family_designs_like_those_of_the_house(mine: Family, tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_registered_family_designs_like_those_of_the_house(mine: Family, tmp_p
     with pytest.raises(InvalidProblem, match=r"unknown to family 'mine', which takes \['factor', 'called'\]"):
         design(THREE, "mine", tolerance=1.0)
     with pytest.raises(DesignFailed, match="'mine' is pure"):
-        design(replace(THREE, notion="gaussian"), "mine")
+        design(replace(THREE, notion="zcdp"), "mine")
 
 
 @pytest.mark.slow
@@ -85,12 +85,12 @@ def test_a_registered_family_takes_part_in_the_comparison_and_in_auto(mine: Fami
 def test_a_registered_family_passes_for_no_other(mine: Family) -> None:
     with pytest.raises(InvalidProblem, match="says that it is 'laplace'; build it with family='custom'"):
         design(THREE, "mine", called="laplace")
-    register_family(Family("nothing", "returns nothing", "pure", lambda problem: None))  # type: ignore[arg-type,return-value]
+    register(Family("nothing", "returns nothing", "pure", lambda problem: None))  # type: ignore[arg-type,return-value]
     try:
         with pytest.raises(InvalidProblem, match="returned None; it must return a mechanism"):
             design(THREE, "nothing")
     finally:
-        forget_family("nothing")
+        forget("nothing")
 
 
 def altered(problem: Problem) -> Mechanism:
@@ -156,12 +156,12 @@ LIES: dict[str, tuple[Any, type[Exception], str]] = {
     ),
     "tenths": (lambda problem: build_equal(replace(problem, workload=Workload(np.eye(3) / 10))), InvalidProblem, "other q"),
     "gaussian": (
-        lambda problem: design(replace(problem, notion="gaussian"), "gaussian").mechanism,
+        lambda problem: design(replace(problem, notion="zcdp"), "gaussian").mechanism,
         InvalidProblem,
         "'gaussian'",
     ),
     "looser": (
-        lambda problem: renamed(design(replace(problem, notion="gaussian"), "gaussian")),
+        lambda problem: renamed(design(replace(problem, notion="zcdp"), "gaussian")),
         InvalidProblem,
         "is pure, and",
     ),
@@ -182,22 +182,22 @@ def renamed(made: Any) -> Mechanism:
 @pytest.mark.parametrize("lie", LIES)
 def test_a_family_that_lies_is_refused(lie: str) -> None:
     build, error, words = LIES[lie]
-    register_family(Family("liar", "less noise than it must have", "pure", build))
+    register(Family("liar", "less noise than it must have", "pure", build))
     try:
         with pytest.raises(error, match=words):
             design(THREE, "liar")
     finally:
-        forget_family("liar")
+        forget("liar")
 
 
 @pytest.mark.parametrize("lie", ["tenths", "weaker"])
 def test_a_family_that_lies_under_the_approximate_notion_gains_nothing(lie: str) -> None:
-    register_family(Family("liar", "less noise than it must have", "pure", LIES[lie][0]))
+    register(Family("liar", "less noise than it must have", "pure", LIES[lie][0]))
     try:
         with pytest.raises((InvalidProblem, NotPrivate)):
             design(replace(THREE, notion="approximate", delta=1e-6), "liar")
     finally:
-        forget_family("liar")
+        forget("liar")
 
 
 def test_noise_that_was_exchanged_behind_the_numbers_is_not_drawn() -> None:
@@ -208,11 +208,11 @@ def test_noise_that_was_exchanged_behind_the_numbers_is_not_drawn() -> None:
         made.__dict__["noise"] = build_equal(replace(problem, relation=metrics.uniform(3, 9.0))).noise  # type: ignore[attr-defined]
         return made
 
-    register_family(Family("liar", "a ninth of the noise", "pure", build))
+    register(Family("liar", "a ninth of the noise", "pure", build))
     try:
         assert np.array_equal(design(THREE, "liar").mechanism.query_variances(), build_equal(THREE).query_variances())
     finally:
-        forget_family("liar")
+        forget("liar")
 
 
 def test_a_family_that_hides_nothing_is_refused_unless_that_was_asked_for() -> None:
@@ -220,28 +220,28 @@ def test_a_family_that_hides_nothing_is_refused_unless_that_was_asked_for() -> N
         like = design(replace(problem, workload=Workload([[1, 0, 0]])), "laplace").mechanism
         return replace(like, family="custom", workload=problem.workload, allow_vacuous=True)
 
-    register_family(Family("empty", "the number of records", "pure", build))
+    register(Family("empty", "the number of records", "pure", build))
     total = replace(THREE, workload=Workload([[1, 1, 1]]), allow_vacuous=True)
     try:
         assert design(total, "empty").mechanism.vacuous
         with pytest.raises(InvalidProblem, match="hides nothing"):
             design(replace(total, allow_vacuous=False), "empty")
     finally:
-        forget_family("empty")
+        forget("empty")
 
 
 def test_an_error_in_a_builder_of_ones_own_comes_as_it_is_and_blames_no_units() -> None:
     def build(problem: Problem) -> Mechanism:
         return design(problem, "laplace", tolerance=float((np.ones(2) + np.ones(3)).sum())).mechanism
 
-    register_family(Family("broken", "adds what does not fit", "pure", build))
+    register(Family("broken", "adds what does not fit", "pure", build))
     try:
         with pytest.raises(ValueError, match=r"^operands could not be broadcast"):
             design(THREE, "broken")
         note = compare(THREE, ["laplace", "broken"]).rows[1]["note"]
         assert note.startswith("stopped by ValueError: operands") and "units" not in note
     finally:
-        forget_family("broken")
+        forget("broken")
 
 
 def test_noise_where_one_budget_for_all_needs_none_leaves_the_gain_undefined(mine: Family) -> None:
@@ -257,7 +257,7 @@ def test_noise_where_one_budget_for_all_needs_none_leaves_the_gain_undefined(min
 @pytest.mark.parametrize("name", ["auto", "laplace", "lattice_gaussian", "mine"])
 def test_a_name_that_is_taken_is_refused(mine: Family, name: str) -> None:
     with pytest.raises(InvalidProblem, match="is taken"):
-        register_family(replace(mine, name=name))
+        register(replace(mine, name=name))
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"title": 3}, {"notion": "approximate"}, {"build": "laplace"}])
@@ -265,9 +265,9 @@ def test_a_family_that_is_none_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidProblem, match=f"family.{next(iter(wrong))}"):
         Family(**{"name": "a", "title": "b", "notion": "pure", "build": build_equal, **wrong})
     with pytest.raises(InvalidProblem, match="is no Family"):
-        register_family(build_equal)  # type: ignore[arg-type]
+        register(build_equal)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="is not registered"):
-        forget_family("laplace")
+        forget("laplace")
     with pytest.raises(InvalidProblem, match="'mine' is unknown"):
         family_named("mine")
 
@@ -302,7 +302,7 @@ class Clock(Metric):
 
 @pytest.mark.parametrize("family", ["laplace", "k_norm", "gaussian"])
 def test_a_metric_of_ones_own_is_designed_for_verified_and_released(family: str) -> None:
-    notion: Any = "gaussian" if family == "gaussian" else "pure"
+    notion: Any = "zcdp" if family == "gaussian" else "pure"
     own, listed = Clock(6, 1), metrics.from_matrix(Clock(6, 1).distances())
     made = design(Problem(Workload.identity(6), own, notion), family).mechanism
     same = design(Problem(Workload.identity(6), listed, notion), family).mechanism

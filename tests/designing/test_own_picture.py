@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from designer import Comparison, InvalidProblem, Problem, Workload, compare, figure, metrics, plot, register_picture
+from designer import Comparison, InvalidProblem, Problem, Workload, compare, metrics, plot
+from designer.extend import figure, register_picture
 
 
 @pytest.fixture(scope="module")

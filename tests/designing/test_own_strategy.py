@@ -13,7 +13,7 @@ from solvers.programs.strategy import hierarchical
 TREE = hierarchical(8)
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 @pytest.mark.parametrize("relation", ["add_remove", "uniform"])
 def test_a_tree_costs_what_its_formula_says(notion: str, relation: str, tmp_path: Path) -> None:
     """`v tr(Q'Q (A'A)^+)` on the span of the changes, times the square of the longest change; v = 2 (Laplace) or 1."""
@@ -36,7 +36,7 @@ def test_a_tree_costs_what_its_formula_says(notion: str, relation: str, tmp_path
 
 
 def test_the_root_of_the_optimum_is_the_optimum() -> None:
-    problem = Problem(Workload.prefix(6), metrics.add_remove(6, 1.0), notion="gaussian")
+    problem = Problem(Workload.prefix(6), metrics.add_remove(6, 1.0), notion="zcdp")
     best = design(problem, "gaussian").mechanism
     covariance = np.linalg.inv(np.tri(6)) @ best.covariance() @ np.linalg.inv(np.tri(6)).T
     rows = np.linalg.cholesky(np.linalg.inv(covariance)).T
@@ -62,5 +62,5 @@ def test_rows_that_cannot_serve_are_refused() -> None:
 
 
 def test_without_rows_the_elements_are_measured() -> None:
-    problem = Problem(Workload.prefix(8), metrics.add_remove(8, 1.0), notion="gaussian")
+    problem = Problem(Workload.prefix(8), metrics.add_remove(8, 1.0), notion="zcdp")
     assert design(problem, "strategy_gaussian").mechanism.error() == pytest.approx(36.0)

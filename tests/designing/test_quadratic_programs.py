@@ -11,7 +11,7 @@ import pytest
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics, programs
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
-NAMES = {"pure": "ellipsoid", "gaussian": "gaussian"}
+NAMES = {"pure": "ellipsoid", "zcdp": "gaussian"}
 
 
 def random_problem(seed: int, **given: Any) -> Problem:
@@ -25,7 +25,7 @@ def random_problem(seed: int, **given: Any) -> Problem:
     )[seed % 3]()
     options: Any = {
         "loss": ("squared", "max")[seed % 2],
-        "notion": ("pure", "gaussian")[seed // 2 % 2],
+        "notion": ("pure", "zcdp")[seed // 2 % 2],
         "weights": generator.random(queries) + 0.5,
     }
     return Problem(Workload.random(queries, elements, "real", seed), relation, **{**options, **given})
@@ -67,7 +67,7 @@ def test_another_solver_is_repaired_and_certified_too(seed: int) -> None:
     assert made.mechanism.provenance["solver"] == "SCS"
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_counts_that_come_or_go_by_hand(notion: Any) -> None:
     """u = e_i with budget 1: X = I, and variances are s + 1 in the ellipsoid, 1 for Gaussian noise."""
     problem = Problem(Workload.identity(3), metrics.add_remove(3, [1.0] * 3), notion)
@@ -140,7 +140,7 @@ def test_a_cap_below_what_the_query_needs_alone_is_refused_with_that_variance() 
 
 def test_a_semidefinite_constraint_on_x_is_held_and_keeps_a_bound() -> None:
     """Counts that come or go want X = I; `X <= I / 2` doubles every variance."""
-    program = programs.gaussian(Problem(Workload.identity(3), metrics.add_remove(3, [1.0] * 3), "gaussian"))
+    program = programs.gaussian(Problem(Workload.identity(3), metrics.add_remove(3, [1.0] * 3), "zcdp"))
     made = program.subject_to(np.eye(3) / 2 - program.X >> 0, name="wide").design()
     assert made.mechanism.query_variances() == pytest.approx([2.0] * 3, rel=1e-5)
     assert made.optimality is not None and made.optimality.gap < 1e-5
@@ -158,7 +158,7 @@ def test_another_objective_over_standard_errors() -> None:
     assert made.mechanism.query_variances() == pytest.approx(program.standard_errors.value**2, rel=1e-6)
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_units_that_differ_by_twelve_orders_change_nothing(notion: Any) -> None:
     rows = np.random.default_rng(1).random((4, 7)) * np.array([1.0, 1e6, 1e-6, 1.0])[:, None]
     relation = metrics.euclidean(np.random.default_rng(2).random((7, 2)), per_unit=2.0)
@@ -176,16 +176,14 @@ def test_more_queries_than_elements_and_queries_that_depend_on_each_other() -> N
 
 def test_tables_with_published_margins() -> None:
     held = invariants.margins((2, 3))
-    problem = Problem(Workload.identity(6), held.protect(epsilon=1.0), "gaussian")
+    problem = Problem(Workload.identity(6), held.protect(epsilon=1.0), "zcdp")
     made = programs.gaussian(problem).design()
     assert made.privacy.holds and made.loss == pytest.approx(design(problem, "gaussian").loss, rel=1e-6)
 
 
 def test_pairs_that_were_left_out_join_in_later_rounds() -> None:
     generator = np.random.default_rng(4)
-    problem = Problem(
-        Workload(generator.standard_normal((3, 150)) ** 3), metrics.euclidean(generator.random((150, 2))), "gaussian"
-    )
+    problem = Problem(Workload(generator.standard_normal((3, 150)) ** 3), metrics.euclidean(generator.random((150, 2))), "zcdp")
     program = programs.gaussian(problem)
     program.working.rows = program.working.rows[:3]
     solved = program.solve()
@@ -196,4 +194,4 @@ def test_pairs_that_were_left_out_join_in_later_rounds() -> None:
 
 def test_sizes_that_semidefinite_solvers_do_not_finish_are_refused_before_they_start() -> None:
     with pytest.raises(DesignFailed, match=r"41 coordinates, more than the 40 .* use design"):
-        programs.gaussian(Problem(Workload.identity(41), metrics.add_remove(41, [1.0] * 41), "gaussian"))
+        programs.gaussian(Problem(Workload.identity(41), metrics.add_remove(41, [1.0] * 41), "zcdp"))

@@ -35,7 +35,7 @@ def table(shape: tuple[int, ...], adjacency: int, epsilon: float = 1.0, notion: 
 
 @cache
 def made(family: str, shape: tuple[int, ...], adjacency: int) -> AdditiveMechanism:
-    return design(table(shape, adjacency, notion="gaussian" if "gaussian" in family else "pure"), family).mechanism
+    return design(table(shape, adjacency, notion="zcdp" if "gaussian" in family else "pure"), family).mechanism
 
 
 def budget_under(mechanism: AdditiveMechanism, adjacency: int, epsilon: float = 1.0) -> Fraction:

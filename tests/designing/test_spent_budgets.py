@@ -13,6 +13,7 @@ from designer.families import FAMILIES
 from designer.families.family import Family
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.problem.relation import Relation
 from tests.oracles.shallow import shallow
 
 BUDGETS = (1e-3, 0.05, 1.0, 8.0, 30.0, 1e3)
@@ -22,7 +23,7 @@ SHAPES += [("lattice_gaussian", shape) for shape in ("l2", "ellipsoid")]
 OPTIMISING = [family for family in FAMILIES if family.name in ADDITIVE_FAMILIES and not family.baseline]
 
 
-def distances(seed: int, epsilon: float) -> metrics.Relation:
+def distances(seed: int, epsilon: float) -> Relation:
     """A budget of epsilon for every unit of distance between four random points."""
     return metrics.euclidean(np.random.default_rng(seed).normal(size=(4, 2)), epsilon)
 
@@ -40,7 +41,7 @@ def random_invariant(seed: int) -> invariants.Invariant:
 @pytest.mark.parametrize(("family", "shape"), SHAPES)
 def test_integer_noise_spends_the_whole_budget(family: str, shape: str, epsilon: float) -> None:
     cases = [(invariants.margins((3, 3)), 2), *((random_invariant(seed), 3) for seed in range(2))]
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     for invariant, adjacency in cases:
         problem = Problem(Workload.identity(invariant.size), invariant.protect(epsilon, adjacency), notion=notion)
         made = design(problem, family, shape=shape).mechanism

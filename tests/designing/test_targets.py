@@ -135,7 +135,7 @@ def test_weights_and_the_convex_program_agree(loss: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian"])
 def test_margins_are_met_with_gaussian_noise_too(family: str) -> None:
-    problem = replace(CITIES, notion="gaussian", relation=metrics.euclidean(POINTS, per_unit=1.0))
+    problem = replace(CITIES, notion="zcdp", relation=metrics.euclidean(POINTS, per_unit=1.0))
     margins = design(problem, family).mechanism.margins()
     made = design(problem, family, targets=Targets(margin={"q1": float(margins[1] * 0.97)}))
     assert margins[1] * 0.9695 < made.mechanism.margins()[1] <= margins[1] * 0.97
@@ -145,7 +145,7 @@ def test_margins_are_met_with_gaussian_noise_too(family: str) -> None:
 
 def test_auto_takes_the_best_family_that_meets_them() -> None:
     """Correlated noise reaches what independent noise cannot."""
-    problem = replace(CITIES, notion="gaussian")
+    problem = replace(CITIES, notion="zcdp")
     free = best_of_all(problem)
     made = design(problem, targets=Targets(standard_error=float(free.mechanism.standard_errors().max() * 1.001)))
     assert made.mechanism.fingerprint == free.mechanism.fingerprint
@@ -160,7 +160,7 @@ def test_what_cannot_be_met_names_queries_values_and_a_factor_that_does() -> Non
     again = design(replace(ONE, relation=metrics.add_remove(1, factor * (1 + 1e-5))), "laplace", targets=targets)
     assert worst_of(reached_by(again.mechanism, ONE, targets)).ratio <= 1
     with pytest.raises(DesignFailed, match=r"No other of the 2 families comes as near.*\(rho times 1\.0"):
-        design(replace(ONE, notion="gaussian"), targets=Targets(standard_error=0.99))
+        design(replace(ONE, notion="zcdp"), targets=Targets(standard_error=0.99))
 
 
 def test_public_answers_meet_every_target() -> None:

@@ -27,7 +27,7 @@ FLOAT = 1e-9  # of numbers computed twice
 
 
 def made(family: str, workload: Workload = PAIR, relation: Any = None, **options: Any) -> Mechanism:
-    notion = "gaussian" if family == "gaussian" and "delta" not in options else options.pop("notion", "pure")
+    notion = "zcdp" if family == "gaussian" and "delta" not in options else options.pop("notion", "pure")
     relation = relation or metrics.add_remove(workload.shape[1], 1.0)
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism
 

@@ -29,7 +29,7 @@ LINE = metrics.from_matrix([[0, 0.25, 0.75], [0.25, 0, 0.5], [0.75, 0.5, 0]])
 
 
 def made(workload: Workload, relation: Any, family: str = "laplace", **options: Any) -> Mechanism:
-    notion = {"gaussian": "gaussian"}.get(family, "pure")
+    notion = {"gaussian": "zcdp"}.get(family, "pure")
     return design(Problem(workload, relation, **{"notion": notion, **options}), family).mechanism
 
 

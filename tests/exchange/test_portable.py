@@ -47,7 +47,7 @@ TOOLS = {"R": ["Rscript", "release.R"], "JavaScript": ["node", "release.js"]}
 
 @cache
 def made(family: str = "laplace", workload: Workload = PAIR, relation: Any = PRESENT, **options: Any) -> Mechanism:
-    notion = "gaussian" if family == "gaussian" else "pure"
+    notion = "zcdp" if family == "gaussian" else "pure"
     return design(Problem(workload, relation, **{"notion": notion, **options}), family).mechanism
 
 

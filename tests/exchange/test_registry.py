@@ -95,7 +95,7 @@ def test_what_nobody_told_is_marked_and_counted() -> None:
     ("mechanism", "variant", "parameters"),
     [
         (made(metrics.uniform(3, 0.5)), "Pure DP", {"epsilon": 0.5}),
-        (made(family="gaussian", notion="gaussian"), "Zero-concentrated DP", {"rho": 0.5}),
+        (made(family="gaussian", notion="zcdp"), "Zero-concentrated DP", {"rho": 0.5}),
         (
             made(family="gaussian", notion="approximate", delta=1e-6),
             "Approximate DP",

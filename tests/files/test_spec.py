@@ -68,7 +68,7 @@ def mechanisms() -> dict[str, AdditiveMechanism]:
     }
     made = {name: design(problem, "laplace").mechanism for name, problem in problems.items()}
     plane = Problem(Workload(matrix[:2], elements=NAMES), metrics.uniform(5, 0.5))
-    normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="gaussian")
+    normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="zcdp")
     made |= {name: design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
     made |= {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
     told = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="approximate", delta=0.01)

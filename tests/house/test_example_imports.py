@@ -13,7 +13,6 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PAPERS = ("dx_", "semi_", "int_", "rec_", "census_2020")
 # What else looks inside, and at what: nothing is added silently, and nothing stays that is no longer needed.
 INSIDE = {
-    "approximate_notion": {"promises.accounting.gdp_mu"},  # beside the length that the notion allows
     "least_budget": {"designing.accuracy.towards"},  # the weights that a search starts from, taken again from scratch
     "least_noise": {"families.least_noise.limit"},  # with a larger program than `compare` allows itself
     "ledger_kills": {
@@ -26,7 +25,6 @@ INSIDE = {
     "marginals_adult": {"tables.opening.open_table"},  # as the command line opens a file, so that no type is guessed
     "pictures": {
         *(
-            "reports.pictures.of_mechanisms.tradeoff_drawing",
             "reports.pictures.drawing.beside",
             "reports.pictures.registered.save_figure",
         ),

@@ -22,7 +22,7 @@ LAYERS = (
     {"files"},
     {"accounts", "audit"},
     {"reports", "exchange"},
-    {"designer", "cli"},
+    {"designer", "accounting", "extend", "cli"},
     {"__main__"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -26,30 +28,33 @@ from designer import (
 )
 from designer.relations.invariants import Invariant
 
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 NAMES = {
     "designer": """About AdditiveMechanism AttributeQueries Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee InvalidLedger InvalidProblem
         InvalidSpec LeastBudget LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Mechanism NotPrivate
         Optimality OverTotal Presence PrivacyCertificate Problem Refusal Release Selection Statistic StatisticalQueries StructuredDesign
         StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload Targets Term WholeTables Workload
-        __version__ compare datasets design design_marginals design_structured drawings_of figure invariants largest_rate
+        __version__ accounting compare datasets design design_marginals design_structured drawings_of extend invariants largest_rate
         least_budget least_marginal_budget load marginals_meeting metrics norm_ball placed_drawing plot programs read_problem
-        read_release register_picture save_release verify_release whole_tables""",
+        read_release save_release verify_release whole_tables""",
     "designer.accounts": """Balance Checked Composed DataSet Expense Forecast Ledger Recorded Reservation Signer Spent Total checked composed
         expense_of spent""",
+    "designer.accounting": """Account EpsilonDelta Gaussian discrete_laplace gdp_delta gdp_epsilon gdp_mu gdp_rho poisson_subsampled pure_rho
+        sampled_epsilon zcdp_delta zcdp_epsilon zcdp_group_rho zcdp_rho_below""",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.datasets": """PublicData adult adult_counts adult_doctorates adult_education_race cbp_state_industry cbp_state_sector
         delinquent_children establishments nj_county_sector power_plants us_cities us_counties us_counties_illinois""",
-    "designer.invariants": "Invariant LinkedTables Statistics linear linked margins partition total",
-    "designer.metrics": """AddRemove AppearOrChange Chebyshev Euclidean Graph GreatCircle Hamming Instance Line Manhattan Matrix Maximum Metric
-        Ordered Partition PerElement Product Restricted RootSumSquares Scaled SmoothThreshold Sum Taxonomy Threshold Uniform
-        add_remove after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain
+    "designer.extend": """Family Grid Metric Norm figure forget freeze laplace_mechanism moving_coordinates on_heard register
+        register_picture""",
+    "designer.invariants": "Invariant LinkedTables Scope Statistics ZCDP linear linked margins partition semi_adjacency total under_invariant",
+    "designer.metrics": """add_remove after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain
         blowfish_graph blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan
         maximum number_of_records partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of
         taxonomy uniform""",
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
-    "designer.tables": """Answer Average Condition Count CountDistinct Groups Key Measure OTHERS PartitionSelection PolicyCertificate PureSum
+    "designer.tables": """Accuracy Answer Average COUNT Condition Count CountDistinct GaussianSums Groups Hierarchy Key Measure OTHERS PartitionSelection PolicyCertificate PriorRecords PureSum
         Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
-        consistent_levels consistent_margins design_table_plan hierarchy least_plan nested_codes tree variance_for
+        consistent_levels consistent_margins design_records design_table_plan hierarchy least_plan nested_codes tree variance_for
         variance_meeting""",
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
@@ -59,19 +64,20 @@ DEEPER = {
     "designer.mechanisms.synthetic.small_databases": "SmallDB",
     "designer.mechanisms.odds_ratio.mechanism": "OddsRatioTest",
     "designer.mechanisms.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
-    "designer.promises.tradeoff": "EpsilonDelta Gaussian",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
     "designer.files.signatures": "EntryCheck EntrySigner PublicKey SignedBy SigningKey new_key sign_file signer_of",
-    "designer.promises.account": "Account",
     "designer.base.answer_table": "AnswerTable Intervals",
+    "designer.files.agreeing": "agreeing_tables",
+    "designer.files.table_files": "TableOptions write_tables",
+    "designer.mechanisms.synthetic.lipschitz_queries": "LipschitzQueries",
+    "designer.mechanisms.synthetic.preprocessing": "mwem_price preprocess",
+    "designer.reports.pictures.of_mechanisms": "delta_drawing policy_drawing tradeoff_drawing",
     "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
-    "designer.exchange.opendp": "OwnNoise as_measurement counting measurement_module own_noise",
+    "designer.exchange.opendp": "OwnNoise as_measurement counting features measurement_module own_noise",
     "designer.exchange.portable": "portable_noise portable_text release_vectors",
     "designer.exchange.registry": "RegistryEntry registry_entry",
     "designer.exchange.spending": "Spending spending_of",
     "designer.files.problem.checking": "Finding RecordsReport check_records",
-    "designer.promises.laplace": "LaplaceTradeoff discrete_laplace",
-    "designer.promises.kinds": "poisson_subsampled sampled_epsilon",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
@@ -122,3 +128,43 @@ def test_the_promised_calls_are_called_as_promised(tmp_path: Path) -> None:
 @pytest.mark.parametrize("error", ["NotPrivate", "DesignFailed", "InvalidProblem", "InvalidSpec"])
 def test_errors_are_value_errors(error: str) -> None:
     assert issubclass(getattr(designer, error), ValueError)
+
+
+PAGES = [
+    path
+    for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.ipynb")]
+    # Those of the papers quote the code of reproductions, and mutants quote that of the house.
+    if not {"papers", "_static"} & set(path.parts) and path.name not in ("mutants.md", "CHANGELOG.md")
+] + sorted((ROOT / "examples" / "gallery").glob("*.py"))
+IMPORT = re.compile(r"""^\s*(?:>>> |\.\.\. )?from ((?:designer|solvers)[\w.]*) import (\([^)]*\)|[\w, ]+)""", re.MULTILINE)
+
+
+def text_of(page: Path) -> str:
+    """What a page says; of a notebook its cells."""
+    text = page.read_text()
+    return "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"]) if page.suffix == ".ipynb" else text
+
+
+def imported(text: str) -> set[str]:
+    """The names of the house that the code of a page imports."""
+    found = set()
+    for module, names in IMPORT.findall(text):
+        plain = re.sub(r"#.*|^(>>>|\.\.\.)", "", names.strip("()"), flags=re.MULTILINE)
+        found |= {f"{module}.{name.split(' as ')[0].strip()}" for name in plain.split(",") if name.strip()}
+    return found
+
+
+def test_pages_are_read_for_what_they_import() -> None:
+    assert imported(">>> from designer import a, b as c  # x\nfrom designer.room import (\n    d,\n    e,\n)\n") == {
+        "designer.a",
+        "designer.b",
+        "designer.room.d",
+        "designer.room.e",
+    }
+    assert sum(len(imported(text_of(page))) for page in PAGES) > 300
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_uses_public_names_alone(page: Path) -> None:
+    public = {f"{module}.{name}" for module, names in (NAMES | DEEPER).items() for name in names.split()}
+    assert sorted(imported(text_of(page)) - public) == []

@@ -172,7 +172,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/relations/joint_promises.py",
-        'change = root_sum_squares(*changes) if notion == "gaussian" else sum_of(*changes)',
+        'change = root_sum_squares(*changes) if notion == "zcdp" else sum_of(*changes)',
         "change = root_sum_squares(*changes)",
         "pure budgets are combined in squares",
         ("tests/relations/test_composition.py::test_pure_budgets_add_and_gaussian_ones_in_squares",),

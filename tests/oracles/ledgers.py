@@ -25,7 +25,7 @@ def pure(epsilon: float = 0.25) -> Any:
 @cache
 def normal(budget: float = 0.25) -> Any:
     """Gaussian noise that costs rho = budget^2 / 2."""
-    return design(Problem(Workload.identity(3), metrics.uniform(3, budget), notion="gaussian"), "gaussian").mechanism
+    return design(Problem(Workload.identity(3), metrics.uniform(3, budget), notion="zcdp"), "gaussian").mechanism
 
 
 def stated(path: Path, total: Total | None = None, name: str = "people") -> DataSet:

@@ -109,7 +109,7 @@ def _metric_under_invariant(rng: Random) -> Problem:
 
 
 def _gaussian(rng: Random) -> Problem:
-    return replace((_real_queries if rng.random() < 0.5 else _totals)(rng), notion="gaussian")
+    return replace((_real_queries if rng.random() < 0.5 else _totals)(rng), notion="zcdp")
 
 
 def _approximate(rng: Random) -> Problem:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from designer import Domain, metrics
 from designer.problem.relation import Relation
-from designer.relations.metrics import Metric
+from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AppearOrChange
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
@@ -76,7 +77,7 @@ def products(draw: st.DrawFn) -> Metric:
 def nested(draw: st.DrawFn) -> Metric:
     """One that holds others, on 6 elements or fewer; parts often alike, so that shared blocks are met."""
     one = draw(st.one_of(simple(), products()))
-    other = draw(st.one_of(st.just(one), products() if isinstance(one, (metrics.Product, metrics.Hamming)) else simple()))
+    other = draw(st.one_of(st.just(one), products() if isinstance(one, (Product, Hamming)) else simple()))
     shape = draw(st.integers(0, 7))
     if shape < 3:
         combine = (metrics.sum_of, metrics.maximum, metrics.root_sum_squares)[shape]

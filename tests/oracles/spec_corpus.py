@@ -117,7 +117,7 @@ def made() -> dict[str, Specified]:
 def _norms() -> dict[str, Specified]:
     matrix = np.random.default_rng(1).integers(-2, 3, (2, 4)).astype(float)
     plane = Problem(Workload(matrix), metrics.uniform(4, 0.5))
-    normal = Problem(Workload(matrix), metrics.uniform(4, 0.5), notion="gaussian")
+    normal = Problem(Workload(matrix), metrics.uniform(4, 0.5), notion="zcdp")
     pure = {f"family {name}": design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
     told = Problem(Workload(matrix[:1]), metrics.uniform(4, 0.5), notion="approximate", delta=0.01)
     pure["family rounded"] = design(told, "gaussian").mechanism

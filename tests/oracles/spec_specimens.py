@@ -42,7 +42,7 @@ def lattices() -> dict[str, Specified]:
     total, total4, tables = invariants.total(3), invariants.total(4), invariants.margins((2, 2))
     pure = Problem(Workload.identity(3), total.protect(0.5, 1))
     square = Problem(Workload([[1, 0, 0.5, 0]]), tables.protect(0.5, 2))
-    normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="gaussian")
+    normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="zcdp")
     costs = Problem(Workload.identity(3), metrics.from_matrix(TRIANGLE) & total.at(2))
     walk = ChainPlan(steps=60, decay=0.5, lag=60, pairs=60)
     moved = LatticeMechanism("custom", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)

@@ -225,7 +225,7 @@ def test_records_are_tabulated_over_the_domain() -> None:
     with pytest.raises(InvalidProblem, match="indexed differently"):
         made.release({**series, "sex": series["sex"][::-1]})
     with pytest.raises(InvalidProblem, match="nothing says which columns"):
-        design(Problem(Workload.prefix(3), metrics.uniform(3, 1.0)), "laplace").mechanism.release(records())
+        design(Problem(Workload.prefix(3), metrics.uniform(3, 1.0)), "laplace").mechanism.release([{"sex": "F"}])
 
 
 def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_position() -> None:

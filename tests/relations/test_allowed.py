@@ -16,6 +16,7 @@ from designer.relations import allowed
 from designer.relations.allowed import Allowed
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.kinds import relation_from_spec, require_listed
+from designer.relations.metrics.elements import Uniform
 from designer.relations.metrics.presence import AppearOrChange
 from designer.relations.row_groups import RowGroups
 
@@ -72,7 +73,7 @@ def test_more_pairs_than_can_be_scanned_are_refused(name: str, monkeypatch: pyte
         Allowed(RELATIONS[name], ALLOWANCES[1])
 
 
-class Own(metrics.Uniform):
+class Own(Uniform):
     """A rule of the caller's own."""
 
 

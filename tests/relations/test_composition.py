@@ -15,6 +15,8 @@ from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, desig
 from designer.accounts import composed
 from designer.problem.relation import Relation
 from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
+from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.presence import AppearOrChange
 from tests.oracles.metric_kinds import every_metric, with_origin
 
 LINE = metrics.line([0, 1, 4], 1, 0.5)
@@ -28,9 +30,9 @@ def made(relation: Relation, notion: str = "pure", matrix: object = ((1.0, 2.0, 
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(every_metric(), st.integers(1, 3))
-def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: metrics.Metric, copies: int) -> None:
+def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: Metric, copies: int) -> None:
     listed = [metric, *[metrics.uniform(metric.size, 0.75)] * copies]
-    added, squared = composition(listed), composition(listed, "gaussian")
+    added, squared = composition(listed), composition(listed, "zcdp")
     for i, j in itertools.product(range(metric.size), repeat=2):
         budget = metric.exact_budget(i, j)
         if budget is None:
@@ -50,7 +52,7 @@ def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: metrics.Metric, c
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(with_origin(), st.sampled_from([0.1, 0.3, 2.0]))
-def test_budgets_of_appearing_compose_too(relation: metrics.AppearOrChange, epsilon: float) -> None:
+def test_budgets_of_appearing_compose_too(relation: AppearOrChange, epsilon: float) -> None:
     size, origin = relation.size, relation.size
     together = composition([relation, metrics.add_remove(size, epsilon)])
     for i in range(size):
@@ -69,7 +71,7 @@ def test_budgets_of_appearing_compose_too(relation: metrics.AppearOrChange, epsi
 
 def test_bounded_and_unbounded_together_protect_changes_only() -> None:
     together = composition([LINE, metrics.appear_or_change(LINE, 3.0)])
-    assert isinstance(together, metrics.Metric)
+    assert isinstance(together, Metric)
     assert together.exact_budget(0, 2) == 4
 
 
@@ -84,7 +86,7 @@ def test_groups() -> None:
     assert group_budget(LINE, pairs) <= 2 * len(pairs) * worst  # DX Fact 1, 3: three changes are at l1 distance 6
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_group_and_composition_bounds_hold_for_the_noise(notion: str) -> None:
     """The loss of joint releases is the norm of both differences: l1 norms add, Euclidean ones in squares.
     Every pair, two mechanisms."""

@@ -248,7 +248,7 @@ def test_beyond_what_numbers_tell_no_share_of_right_guesses_is_claimed(budget: f
 
 def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(undrawn: None) -> None:
     made = design(
-        Problem(Workload([[0.0, 1.0, 99.0]]), metrics.euclidean([[0.0], [1.0], [99.0]], 1.0), notion="gaussian"), "gaussian"
+        Problem(Workload([[0.0, 1.0, 99.0]]), metrics.euclidean([[0.0], [1.0], [99.0]], 1.0), notion="zcdp"), "gaussian"
     )
     page = board_page(Evidence(made=made.mechanism, time=NOON))
     (gain,) = [line for line in page.headlines if "attacker" in line.question]
@@ -259,7 +259,7 @@ def test_what_holds_but_for_rare_outputs_says_so_where_the_worst_has_no_limit(un
 
 def test_what_is_not_protected_is_told_in_whole_sentences(undrawn: None) -> None:
     margins = invariants.margins((9, 9))
-    made = design(Problem(Workload.identity(81), margins.protect(1.0), notion="gaussian"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload.identity(81), margins.protect(1.0), notion="zcdp"), "lattice_gaussian").mechanism
     (line,) = [line for line in board_page(Evidence(made=made, time=NOON)).headlines if "NOT" in line.question]
     assert line.alarm and line.answer == "The invariant statistics are published exactly. The number of records is public"
     assert "characters)" not in line.details and "..." not in line.details

@@ -34,7 +34,7 @@ from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from sybil.parsers.myst.lexers import DirectiveLexer
 
 from designer.cli import main
-from designer.families import forget_family, known_families
+from designer.families import forget, known_families
 
 OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SESSION = DocTestStringParser(DocTestEvaluator(OUTPUT))
@@ -166,7 +166,7 @@ def module_of(document: Document) -> Iterator[dict[str, Any]]:
         del sys.modules[module.__name__]
         for family in known_families():
             if family.name not in families:
-                forget_family(family.name)
+                forget(family.name)
 
 
 def run_page(page: Path, folder: Path, run: Callable[[str], tuple[int, str]] = by_call) -> dict[str, Any]:

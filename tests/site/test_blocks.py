@@ -117,7 +117,7 @@ def test_classes_of_a_page_have_a_module_and_its_families_are_forgotten(assert_r
     names = assert_runs(
         fenced(
             "python",
-            "from dataclasses import dataclass\nfrom designer.families import Family, register_family\n"
+            "from dataclasses import dataclass\nfrom designer.families import Family, register\n"
             "@dataclass\nclass Own:\n    size: 'int'\nregister_family(Family('own', 'a test', 'pure', Own))",
         )
     )

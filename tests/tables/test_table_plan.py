@@ -302,7 +302,7 @@ def test_a_simulation_refuses_what_the_release_refuses() -> None:
     """One record in no listed group: a plan that refuses it simulates nothing either, and one that drops it does both."""
     table = on_duckdb([{"id": 1, "state": "elsewhere", "county": 1, "naics": "", "emp": 1, "pay": 0.0}])
     refusing = TablePlan((Count("n", STATES, variance="1/100"),))
-    for attempt in (refusing.release, refusing.simulate):
+    for attempt in (refusing.release, lambda given: refusing.simulate(1, data=given)):
         with pytest.raises(InvalidProblem, match="in none of its listed groups"):
             attempt(table)
     dropping = replace(refusing, unlisted="drop")

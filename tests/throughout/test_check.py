@@ -30,23 +30,14 @@ def data_for(made: Specified) -> Any:
     return pd.DataFrame(table_of()) if isinstance(made, TablePlan) else invented(made)
 
 
-class Unread:
-    """A number that nobody may read."""
-
-    def __float__(self) -> float:
-        raise AssertionError("an entry was read")
-
-    __int__ = __index__ = __array__ = __str__ = __repr__ = __float__  # type: ignore[assignment]
-
-
 class Closed(Mapping[str, Any]):
-    """Names that may be read, and entries of which nothing but the type may."""
+    """Names that may be read, and entries that may not."""
 
     def __init__(self, names: Any) -> None:
         self.names = list(names)
 
     def __getitem__(self, name: str) -> Any:
-        return Unread()
+        raise AssertionError("an entry was read")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)

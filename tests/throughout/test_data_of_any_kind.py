@@ -25,7 +25,7 @@ from designer import (
 from designer.accounts import Ledger, Total
 from designer.certified.frozen import Specified
 from designer.mechanisms.choice.mechanism import Selection
-from designer.relations.rows.given import form_of
+from designer.relations.rows.given import form_for
 from designer.relations.rows.tabulation import TakesCounts
 from designer.tables.plan import TablePlan
 from tests.oracles.release_specimens import invented, table_of
@@ -77,9 +77,9 @@ def quiet() -> Any:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_type_of_the_data_decides_and_every_form_counts_the_same(form: str) -> None:
+def test_the_type_and_the_names_of_the_data_decide_and_every_form_counts_the_same(form: str) -> None:
     made, given = quiet(), FORMS[form]()
-    assert form_of(given) == ("records" if form in RECORDS else "histogram")
+    assert form_for(given, made.universe) == ("records" if form in RECORDS else "histogram")
     made.check(given)
     released = made.release(given)
     assert released.answers.round().tolist() == TRUE
@@ -107,7 +107,7 @@ def test_true_tables_are_counts_too() -> None:
     table = Counts({("sex", "age"): np.reshape(TRUE, (2, 2))})
     made.check(table)
     assert np.rint(made.release(table).table(("sex", "age"))).ravel().tolist() == TRUE
-    for wrong in (Counts({("sex",): [4, 2]}), Counts(TRUE), {("sex", "age"): np.reshape(TRUE, (2, 2))}, TRUE):
+    for wrong in (Counts({("sex",): [4, 2]}), Counts(TRUE), {("sex", "age"): np.reshape(TRUE, (2, 2))}, TRUE, Counts({})):
         with pytest.raises(InvalidProblem) as checked:
             made.check(wrong)
         with pytest.raises(InvalidProblem) as refused:

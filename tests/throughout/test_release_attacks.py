@@ -72,7 +72,7 @@ def subjects() -> dict[str, Subject]:
     vague = Problem(asked, metrics.uniform(3, 1e-7), records=RECORDS)
     table = Tabulated.of(lambda x: [float(min(x)), 1.0], ["a", "b"], records=40, candidates=["low", "one"])
     marked = Problem(Workload.identity(3), invariants.total(3).protect(1e-4, 1))
-    bell = Problem(Workload.identity(3), invariants.total(3).protect(1e-4, 1), notion="gaussian")
+    bell = Problem(Workload.identity(3), invariants.total(3).protect(1e-4, 1), notion="zcdp")
     margins = Margins((1500, 900), (1300, 1100))
     cells = {("sex", "age"): np.array([[CANARY, 1, 2], [3, 4, 1_000_000]])}
     turned = {("sex", "age"): cells["sex", "age"][::-1, ::-1].copy()}

@@ -222,11 +222,11 @@ def mean_l1(size: int, rate: float) -> float:
 )
 def test_integer_noise(family: str, shape: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise so wide that sums over the lattice are integrals, up to 1e-4 (l1: the sum itself)."""
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload.identity(size), invariants.total(size).protect(0.05, 1), notion=notion)
     made = design(problem, family, shape=shape).mechanism
     in_batches(made.sampler, monkeypatch)
-    enough = math.ceil((2 if notion == "gaussian" else 1) * DEGREES / (size - 1))
+    enough = math.ceil((2 if notion == "zcdp" else 1) * DEGREES / (size - 1))
     tables = np.array([made.release(np.zeros(size)).table for _ in range(enough)])
     lengths = made.norm(tables[:, made.columns].astype(float))
     if shape == "l1":

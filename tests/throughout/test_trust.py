@@ -11,6 +11,7 @@ import pytest
 
 import designer
 from designer import Design, DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, compare, design, metrics
+from designer.relations.metrics.metric import Metric
 
 EXTREMES = [5e-324, 1e-300, 1e-160, 1e-100, 1e-30, 1e-6, 1e6, 1e30, 1e100, 1e160, 1e300, 1.7e308]
 FAMILIES = ["laplace", "strategy_1", "strategy_2", "strategy_3", "uniform_budget"]
@@ -121,7 +122,7 @@ def test_components_of_the_protected_graph_are_reported() -> None:
         (metrics.great_circle([[0, 0], [0, 1], [0, 3]]), 111.195, 333.585),
     ],
 )
-def test_the_range_of_budgets_covers_implied_pairs(relation: metrics.Metric, smallest: float, largest: float) -> None:
+def test_the_range_of_budgets_covers_implied_pairs(relation: Metric, smallest: float, largest: float) -> None:
     parameters = design(Problem(Workload.identity(3), relation), "laplace").mechanism.guarantee.parameters
     assert parameters["smallest_budget"] == pytest.approx(smallest, rel=1e-4)
     assert parameters["largest_finite_budget"] == pytest.approx(largest, rel=1e-4)

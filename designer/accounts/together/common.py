@@ -234,9 +234,9 @@ def _whole(value: object) -> int:
     return int(value)
 
 
-def budget_of(total: TotalCost, notion: str) -> Fraction:
+def budget_of(total: TotalCost, notion: str | None) -> Fraction:
     """The one number that a notion has for a cost, rounded up: epsilon, or the b with `rho = b^2 / 2`."""
-    if notion == "gaussian":
+    if notion == "zcdp":
         assert total.rho is not None
         return root_above(2 * total.rho)
     assert total.plain is not None
@@ -248,7 +248,7 @@ class CommonPairs(Relation):
     """One record that changes, or appears where all hide that, with what it costs in all releases, in one notion."""
 
     terms: ReleaseTerms
-    notion: str
+    notion: str | None
     kind = "common_pairs"
 
     @property
@@ -295,7 +295,7 @@ class CommonChanges(ChangeRelation):
     terms: ReleaseTerms
     invariant: Statistics
     adjacency: int
-    notion: str
+    notion: str | None
     kind = "common_changes"
 
     @cached_property

@@ -45,6 +45,7 @@ from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import Statistics
 from designer.relations.joint_promises import composition
 from designer.relations.metrics.presence import AddRemove
+from designer.relations.problem import Notion
 from designer.relations.row_groups import RowGroups
 from solvers.exact.rational import float_above
 
@@ -114,8 +115,8 @@ class Composed(Immutable, ABC):
     """What several frozen mechanisms promise together when all of them release about the same records, even if each was chosen
     after the last, within relations and published statistics that were fixed before the first.
 
-    mechanisms: those given, in order. notion: "pure", "gaussian" (zCDP), "approximate" ((epsilon, delta)), or "mixed" where no
-    single number says it; `epsilon` and `delta` answer in every notion. guarantee: the statement to publish.
+    mechanisms: those given, in order. notion: "pure", "zcdp" or "approximate"; None where no single number says it; `epsilon`
+    and `delta` answer in every notion. guarantee: the statement to publish.
     """
 
     mechanisms: tuple[Specified, ...]
@@ -140,8 +141,8 @@ class Composed(Immutable, ABC):
         return self.guarantee.fingerprint
 
     @cached_property
-    def notion(self) -> str:
-        """In which the promise of every change is a single number."""
+    def notion(self) -> Notion | None:
+        """In which the promise of every change is a single number; None where there is none."""
         return notion_of(self.worst)
 
     def epsilon(self, delta: object = 0, *, change: object = None, records: int = 1) -> float | None:
@@ -191,14 +192,14 @@ class Composed(Immutable, ABC):
         return tuple(TotalCost(tuple(cost.of_group(size) for cost in total.costs)) for total in found)
 
 
-def notion_of(costs: Iterable[TotalCost]) -> str:
-    """The notion in which all of some costs have a single number."""
+def notion_of(costs: Iterable[TotalCost]) -> Notion | None:
+    """The notion in which all of some costs have a single number; None where there is none."""
     listed = list(costs)
     if all(all(cost.is_pure for cost in total.costs) for total in listed):
         return "pure"
     if all(cost.plain is not None for cost in listed):
         return "approximate"
-    return "gaussian" if all(cost.rho is not None for cost in listed) else "mixed"
+    return "zcdp" if all(cost.rho is not None for cost in listed) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,7 +245,7 @@ class ComposedElements(Composed):
         return float("inf") if exact is None else float_above(exact)
 
     def _one_number(self) -> str:
-        if self.notion == "mixed":
+        if self.notion is None:
             raise InvalidProblem(
                 "mechanisms: one promises zCDP and another (epsilon, delta), so no single number is a budget; ask for "
                 "epsilon(delta) or delta(epsilon)."
@@ -310,7 +311,7 @@ class ComposedElements(Composed):
         """The changes that all mechanisms protect, to be listed; None where they need no list."""
         if self.invariant is None or self.adjacency is None or self._all(InvariantChanges) or self._all(LinkedChanges):
             return None
-        return CommonChanges(self.terms, self.invariant, self.adjacency, "mixed")
+        return CommonChanges(self.terms, self.invariant, self.adjacency, None)
 
     @cached_property
     def relation(self) -> Relation:
@@ -332,7 +333,7 @@ class ComposedElements(Composed):
         budgets = tuple(Fraction(relation.epsilon) for relation in listed)
         total = TotalCost(tuple(Cost.pure(b) if self._pure else Cost.concentrated(b**2 / 2) for b in budgets))
         assert self.invariant is not None
-        epsilon = float_above(budget_of(total, "pure" if self._pure else "gaussian"))
+        epsilon = float_above(budget_of(total, "pure" if self._pure else "zcdp"))
         return InvariantDistance(self.invariant, epsilon, "l2" if all(r.distance == "l2" for r in listed) else "l1")
 
     @property
@@ -366,7 +367,7 @@ class ComposedElements(Composed):
         return composition(relations, notion)
 
     @cached_property
-    def _own_notions(self) -> tuple[str, ...]:
+    def _own_notions(self) -> tuple[Notion | None, ...]:
         """That of each mechanism by itself."""
         return tuple(notion_of([TotalCost((cost_of_budget(mechanism, Fraction(1)),))]) for mechanism in self.mechanisms)
 
@@ -396,9 +397,9 @@ class ComposedElements(Composed):
         return statement_of(self.mechanisms, self.relation, self._stated_notion, self._plain_delta, self._notes())
 
     @property
-    def _stated_notion(self) -> str:
+    def _stated_notion(self) -> Notion | None:
         if self._all(InvariantDistance):
-            return "pure" if self._pure else "gaussian"
+            return "pure" if self._pure else "zcdp"
         return self.notion
 
     @property

@@ -49,18 +49,18 @@ OF_ENTITIES: dict[str, str] = {
 }
 DISTANCES = ("l1", "l2")
 _PRESENCE: tuple[Moves, int, bool] = ("appear", 1, False)
-NOTIONS_OF_EXPENSES = ("pure", "gaussian", "approximate", "approximate_gaussian")
+NOTIONS_OF_EXPENSES = ("pure", "zcdp", "approximate")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Expense(Immutable):
     """What one release of a frozen object costs at most, over all changes that it protects; numbers are exact, and rounded up.
 
-    notion: "pure", "gaussian" (zCDP), "approximate" ((epsilon, delta)), "approximate_gaussian" (zCDP but for events of
-    probability delta). unit: what one change is, in words; moves, records, replaced: the same for adding up. scope: a hash of
-    which changes are protected at all, whatever their budgets; None where every change of one record is. epsilon: with delta;
-    pure where delta is None. rho: zCDP, which pure promises have too; where epsilon is None, delta belongs to rho. mu_squared:
-    Gaussian differential privacy. unprotected: what has no finite budget or is published exactly.
+    notion: "pure", "zcdp" (with a delta: but for events of that probability) or "approximate" ((epsilon, delta)). unit: what
+    one change is, in words; moves, records, replaced: the same for adding up. scope: a hash of which changes are protected at
+    all, whatever their budgets; None where every change of one record is. epsilon: with delta; pure where delta is None. rho:
+    zCDP, which pure promises have too; where epsilon is None, delta belongs to rho. mu_squared: Gaussian differential privacy.
+    unprotected: what has no finite budget or is published exactly.
     """
 
     fingerprint: str
@@ -239,7 +239,7 @@ def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], sc
 def _notion(cost: Cost) -> str:
     if cost.epsilon is not None:
         return "approximate" if cost.delta else "pure"
-    return "approximate_gaussian" if cost.delta else "gaussian"
+    return "zcdp"
 
 
 def _of_entity(one: Expense, rows: int) -> Expense:

@@ -46,7 +46,7 @@ def privacy_words(made: Specified, *, rows_per_entity: int = 1) -> str:
 
 
 def asked_line(protected: Protected, notion: str, delta: float | None = None) -> str:
-    """The same line of what a problem asks for, before anything is designed. notion: "pure", "gaussian" or "approximate"."""
+    """The same line of what a problem asks for, before anything is designed. notion: "pure", "zcdp" or "approximate"."""
     return f"{LABEL:13}{asked_words(protected, notion, delta)}."
 
 
@@ -55,7 +55,7 @@ def asked_words(protected: Protected, notion: str, delta: float | None = None) -
     if not isinstance(protected, Presence) and protected.is_vacuous():
         return f"{NONE}: the relation protects no change at all"
     budget = largest_budget(protected)
-    if notion == "gaussian":
+    if notion == "zcdp":
         cost = Cost.concentrated(budget**2 / 2)
     else:
         cost = Cost.pure(budget) if delta is None else Cost(epsilon=budget, delta=Fraction(delta))

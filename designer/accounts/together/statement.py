@@ -15,11 +15,11 @@ from designer.relations.invariants.changes import ChangeRelation, InvariantDista
 from designer.relations.joint_promises import joint_fingerprint
 from solvers.exact.rational import float_above
 
-WORDS = {"pure": NOTIONS["exponential"], "gaussian": NOTIONS["gaussian"]}
+WORDS = {"pure": NOTIONS["exponential"], "zcdp": NOTIONS["gaussian"]}
 
 
 def statement_of(
-    mechanisms: Sequence[Specified], relation: Relation, notion: str, delta: Fraction | None, notes: tuple[str, ...]
+    mechanisms: Sequence[Specified], relation: Relation, notion: str | None, delta: Fraction | None, notes: tuple[str, ...]
 ) -> Guarantee:
     """The statement: the joint relation and notion, and of everything else what the parts say, each sentence once."""
     statements = [mechanism.guarantee for mechanism in mechanisms]
@@ -29,7 +29,7 @@ def statement_of(
         unit=relation.protected_unit(),
         relation=relation.sentence(),
         unprotected=tuple(dict.fromkeys((*told.unprotected, *relation.unprotected(), *notes))),
-        notion=WORDS.get(notion) or APPROXIMATE.format(delta=_below_one(delta)),
+        notion=WORDS.get(notion or "") or APPROXIMATE.format(delta=_below_one(delta)),
         parameters=_parameters(relation, statements, delta),
         post_processing=POST_PROCESSING if notion in WORDS else DELTAS_ADD,
     )

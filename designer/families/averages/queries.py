@@ -31,6 +31,7 @@ from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, WORDS
 from designer.problem.workload import Workload
 from designer.relations import metrics
+from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import Metric
 from designer.relations.problem import Problem
 from designer.relations.row_groups import RowGroups
@@ -300,8 +301,8 @@ def _spread(term: Term, domain: Domain) -> Floats:
 
 def _for_each_attribute(domain: Domain, budgets: Budgets) -> tuple[float | Metric, ...] | Metric:
     """Budgets in the order of the attributes, where they add up over attributes."""
-    if isinstance(budgets, metrics.Hamming | metrics.Product) and budgets.domain == domain:
-        return budgets.budgets if isinstance(budgets, metrics.Hamming) else budgets.parts
+    if isinstance(budgets, Hamming | Product) and budgets.domain == domain:
+        return budgets.budgets if isinstance(budgets, Hamming) else budgets.parts
     if isinstance(budgets, Metric):
         return budgets
     if not isinstance(budgets, Mapping):

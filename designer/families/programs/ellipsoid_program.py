@@ -49,7 +49,7 @@ class EllipsoidProgram(MechanismProgram):
 
     title = "ellipsoid"
     encloses_all = True
-    notion: ClassVar[Literal["pure", "gaussian"]] = "pure"
+    notion: ClassVar[Literal["pure", "zcdp"]] = "pure"
     falloff: ClassVar[Falloff] = "exponential"
 
     def __init__(self, problem: Problem) -> None:

@@ -20,7 +20,7 @@ class GaussianProgram(EllipsoidProgram):
     """The covariance of Gaussian noise. Variable X, (s, s): its inverse. The rest as in `EllipsoidProgram`."""
 
     title = "gaussian"
-    notion = "gaussian"
+    notion = "zcdp"
     falloff = "gaussian"
 
     @property

@@ -47,7 +47,7 @@ def place_in(given: object, names: Sequence[str], field: str) -> int:
 class MechanismProgram(Program):
     """A program whose answer is an additive mechanism for `question`, a problem of the same notion."""
 
-    notion: ClassVar[Literal["pure", "gaussian"]]
+    notion: ClassVar[Literal["pure", "zcdp"]]
     objective_words: str
     loss_is_exact: ClassVar[bool] = True  # whether `loss` is that of the problem, and not a stand-in for it
     on_grid: ClassVar[bool] = False  # whether it is that of noise on a coarse grid, as in `Bound`

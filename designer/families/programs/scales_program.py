@@ -51,7 +51,7 @@ class ScalesProgram(MechanismProgram):
     scales, `1 / w`, and squares, `w^-2`, are convex; ratios of scales are linear in w: `w[j] <= r * w[i]`.
     """
 
-    notion: ClassVar[Literal["pure", "gaussian"]] = "pure"
+    notion: ClassVar[Literal["pure", "zcdp"]] = "pure"
     encloses_all = True
 
     def __init__(self, problem: Problem, sensitivity: SensitivitySet, names: Sequence[str]) -> None:

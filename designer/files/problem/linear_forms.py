@@ -51,7 +51,7 @@ PROBLEM = section_of(
         Key(
             "notion",
             one_of(*NOTIONS),
-            "pure: ratios within e^b; gaussian: b^2/2 of zCDP, b no epsilon; approximate: (b, delta), each change by itself.",
+            "pure: ratios within e^b; zcdp: b^2/2 of zCDP, b no epsilon; approximate: (b, delta), each change by itself.",
         ),
         Key("records", POSITIVE, "The number of records, where it is public; biased designs need it."),
         WEIGHTS,

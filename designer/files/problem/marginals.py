@@ -70,7 +70,7 @@ PROBLEM = record(
     {},
     {
         "loss": noted("What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES)),
-        "notion": noted("Noise in marginals is Gaussian; may be left out.", exactly("gaussian")),
+        "notion": noted("Noise in marginals is Gaussian; may be left out.", exactly("zcdp")),
         "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
         "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
     },
@@ -122,7 +122,7 @@ class MarginalsRequest(Request):
             "cells": f"{self.workload.cells.sum():.15g}",
             "domain": f"{len(self.workload.domain.attributes)} attributes, {self.workload.domain.size:.6g} elements",
             "relation": self.protection.sentence(),
-            "notion": "gaussian",
+            "notion": "zcdp",
         }
 
     def accuracy_lines(self, made: Any) -> list[str]:

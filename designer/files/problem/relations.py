@@ -47,7 +47,8 @@ from designer.files.problem.linked import LINKED, LinkedSections
 from designer.problem.relation import Relation
 from designer.relations import invariants, metrics
 from designer.relations.invariants.invariant import Invariant
-from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.algebra import Maximum, RootSumSquares
+from designer.relations.metrics.metric import Metric, Sum
 
 
 class RelationReader(LinkedSections, ABC):
@@ -391,9 +392,9 @@ METRICS: tuple[Form[Relation], ...] = (
         over_domain(metrics.product),
     ),
     Form("scaled", [Key("factor", POSITIVE, "By which all budgets are multiplied."), PART], of_values(metrics.scaled)),
-    Form("sum", [PARTS], of_values(metrics.Sum)),
-    Form("maximum", [PARTS], of_values(metrics.Maximum)),
-    Form("root_sum_squares", [PARTS], of_values(metrics.RootSumSquares)),
+    Form("sum", [PARTS], of_values(Sum)),
+    Form("maximum", [PARTS], of_values(Maximum)),
+    Form("root_sum_squares", [PARTS], of_values(RootSumSquares)),
     Form(
         "restriction",
         [

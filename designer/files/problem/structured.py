@@ -13,7 +13,7 @@ from designer.designing.structured_problem import StructuredProblem
 from designer.files.data_files import read_matrix
 from designer.files.problem.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Form, Key, section_of
 from designer.files.problem.relations import RelationReader
-from designer.relations import metrics
+from designer.relations.metrics.attributes import Hamming, Product
 
 if TYPE_CHECKING:  # they bring solvers
     from designer.mechanisms.products.blocks import Protection
@@ -61,7 +61,7 @@ class StructuredReader(RelationReader):
             raise self.refuse("relation", "metric", name, f"structured workloads take one of {list(PROTECTIONS)}")
         if name != "add_remove":
             made = self.metric()
-            assert isinstance(made, (metrics.Hamming, metrics.Product))
+            assert isinstance(made, (Hamming, Product))
             return made
         self.refuse_keys("relation", {"metric", EPSILON.name}, "metric 'add_remove' over a structured workload")
         return Presence(EPSILON.of(self, "relation"))

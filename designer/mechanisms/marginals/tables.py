@@ -19,7 +19,7 @@ from designer.problem.histogram import UNUSABLE, Counts, Universe, bare, carries
 from designer.problem.histogram import require_form as require_form_of_counts
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.unlisted import OTHERS, REFUSE
-from designer.relations.rows.given import NO_COUNTS, form_of, is_column, is_expression, records_of, require_no_rows
+from designer.relations.rows.given import NO_COUNTS, form_of, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.tabulation import require_one_index
@@ -59,10 +59,13 @@ def reading(
 ) -> tuple[Guarantee | None, Callable[[], Tables]]:
     """How the largest requested marginals are counted from data of any kind, and the statement of a release from records; None
     for counts. fixed: the number of records is public. histograms: are counts of all combinations of values taken?"""
-    if _are_counts(data, histograms):
+    if _are_counts(workload, data, histograms):
         require_no_rows(row)
         given: Any = bare(data)
-        return None, lambda: tables_of_counts(workload, given) if _are_tables(given) else tables_of_histogram(workload, data)
+        return (
+            None,
+            lambda: tables_of_counts(workload, given) if _are_tables(workload, given) else tables_of_histogram(workload, data),
+        )
     records = records_of(data)
     if not is_expression(records) and row == RowUnit():
         return stated(row), lambda: tables_of_columns(workload, records)
@@ -76,10 +79,10 @@ def require_form(
     workload: MarginalWorkload, data: Any, row: RowUnit, stated: Stated, *, fixed: bool, histograms: bool = False
 ) -> None:
     """Refuse what a release of such data refuses for its form. No entry is looked at."""
-    if _are_counts(data, histograms):
+    if _are_counts(workload, data, histograms):
         require_no_rows(row)
         given: Any = bare(data)
-        if _are_tables(given):
+        if _are_tables(workload, given):
             _axes_of_tables(workload, given)
         else:
             require_small(workload)
@@ -93,23 +96,19 @@ def require_form(
         require_table(workload, records, row, fixed=fixed)
 
 
-def _are_counts(data: object, histograms: bool) -> bool:
+def _are_counts(workload: MarginalWorkload, data: object, histograms: bool) -> bool:
     """Are these counts? Where histograms are not taken, only `Counts` of tables are."""
     if histograms:
-        return form_of(data) == "histogram"
-    if isinstance(data, Counts) and not _are_tables(data.table):
+        return form_of(data, workload.domain.attributes) == "histogram"
+    if isinstance(data, Counts) and not _are_tables(workload, data.table):
         raise InvalidProblem(NO_COUNTS)
     return isinstance(data, Counts)
 
 
-def _are_tables(given: object) -> bool:
-    """Does it map the axes of tables to them, and not elements to numbers?"""
-    return (
-        isinstance(given, Mapping)
-        and bool(given)
-        and all(isinstance(names, tuple) for names in given)
-        and any(map(is_column, given.values()))
-    )
+def _are_tables(workload: MarginalWorkload, given: object) -> bool:
+    """Does it map the axes of tables, and not elements, by their names?"""
+    names = list(given) if isinstance(given, Mapping) else []
+    return bool(names) and all(isinstance(own, tuple) and set(own) <= set(workload.domain.attributes) for own in names)
 
 
 def require_columns(workload: MarginalWorkload, columns: Any) -> None:

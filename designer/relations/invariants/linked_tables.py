@@ -424,7 +424,7 @@ class LinkedChanges(ChangeRelation, ByLength):
     def every_pair(self) -> Iterator[Block]:
         raise InvalidProblem(
             "relation: the changes of linked tables are known by their lengths, and (b, delta) is proven change by change; use "
-            "the notion 'pure' or 'gaussian'."
+            "the notion 'pure' or 'zcdp'."
         )
 
     def components(self) -> Indices:

@@ -180,7 +180,7 @@ class InvariantChanges(ChangeRelation, ByLength):
         if not (self.listed or self.exchanges):
             raise InvalidProblem(
                 "relation: the invariant leaves too many changes to be written out, and (b, delta) is proven change by change; "
-                "use the notion 'pure' or 'gaussian', or lower the adjacency."
+                "use the notion 'pure' or 'zcdp', or lower the adjacency."
             )
         return self.blocks()
 

@@ -175,7 +175,7 @@ class InvariantMetric(ChangeRelation, ByLength):
         if not self.listed and self.adjacency > 1:
             raise InvalidProblem(
                 f"relation: (b, delta) has to hold for each change of {self.adjacency} records, which exchanges do not "
-                "imply; use the notion 'pure' or 'gaussian', or state that one record changes: invariant.at(1)."
+                "imply; use the notion 'pure' or 'zcdp', or state that one record changes: invariant.at(1)."
             )
         return self.blocks()
 

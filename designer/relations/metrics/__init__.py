@@ -8,35 +8,17 @@ inequality of every norm implies (docs/theory/foundations.md, 4; docs/theory/met
 
 from __future__ import annotations
 
-from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
-from designer.relations.metrics.attributes import Hamming, Product, attribute_values, hamming, product
-from designer.relations.metrics.elements import (
-    Instance,
-    Partition,
-    PerElement,
-    Uniform,
-    instance,
-    partition,
-    per_element,
-    uniform,
-)
-from designer.relations.metrics.graphs import Graph, graph
-from designer.relations.metrics.matrix import Matrix, from_matrix
-from designer.relations.metrics.metric import Metric, Scaled, Sum, scaled, sum_of
-from designer.relations.metrics.points import Euclidean, GreatCircle, Line, euclidean, great_circle
-from designer.relations.metrics.presence import (
-    AddRemove,
-    AppearOrChange,
-    add_remove,
-    after_noisy_total,
-    appear_or_change,
-    number_of_records,
-)
-from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered, chebyshev, line, manhattan
-from designer.relations.metrics.taxonomies import Taxonomy, taxonomy
+from designer.relations.metrics.algebra import maximum, restriction, root_sum_squares
+from designer.relations.metrics.attributes import attribute_values, hamming, product
+from designer.relations.metrics.elements import instance, partition, per_element, uniform
+from designer.relations.metrics.graphs import graph
+from designer.relations.metrics.matrix import from_matrix
+from designer.relations.metrics.metric import scaled, sum_of
+from designer.relations.metrics.points import euclidean, great_circle
+from designer.relations.metrics.presence import add_remove, after_noisy_total, appear_or_change, number_of_records
+from designer.relations.metrics.series import chebyshev, line, manhattan
+from designer.relations.metrics.taxonomies import taxonomy
 from designer.relations.metrics.thresholds import (
-    SmoothThreshold,
-    Threshold,
     blowfish,
     blowfish_attribute,
     blowfish_full_domain,
@@ -46,31 +28,6 @@ from designer.relations.metrics.thresholds import (
 )
 
 __all__ = [
-    "AddRemove",
-    "AppearOrChange",
-    "Chebyshev",
-    "Euclidean",
-    "Graph",
-    "GreatCircle",
-    "Hamming",
-    "Instance",
-    "Line",
-    "Manhattan",
-    "Matrix",
-    "Maximum",
-    "Metric",
-    "Ordered",
-    "Partition",
-    "PerElement",
-    "Product",
-    "Restricted",
-    "RootSumSquares",
-    "Scaled",
-    "SmoothThreshold",
-    "Sum",
-    "Taxonomy",
-    "Threshold",
-    "Uniform",
     "add_remove",
     "after_noisy_total",
     "appear_or_change",

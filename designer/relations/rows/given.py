@@ -1,15 +1,14 @@
-"""What confidential data are given as: counts, or records. Their type decides, never their shape or an entry."""
+"""What confidential data are given as: counts, or records. Their type and their names decide,
+never their shape or an entry."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
-
-import numpy as np
 
 from designer.base.errors import InvalidProblem
 from designer.base.frames import is_frame
-from designer.problem.histogram import Counts, Labelled
+from designer.problem.histogram import Counts, Labelled, Universe
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import is_of_spark
 
@@ -21,29 +20,27 @@ NO_ROWS = (
 NO_COUNTS = "histogram: this releases from records, one row each, not from counts; give a table."
 
 
-def form_of(data: object) -> Literal["histogram", "records"]:
-    """Are these counts of elements, or records?
+def form_of(data: object, columns: Collection[str] = (), elements: Sequence[str] = ()) -> Literal["histogram", "records"]:
+    """Are these counts of elements, or records? No entry is read.
 
-    Records: a data frame of pandas, polars or Arrow, a table of Ibis or Spark, a mapping of columns, a list of rows that are
-    mappings. Counts: `Counts`, an array, a series, a list, a mapping to numbers, and whatever is none of all these, which is
-    refused where it is read.
+    Records: a data frame of pandas, polars or Arrow, a table of Ibis or Spark, a list of rows that are mappings, and a mapping
+    that has one of the `columns` among its names. Counts: `Counts`, an array, a series, a list, a mapping from the names of
+    `elements`, and whatever is none of all these, which is refused where it is read.
     """
     if isinstance(data, (Counts, Labelled)):
         return "histogram"
     if isinstance(data, Mapping):
-        return "records" if any(map(is_column, data.values())) else "histogram"
+        names = set(data)
+        return "records" if names & set(columns) and not names <= set(elements) else "histogram"
     if isinstance(data, (list, tuple)):
         return "records" if data and all(isinstance(row, Mapping) for row in data) else "histogram"
     return "records" if is_frame(data) or is_expression(data) or is_of_spark(data) else "histogram"
 
 
-def is_column(value: object) -> bool:
-    """Does it hold a value for each record: a list, an array, a series?"""
-    return (
-        hasattr(value, "__len__")
-        and not isinstance(value, (str, bytes))
-        and not (isinstance(value, np.ndarray) and not value.ndim)
-    )
+def form_for(data: object, universe: Universe) -> Literal["histogram", "records"]:
+    """The same where the columns that name elements are those of a universe."""
+    keys = universe.tables or ((universe.keys,) if universe.keys else ())
+    return form_of(data, [name for own in keys for name in own.columns], universe.elements)
 
 
 def is_expression(table: Any) -> bool:

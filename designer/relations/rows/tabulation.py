@@ -19,7 +19,7 @@ from designer.certified.guarantee import Guarantee
 from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE
-from designer.relations.rows.given import form_of, is_expression, records_of, require_no_rows
+from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.texts import octets, text_of
@@ -66,7 +66,7 @@ class TakesCounts(Specified, Generic[R]):
         """See `Specified.check`."""
         super().check(data)
         row = RowUnit(unit, entity, rows_per_entity)
-        if form_of(data) == "histogram":
+        if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
             require_form(data, self.universe)
         else:
@@ -96,7 +96,7 @@ class TakesCounts(Specified, Generic[R]):
     @withholding
     def _given(self, data: object, row: RowUnit) -> tuple[Guarantee | None, NDArray[np.int64]]:
         """The counts, in order, and the statement of a release from records; None for counts."""
-        if form_of(data) == "histogram":
+        if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
             return None, counts(data, self.universe)
         stated = self.guarantee_for(row)

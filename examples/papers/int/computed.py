@@ -46,7 +46,7 @@ def law(norm: str, gaussian: bool = False) -> tuple[Floats, Floats]:
 def made(invariant: Invariant, family: str, norm: str, epsilon: float = EPSILON) -> LatticeMechanism:
     """Lattice noise of a budget for every unit of distance."""
     relation = invariant.protect(epsilon, per_distance=norm)  # type: ignore[call-overload]
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     options = {} if family == "lattice_gaussian" else {"shape": norm}
     mechanism = design(Problem(Workload.identity(invariant.size), relation, notion=notion), family, **options).mechanism
     assert isinstance(mechanism, LatticeMechanism)

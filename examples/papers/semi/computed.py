@@ -9,15 +9,15 @@ from itertools import product
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
+from designer.accounting import EpsilonDelta, Gaussian, gdp_delta, zcdp_group_rho
 from designer.base.arrays import Floats
 from designer.certified.norms import Gauge
 from designer.mechanisms.odds_ratio.canonical import Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.umpu import NoisyCountTest
-from designer.promises.accounting import gdp_delta, zcdp_epsilon_bun_steinke, zcdp_group_rho
+from designer.promises.accounting import zcdp_epsilon_bun_steinke
 from designer.promises.order import Strength
 from designer.promises.piecewise import from_distributions
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.invariants.adjacency import (
     Conforming,
     Scope,
@@ -114,7 +114,7 @@ def mechanisms(full: bool = False) -> Result:
         rows[f"3 x 3, A_3, {name}: longest change"] = (longest, (0, group[name] + 1e-9))
         rows[f"3 x 3, A_3, {name}: group of three"] = (group[name], (longest - 1e-9, naive + 1e-9))
         rows[f"3 x 3, {name}: three times the longest change of one record"] = (naive, None)
-    gaussian = design(Problem(Workload.identity(4), small.protect(1.0, 3), notion="gaussian"), "isotropic_gaussian").mechanism
+    gaussian = design(Problem(Workload.identity(4), small.protect(1.0, 3), notion="zcdp"), "isotropic_gaussian").mechanism
     covariance = np.asarray(gaussian.covariance())
     projection = np.outer([1, -1, -1, 1], [1, -1, -1, 1]) / 4
     hull = design(Problem(Workload.identity(9), square.protect(1.0, 2)), "k_norm").mechanism

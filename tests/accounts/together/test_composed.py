@@ -39,6 +39,7 @@ from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
 from designer.promises.costs import Cost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.joint_promises import for_groups
+from designer.relations.metrics.metric import Metric
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.plan_words import FOUND
 from tests.oracles.spec_specimens import specimens
@@ -50,7 +51,7 @@ SHOP = Groups(["shop"], keys=[["a"], ["b"]])
 
 
 def made(relation: Relation, notion: str = "pure", names: list[str] | None = None, **options: object) -> Specified:
-    family = {"pure": "laplace", "gaussian": "gaussian", "approximate": "gaussian"}[notion]
+    family = {"pure": "laplace", "zcdp": "gaussian", "approximate": "gaussian"}[notion]
     workload = Workload(np.arange(relation.size)[None, :] ** 2 + 1.0, None, names)
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism
 
@@ -75,11 +76,11 @@ def test_the_statement_of_two_metric_mechanisms() -> None:
     assert for_groups(both, 3).parameters["largest_finite_budget"] == 3 * 3.75
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_whole(notion: str) -> None:
     """Every metric of the specimens with another one of its size, each pair by itself, in exact arithmetic."""
     relations = [m.relation for name, m in specimens().items() if name.startswith("laplace")]
-    listed = [relation for relation in relations if isinstance(relation, metrics.Metric) and relation.size == 4]
+    listed = [relation for relation in relations if isinstance(relation, Metric) and relation.size == 4]
     assert len(listed) > 8
     mechanisms = [made(relation, notion) for relation in listed]
     for first, second in zip(mechanisms, mechanisms[1:] + mechanisms[:1], strict=True):
@@ -99,14 +100,14 @@ def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_wh
 def test_notions_are_mixed_by_the_best_conversion() -> None:
     pure, normal = made(LINE), made(OWN, "gaussian")
     both = composed(pure, normal)
-    assert both.notion == "gaussian" and isinstance(both.relation, CommonPairs)
+    assert both.notion == "zcdp" and isinstance(both.relation, CommonPairs)
     for i, j in combinations(range(3), 2):
         rho = pure_rho(LINE.exact_budget(i, j)) + float(OWN.exact_budget(i, j)) ** 2 / 2
         assert both.budget(i, j) == pytest.approx(math.sqrt(2 * rho), rel=1e-14)
         assert both.relation.exact_budget(i, j) == both.exact_budget(i, j)
     assert both.epsilon(1e-6, change=(0, 2)) <= zcdp_epsilon(both.cost((0, 2)).rho, 1e-6)
     told = made(LINE, "approximate", delta=1e-6)
-    assert composed(pure, told).notion == "approximate" and composed(normal, told).notion == "gaussian"
+    assert composed(pure, told).notion == "approximate" and composed(normal, told).notion == "zcdp"
     assert composed(pure, told).guarantee.parameters["delta"] == 1e-6
     assert composed(told, told).delta(4.0, change=(0, 2)) <= 2e-6
 
@@ -299,7 +300,7 @@ def test_a_domain_and_elements_of_its_cells_are_one_universe() -> None:
     domain = Domain.of({"age": 2, "sex": ["F", "M"]})
     noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), metrics.hamming(domain, [0.5, 0.25]))
     cells = Workload(np.array([[1.0, 0.0, 2.0, 5.0]]), None, domain.elements)
-    counted = design(Problem(cells, metrics.hamming(domain, [1.0, 1.0]), notion="gaussian"), "gaussian").mechanism
+    counted = design(Problem(cells, metrics.hamming(domain, [1.0, 1.0]), notion="zcdp"), "gaussian").mechanism
     both = composed(noisy, counted)
     assert float(both.exact_budget(0, 3)) == pytest.approx(math.hypot(0.75, 2.0), rel=1e-14)
     assert float(both.exact_budget(0, 1)) == pytest.approx(math.hypot(0.25, 1.0), rel=1e-14)

@@ -41,7 +41,7 @@ EMP, SHOP = Measure("emp", upper=100), Groups(["shop"], keys=[["a"], ["b"]])
 
 
 def made(relation: object, notion: str = "pure", **options: object) -> Specified:
-    family = {"pure": "laplace", "gaussian": "gaussian", "approximate": "gaussian"}[notion]
+    family = {"pure": "laplace", "zcdp": "gaussian", "approximate": "gaussian"}[notion]
     workload = Workload.identity(relation.size)
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism
 
@@ -219,7 +219,7 @@ def test_the_largest_budget_of_very_many_pairs_is_above_the_exact_one() -> None:
     assert below
 
 
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_changes_one_after_the_other_cost_the_sum_of_their_budgets(notion: str) -> None:
     """Equal ones as a group does, different ones by their sum: 3 b is 3 b pure, and (3 b)^2 / 2 of zCDP."""
     mechanism = made(metrics.uniform(3, 0.5), notion)

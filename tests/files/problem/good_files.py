@@ -26,7 +26,7 @@ metric = "hamming"
 budgets = {sex = 1, age = 0.5, region = inf, place = 2}
 [problem]
 loss = "max"
-notion = "gaussian"
+notion = "zcdp"
 tolerance = 1e-5
 allow_vacuous = false
 """

@@ -45,6 +45,7 @@ from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.relations.metrics.metric import Metric
 from tests.files.problem.test_problem_schema import as_json, as_toml, at, closed_tables
 from tests.oracles.selection_by_definition import BY_DEFINITION
 
@@ -67,7 +68,7 @@ ONE, TWO = metrics.uniform(4, 1.0), metrics.hamming(DOMAIN, {"sex": 0.5, "age": 
 MANY = Domain.of({"sex": ["F", "M"], "age": [20, 30, 50], "job": 500})
 
 
-def problem(relation: metrics.Metric = ONE, records: int = 100) -> Problem:
+def problem(relation: Metric = ONE, records: int = 100) -> Problem:
     return Problem(QUERIES, relation, records=records)
 
 
@@ -382,7 +383,7 @@ BAD = [  # kind, name of a good file, what is replaced by what, and what the ref
     ("statistical_queries", "separable", "records = 50", "records = 0.5", "[problem] records: 0.5", "from 1 to 2^53"),
     ("statistical_queries", "separable", "F = 1", "F = 1e200", "[statistics] women = 1e+200", "choose units"),
     ("statistical_queries", "separable", "records = 50", "", "[problem] records: is missing", "separable"),
-    ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "gaussian"', "notion: 'gaussian'", "leave it out"),
+    ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "zcdp"', "notion: 'gaussian'", "leave it out"),
     ("statistical_queries", "squared, weights by name", "women = 3", "men = 3", "[problem] weights = 'men'", "perhaps 'women'"),
     ("statistical_queries", "a family of linear queries, weights in order", "[1, 3]", "[1]", "weights = [1]", "one for each"),
     ("statistical_queries", "sums of terms, tables and arrays", '"wage"', '"wages"', "no column 'wages'", "perhaps 'wage' is meant"),

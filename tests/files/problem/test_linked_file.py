@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, design, invariants, load, read_problem
+from designer import Counts, InvalidProblem, design, invariants, load, read_problem
 from designer.cli import main
 from designer.problem.domain import Domain
 
 HEAD = '[domain]\nage = ["young", "old"]\nsex = ["F", "M"]\nplace = 3\n'
 LINKED = 'linked = {sexes = ["age", "sex"], places = ["age", "place"]}\n'
-REST = '[relation]\nepsilon = 0.5\n[problem]\nnotion = "gaussian"\n'
+REST = '[relation]\nepsilon = 0.5\n[problem]\nnotion = "zcdp"\n'
 IDENTITY = '[workload]\nbuilder = "identity"\n'
 GOOD = HEAD + IDENTITY + "[invariant]\n" + LINKED + 'published = [["age"]]\nadjacency = 2\n' + REST
 PEOPLE = Domain.of({"age": ["young", "old"], "sex": ["F", "M"], "place": 3})
@@ -91,10 +91,10 @@ def test_a_frame_with_gaps_is_joined_by_name(problem: Path) -> None:
     linked = made.relation.linked
     frame = pandas.DataFrame(linked.keys.rows, columns=linked.keys.columns).replace("", None)
     frame["people"] = linked.stack(true_tables()).astype(int)
-    noisy = linked.split(made.release(frame.sample(frac=1, random_state=1)).answers)
+    noisy = linked.split(made.release(Counts(frame.sample(frac=1, random_state=1))).answers)
     assert np.abs(noisy["sexes"].sum(axis=1) - true_tables()["sexes"].sum(axis=1)).max() < 1e-8
     with pytest.raises(InvalidProblem, match="exactly once"):
-        made.release(frame.iloc[1:])
+        made.release(Counts(frame.iloc[1:]))
 
 
 def test_tables_of_records_that_disagree_are_refused(problem: Path, tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_good_files_are_read_and_designed(name: str, folder: Path) -> None:
     assert workload is None or file.problem.workload == workload
     assert relation is None or plain(file.problem.relation.to_spec()) == plain(relation)
     # A file that names no family is read alike whatever it is designed by: one that costs nothing.
-    cheap = {"pure": "laplace", "gaussian": "gaussian"}[file.problem.notion]
+    cheap = {"pure": "laplace", "zcdp": "gaussian"}[file.problem.notion]
     made = design(file.problem, cheap if file.family == "auto" else file.family, **file.options)
     assert made.privacy.holds
 

@@ -39,7 +39,7 @@ TERMS = (
 )
 TABLES = '[workload]\ntables = [["age"], ["age", "sex"], ["pay"]]\nasked = {age = "ranges"}\n'
 PRESENCE = '[relation]\nmetric = "add_remove"\nepsilon = 0.5\n'
-GAUSSIAN = '[problem]\nnotion = "gaussian"\n'
+GAUSSIAN = '[problem]\nnotion = "zcdp"\n'
 GOOD = HEAD + TERMS + PRESENCE + GAUSSIAN
 LINE = 'age = {metric = "line", values = [0, 1, 2, 3, 4, 5], period = 2, epsilon = 1}'
 PARTS = f'[relation]\nmetric = "product"\n[relation.attributes]\n{LINE}\nsex = {{metric = "uniform", epsilon = 1}}\n'
@@ -83,7 +83,7 @@ def test_relations_of_a_file_are_budgets_or_metrics_of_attributes(tmp_path: Path
 
 
 @pytest.mark.parametrize("relation", [Presence(0.5), metrics.hamming(DOMAIN, [1.0, 0.5, 2.0])])
-@pytest.mark.parametrize("notion", ["pure", "gaussian"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: Path) -> None:
     """The loss is the weighted total over the queries of the other problem."""
     workload = read(tmp_path, GOOD).workload
@@ -93,7 +93,7 @@ def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: 
     assert written.workload.shape == workload.shape and written.loss_of(np.ones(workload.count)) == pytest.approx(
         float(np.repeat(workload.weights, workload.counts).sum())
     )
-    dense = design(written, "gaussian" if notion == "gaussian" else "laplace")
+    dense = design(written, "gaussian" if notion == "zcdp" else "laplace")
     assert made.loss < 1.2 * dense.loss  # the Gaussian optimum, or the plain Laplace noise, of the same problem
     limit = dense.limit
     assert limit is not None and made.loss > limit.value * (1 - 1e-9)  # below no bound for all noise
@@ -111,7 +111,7 @@ def test_auto_tries_the_families_for_matrices_beside_and_takes_the_best(tmp_path
     assert isinstance(least, StructuredDesign) and list(least.mechanism.provenance["tried"]) == ["structured"]
     assert least.mechanism.optimality is not None and least.mechanism.optimality.gap < 1e-9
     large = StructuredWorkload.of(Domain.of({f"a{k}": 64 for k in range(5)}), [{f"a{k}": "prefix" for k in range(5)}])
-    made = design(StructuredProblem(large, Presence(1.0), "gaussian"))
+    made = design(StructuredProblem(large, Presence(1.0), "zcdp"))
     assert isinstance(made, StructuredDesign) and list(made.mechanism.provenance["tried"]) == ["structured"]
     with pytest.raises(InvalidProblem, match="StructuredProblem is designed without writing them out"):
         design(made.problem, "laplace")

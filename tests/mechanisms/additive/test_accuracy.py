@@ -102,7 +102,7 @@ def test_no_histogram_of_three_records_fails_more_often(biased: bool, beta: floa
         ("k_norm", "pure"),
         ("ellipsoid", "pure"),
         ("box", "pure"),
-        ("gaussian", "gaussian"),
+        ("gaussian", "zcdp"),
     ],
 )
 def test_draws_fail_no_more_often_than_proven(family: str, notion: str, norm: str, beta: float) -> None:
@@ -126,7 +126,7 @@ def test_a_strategy_is_bounded_in_l1_too() -> None:
 
 
 @pytest.mark.parametrize("queries", [2, 14])
-@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("ellipsoid", "pure"), ("gaussian", "gaussian")])
+@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("ellipsoid", "pure"), ("gaussian", "zcdp")])
 def test_the_probability_for_an_accuracy_is_the_inverse(family: str, notion: str, queries: int) -> None:
     relation = metrics.euclidean(np.random.default_rng(3).random((15, 2)))
     made = design(Problem(Workload.random(queries, 15, "real", 4), relation, notion), family).mechanism

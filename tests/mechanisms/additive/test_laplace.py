@@ -12,6 +12,8 @@ import pytest
 from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
 from designer.certified.norms import weighted_l1
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.relations.metrics.points import GreatCircle
+from designer.relations.metrics.presence import AddRemove
 
 BASELINES = ("strategy_1", "strategy_2", "strategy_3", "uniform_budget")
 
@@ -50,7 +52,7 @@ def exact_worst_ratio(problem: Problem, mechanism: AdditiveMechanism) -> Fractio
     worst = Fraction(0)
     for i in range(len(columns)):
         for j in range(i):
-            alone = isinstance(problem.relation, metrics.AddRemove)
+            alone = isinstance(problem.relation, AddRemove)
             if alone and i < problem.relation.size:
                 continue
             budget = problem.relation.exact_budget(j, i)
@@ -79,7 +81,7 @@ def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int)
         assert exact <= 1 and best.privacy.holds and best.privacy.worst_ratio is not None, seed
         assert exact <= best.privacy.worst_ratio <= 1, seed
         assert float(best.privacy.worst_ratio) == pytest.approx(
-            float(exact), abs=1e-6 if isinstance(problem.relation, metrics.GreatCircle) else 1e-10
+            float(exact), abs=1e-6 if isinstance(problem.relation, GreatCircle) else 1e-10
         )
 
 

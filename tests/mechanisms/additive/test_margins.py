@@ -127,7 +127,7 @@ def test_margins_are_those_of_the_noise_that_is_drawn(family: str, kind: str) ->
     """Binomial numbers beyond, two-sided at `FAILURE_PROBABILITY` for each query; only from above for bounds."""
     relation = metrics.uniform(4, 1.0) if kind == "prefix" else invariants.margins((3, 3)).protect(epsilon=1.0)
     workload = Workload.prefix(4) if kind == "prefix" else Workload.identity(9)
-    notion = "gaussian" if "gaussian" in family else "pure"
+    notion = "zcdp" if "gaussian" in family else "pure"
     if kind == "prefix" and family == "projected_laplace":
         pytest.skip("needs an invariant")
     mechanism = design(Problem(workload, relation, notion), family).mechanism
@@ -176,7 +176,7 @@ def test_a_confidence_is_a_probability(confidence: float) -> None:
         made.margins(confidence)
 
 
-@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("box", "pure"), ("isotropic_gaussian", "gaussian")])
+@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("box", "pure"), ("isotropic_gaussian", "zcdp")])
 def test_answers_that_are_the_coordinates_have_the_margins_of_a_written_identity(family: str, notion: str) -> None:
     """To the last bit: the short way without matrices changes no number."""
     made = design(Problem(Workload.identity(3), metrics.add_remove(3, 0.7), notion=notion), family).mechanism

@@ -19,6 +19,7 @@ from designer.mechanisms.additive.bounds import joint_noise
 from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import noise_for
+from designer.relations.metrics.presence import AddRemove
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.absolute_moments import mean_absolute
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
@@ -38,7 +39,7 @@ PROBLEMS = {
 
 def problem_for(family: str, name: str) -> Problem:
     workload, relation = PROBLEMS[name]
-    return Problem(workload, relation, "gaussian" if family in GAUSSIAN else "pure", records=5.0)
+    return Problem(workload, relation, "zcdp" if family in GAUSSIAN else "pure", records=5.0)
 
 
 @functools.cache
@@ -88,7 +89,7 @@ def weights(made: AdditiveMechanism, z: np.ndarray) -> np.ndarray:
 def shifts(made: AdditiveMechanism) -> list[tuple[np.ndarray, float]]:
     """Protected differences in steps of the heard coordinates, from the frozen integers, with their budgets."""
     points = made.relation.points(made.integers.T)
-    alone = isinstance(made.relation, metrics.AddRemove)
+    alone = isinstance(made.relation, AddRemove)
     result = []
     for i, j in itertools.combinations(range(len(points)), 2):
         if alone and j < made.relation.size:
@@ -217,7 +218,7 @@ def test_moments_agree_with_draws(family: str, name: str) -> None:
         "total public": (Workload.identity(3), metrics.uniform(3, 0.8)),
         "ranges": (Workload.all_ranges(3), metrics.add_remove(3, [0.5, 1.0, 2.0])),
     }[name]
-    notion = "gaussian" if family in GAUSSIAN else "pure"
+    notion = "zcdp" if family in GAUSSIAN else "pure"
     made = design(Problem(workload, relation, notion, records=50.0), family, **shallow(family)).mechanism
     drawn = np.asarray(made.simulate(DRAWS, seed=6))
     assert_moments(drawn, made.query_variances(), made.query_mean_absolutes())

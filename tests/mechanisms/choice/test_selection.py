@@ -35,6 +35,7 @@ from designer.files import spec
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.relation import Relation
+from designer.relations.metrics.presence import AddRemove
 from designer.sampling.selection import ExponentialLaw
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS, ball
@@ -92,7 +93,7 @@ def neighbours(relation: Relation, records: int) -> Iterator[tuple[Histogram, Hi
     for n in range(records + 1):
         for x in histograms(size, n):
             for i in range(size):
-                if isinstance(relation, metrics.AddRemove):
+                if isinstance(relation, AddRemove):
                     changes = [(size, i)]
                 else:
                     changes = [(i, j) for j in range(size) if j != i and x[i] > 0]

@@ -37,7 +37,7 @@ def test_rank_1_is_the_law_itself(epsilon: float) -> None:
 def test_bounds_are_above_what_is_drawn(shape: str, epsilon: float) -> None:
     """Each margin is exceeded at most as often as it says (binomial, at `FAILURE_PROBABILITY`), each standard error is above
     that of the draws, up to three of its own deviations."""
-    family, notion = ("lattice_gaussian", "gaussian") if shape == "gaussian" else ("lattice_laplace", "pure")
+    family, notion = ("lattice_gaussian", "zcdp") if shape == "gaussian" else ("lattice_laplace", "pure")
     options = {} if shape == "gaussian" else {"shape": shape}
     problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(epsilon=epsilon), notion)  # type: ignore[arg-type]
     made = design(problem, family, **options).mechanism
@@ -50,7 +50,7 @@ def test_bounds_are_above_what_is_drawn(shape: str, epsilon: float) -> None:
 @pytest.mark.parametrize("confidence", [0.99, 0.9999])
 def test_wide_gaussian_noise_is_bounded_beyond_its_normal_quantile(confidence: float) -> None:
     relation = invariants.margins((3, 3)).protect(epsilon=0.01)
-    made = design(Problem(Workload.identity(9), relation, "gaussian"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload.identity(9), relation, "zcdp"), "lattice_gaussian").mechanism
     reach = made.margins(confidence) / made.standard_errors()
     assert (reach >= norm.isf((1 - confidence) / 2)).all() and (reach <= 1.3 * norm.isf((1 - confidence) / 2)).all()
 

@@ -33,7 +33,7 @@ INVARIANTS = {
 
 def made(kind: str, family: str, shape: str, epsilon: float = 0.5, workload: Workload | None = None) -> LatticeMechanism:
     invariant, adjacency = INVARIANTS[kind]
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(workload or Workload.identity(invariant.size), invariant.protect(epsilon, adjacency), notion=notion)
     return design(problem, family, shape=shape).mechanism
 
@@ -73,7 +73,7 @@ def test_answers_are_those_of_the_released_table():
 def test_wide_noise_has_the_error_of_its_continuous_counterpart(family, shape, factor):
     """At epsilon 0.02 the lattice looks continuous: the mechanisms on a fine grid have closed forms."""
     invariant, adjacency = INVARIANTS["margins"]
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload.identity(9), invariant.protect(0.02, adjacency), notion=notion)
     fine = design(problem, "l2_ball" if notion == "pure" else "isotropic_gaussian").error
     # 20,000 draws: 4 standard errors of the mean of |z|^2 are below 5 %.
@@ -110,7 +110,7 @@ def test_a_partition_under_l1_is_the_two_sided_geometric_of_each_state():
 def test_a_budget_for_every_unit_of_distance(family, shape, distance, tmp_path):
     """INT Definition 2: changes of every size, checked on thousands of kernel vectors."""
     relation = invariants.margins((3, 3)).protect(0.25, per_distance=distance)
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     mechanism = design(Problem(Workload.identity(9), relation, notion=notion), family, shape=shape).mechanism
     assert mechanism.privacy.worst_ratio == 1
     far = mechanism.draw(300, seed=2) * np.arange(1, 301)[:, None]

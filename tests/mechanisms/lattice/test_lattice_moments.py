@@ -29,7 +29,7 @@ def tables(reach: int) -> np.ndarray:
     ],
 )
 def test_moments_are_the_sums_over_all_tables(family: str, shape: str, budget: float) -> None:
-    notion: Any = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion: Any = "zcdp" if family == "lattice_gaussian" else "pure"
     relation = invariants.margins((2, 3)).protect(budget)
     made = design(Problem(QUERIES, relation, notion), family, shape=shape).mechanism
     z = tables(90)

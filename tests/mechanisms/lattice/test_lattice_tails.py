@@ -29,7 +29,7 @@ PLANES = {"total": invariants.total(3), "table": invariants.margins((2, 3)), "sk
 
 def made(kind, family, order="l2", epsilon=0.3):
     relation = PLANES[kind].protect(epsilon, per_distance=order)
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     return design(Problem(Workload.identity(relation.size), relation, notion=notion), family, shape=order).mechanism
 
 
@@ -123,7 +123,7 @@ def test_what_the_proof_without_a_dimension_saves():
 def test_noise_is_unbiased_and_even(family, order, invariant):
     """INT (6), (9): no cell's mean is 6 standard errors off, and z is as likely as -z (a sign test on every cell)."""
     relation = invariant.protect(0.25, per_distance=order)
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     mechanism = design(Problem(Workload.identity(invariant.size), relation, notion=notion), family, shape=order).mechanism
     noise = mechanism.draw(4000, seed=5).astype(float)
     # Two-sided normal tails of 5.8 standard errors, 16 cells: below FAILURE_PROBABILITY.

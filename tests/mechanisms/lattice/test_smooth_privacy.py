@@ -29,7 +29,7 @@ from designer.relations.joint_promises import post_processing
 
 
 def mechanism(invariant, family="lattice_laplace", order="l2", epsilon=0.3) -> LatticeMechanism:
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload.identity(invariant.size), invariant.protect(epsilon, per_distance=order), notion=notion)
     return design(problem, family, shape=order).mechanism
 

@@ -53,14 +53,14 @@ def test_3143_counties_within_their_states(family, options, kind, tmp_path) -> N
     """Two records, designed, certified, drawn, saved and loaded; squares of 40 draws are near those of free cells."""
     states = counties()
     relation = invariants.partition(states).protect(1.0, 2)
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     problem = Problem(Workload(np.eye(3, len(states))), relation, notion)  # type: ignore[arg-type]
     mechanism = design(problem, family, **options).mechanism
     assert 1 - 1e-9 < mechanism.privacy.worst_ratio <= 1
     assert isinstance(mechanism.sampler, kind)
     noise = mechanism.draw(40, seed=1)
     assert not (noise @ relation.invariant.constraints.T).any()
-    free = 8.0 if notion == "gaussian" else 1 / (2 * math.sinh(1 / 8) ** 2)
+    free = 8.0 if notion == "zcdp" else 1 / (2 * math.sinh(1 / 8) ** 2)
     assert (noise**2.0).mean() == pytest.approx(free * 3092 / 3143, rel=0.03)
     assert (mechanism.standard_errors() ** 2 == pytest.approx(free, rel=0.05)) and mechanism.margins().max() < 30
     again = load(mechanism.save(tmp_path / "counties.json"), LatticeMechanism)
@@ -74,7 +74,7 @@ def test_sums_of_all_levels_are_kept() -> None:
     rows[0], rows[1, :8], rows[2, :5], rows[3, 5:7] = 1, 1, 1, 1
     invariant = invariants.linear(rows)
     assert invariant.structure.kind == "nested" and invariant.freedom == 12 - 4
-    made = design(Problem(Workload.identity(12), invariant.protect(1.0, 2), "gaussian"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload.identity(12), invariant.protect(1.0, 2), "zcdp"), "lattice_gaussian").mechanism
     noise = made.draw(2000, seed=2)
     assert not (noise @ rows.T).any() and not noise[:, 7].any() and (noise != 0).any(axis=0).sum() == 11
 
@@ -84,7 +84,7 @@ def test_a_budget_for_each_level_of_a_hierarchy() -> None:
     states = np.repeat([0, 1, 2], 3)
     apart = np.where(states[:, None] == states, 0.5, 2.0) * (1 - np.eye(9))
     relation = metrics.from_matrix(apart) & invariants.total(9).at(2)
-    problem = Problem(Workload(np.vstack([np.eye(9), states == 0, states == 1])), relation, "gaussian")
+    problem = Problem(Workload(np.vstack([np.eye(9), states == 0, states == 1])), relation, "zcdp")
     made = design(problem, "lattice_gaussian", shape="ellipsoid").mechanism
     assert 1 - 1e-9 < made.privacy.worst_ratio <= 1
     for i, j in itertools.combinations(range(9), 2):
@@ -98,7 +98,7 @@ def test_a_budget_for_each_level_of_a_hierarchy() -> None:
 @pytest.mark.parametrize("family", ["lattice_gaussian", "lattice_rows"])
 def test_tables_of_50_by_50(family: str) -> None:
     relation = invariants.margins((50, 50)).protect(1.0, 2)
-    notion = "gaussian" if family == "lattice_gaussian" else "pure"
+    notion = "zcdp" if family == "lattice_gaussian" else "pure"
     made = design(Problem(Workload(np.eye(1, 2500)), relation, notion), family).mechanism  # type: ignore[arg-type]
     assert 1 - 1e-9 < made.privacy.worst_ratio <= 1
     noise = made.draw(20, seed=1)
@@ -112,7 +112,7 @@ def test_tables_of_50_by_50(family: str) -> None:
 def test_a_cube_with_all_two_way_margins() -> None:
     """2,197 places in 12 x 12 x 12 dimensions, where a reduced basis takes hours."""
     relation = invariants.margins((13, 13, 13), [(0, 1), (1, 2), (0, 2)]).protect(0.5, per_distance="l2")
-    made = design(Problem(Workload(np.eye(1, 2197)), relation, "gaussian"), "lattice_gaussian").mechanism
+    made = design(Problem(Workload(np.eye(1, 2197)), relation, "zcdp"), "lattice_gaussian").mechanism
     noise = made.draw(20, seed=1)
     assert made.dimension == 12**3 and not (noise @ relation.invariant.constraints.T).any()
     assert (noise**2.0).sum() / (20 * 12**3) == pytest.approx(4.0, rel=0.05)

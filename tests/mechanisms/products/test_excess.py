@@ -14,6 +14,7 @@ from designer import NotPrivate, Presence, metrics
 from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix, kinds_of_changes, share_spent
 from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.problem.domain import Domain
+from designer.relations.metrics.metric import Metric
 from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.spec_specimens import structured
 
@@ -38,7 +39,7 @@ ROWS = np.array([[1, 0, 2, 3], [0, 4, 1, 1], [2, 2, 0, 1]])
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("part", [None, RING, metrics.uniform(4, 0.25)], ids=["one budget", "matrix", "uniform"])
 def test_a_change_of_one_value_moves_the_worst_pair_of_columns_for_its_budget(
-    noise: Literal["laplace", "gaussian"], part: metrics.Metric | None
+    noise: Literal["laplace", "gaussian"], part: Metric | None
 ) -> None:
     """By brute force over all pairs of values, in whole numbers."""
     power, found = (1, []) if noise == "laplace" else (2, [])

@@ -90,7 +90,7 @@ def test_errors_come_near_those_of_the_dense_optimum(protection: str, most: floa
     given = PROTECTIONS[protection]
     relation = metrics.add_remove(DOMAIN.size, given.epsilon) if isinstance(given, Presence) else given
     weights = np.repeat(ASKED.weights, ASKED.counts)
-    dense = design(Problem(ASKED.written_out(), relation, notion="gaussian", weights=weights), "gaussian")
+    dense = design(Problem(ASKED.written_out(), relation, notion="zcdp", weights=weights), "gaussian")
     made = design_structured(ASKED, given)  # type: ignore[arg-type]
     assert dense.optimality is not None
     assert dense.optimality.lower_bound <= made.error() <= most * dense.loss
@@ -128,7 +128,7 @@ def test_residuals_have_the_best_strengths_for_metrics_of_attributes() -> None:
 
 def test_auto_is_no_worse_than_the_dense_optimum_where_metrics_tie_attributes_together() -> None:
     """What Kronecker products lose to the optimum over all Gaussian noise, "auto" wins back where the domain is small."""
-    problem = StructuredProblem(ASKED, METRICS, "gaussian")
+    problem = StructuredProblem(ASKED, METRICS, "zcdp")
     dense = design(problem.written_out(), "gaussian")
     assert dense.optimality is not None and dense.optimality.gap < 1e-3
     found = design(problem, seconds=3.0)
@@ -162,7 +162,7 @@ def test_a_budget_between_single_values_costs_what_one_attribute_alone_costs() -
     domain, line = Domain.of({"age": 8}), metrics.line(list(range(8)), period=1, epsilon=0.5)
     asked = StructuredWorkload.of(domain, [{"age": "prefix"}])
     made = design_structured(asked, metrics.product(domain, {"age": line}))
-    alone = design(Problem(asked.written_out(), metrics.product(domain, {"age": line}), notion="gaussian"), "gaussian")
+    alone = design(Problem(asked.written_out(), metrics.product(domain, {"age": line}), notion="zcdp"), "gaussian")
     assert made.error() == pytest.approx(alone.loss, rel=2e-3)
 
 

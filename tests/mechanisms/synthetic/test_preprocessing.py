@@ -190,7 +190,7 @@ def test_refusals() -> None:
     with pytest.raises(DesignFailed, match="records: missing"):
         preprocess(Problem(workload, relation), price)
     with pytest.raises(DesignFailed, match="pure"):
-        preprocess(Problem(workload, relation, notion="gaussian", records=10), price)
+        preprocess(Problem(workload, relation, notion="zcdp", records=10), price)
     with pytest.raises(InvalidProblem, match=r"records: 2\.5"):
         preprocess(Problem(workload, relation, records=2.5), price)
     with pytest.raises(InvalidProblem, match="number of records"):

@@ -111,9 +111,9 @@ def test_enumerated_adjacency_knows_impossible_elements() -> None:
     [
         ("lattice_laplace", "pure", {"shape": "l1"}),
         ("lattice_laplace", "pure", {"shape": "l2"}),
-        ("lattice_gaussian", "gaussian", {}),
+        ("lattice_gaussian", "zcdp", {}),
         ("laplace", "pure", {}),
-        ("gaussian", "gaussian", {}),
+        ("gaussian", "zcdp", {}),
     ],
 )
 def test_noise_keeps_away_and_specs_come_back(family, notion, options, tmp_path) -> None:

@@ -20,6 +20,7 @@ from designer.problem.domain import Domain
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import LARGEST_TRANSPORT, InvariantMetric
 from designer.relations.kinds import relation_from_spec
+from designer.relations.metrics.metric import Metric
 from tests.oracles.shallow import shallow
 
 INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]
@@ -84,7 +85,7 @@ def test_example_7_the_sensitivity_space_of_a_two_by_two_table():
 
 def test_example_8_the_gaussian_of_algorithm_1_has_covariance_four_times_the_projection():
     """SEMI Example 8: (Delta_2 / mu)^2 P with Delta_2 = 2 and P = v v' / 4, v = (1,-1,-1,1)."""
-    problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0), notion="gaussian")
+    problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0), notion="zcdp")
     v = np.array([1.0, -1.0, -1.0, 1.0])
     np.testing.assert_allclose(design(problem, "isotropic_gaussian").mechanism.covariance(), np.outer(v, v), rtol=1e-9)
 
@@ -129,7 +130,7 @@ def test_a_total_alone_is_ordinary_replacement():
     ],
 )
 def test_errors_in_closed_form(shape, adjacency, family, error):
-    notion = "gaussian" if family == "gaussian" else "pure"
+    notion = "zcdp" if family == "gaussian" else "pure"
     relation = invariants.margins(shape).protect(1.0, adjacency)
     made = design(Problem(Workload.identity(int(np.prod(shape))), relation, notion=notion), family)
     assert made.error == pytest.approx(error, rel=1e-6)
@@ -172,7 +173,7 @@ def test_hexagons_break_mechanisms_for_basic_moves():
         certificate.require()
 
 
-def transport_by_brute_force(metric: metrics.Metric, change: np.ndarray) -> Fraction:
+def transport_by_brute_force(metric: Metric, change: np.ndarray) -> Fraction:
     origins = [i for i, c in enumerate(change) for _ in range(max(0, -int(c)))]
     targets = [i for i, c in enumerate(change) for _ in range(max(0, int(c)))]
     return min(

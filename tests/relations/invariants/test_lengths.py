@@ -241,7 +241,7 @@ def test_tables_of_no_known_kind_are_designed_with_a_bound_and_come_back(tmp_pat
     """Two margins that share a feature: four levels, each with a table of its own."""
     invariant = invariants.margins((4, 6, 6), [(0, 1), (0, 2)])
     relation = invariant.protect(1.0, 4)
-    problem = Problem(Workload.identity(144), unlisted(relation), notion="gaussian")
+    problem = Problem(Workload.identity(144), unlisted(relation), notion="zcdp")
     made = design(problem, "gaussian")
     assert invariant.structure is None and made.error == pytest.approx(16 * 4 * 25, rel=1e-9)
     assert "2 crossed partitions" in made.privacy.arithmetic and made.optimality is None
@@ -271,7 +271,7 @@ def test_what_has_no_closed_form_and_is_too_large_says_what_it_would_cost():
 def test_gaussian_designs_of_many_changes_are_optimal_and_come_back_from_their_spec(invariant, adjacency, square, tmp_path):
     relation = invariant.protect(0.5, adjacency)
     assert not relation.listed
-    made = design(Problem(Workload.identity(invariant.size), relation, notion="gaussian"), "gaussian")
+    made = design(Problem(Workload.identity(invariant.size), relation, notion="zcdp"), "gaussian")
     assert made.error == pytest.approx(4 * square * invariant.freedom, rel=1e-9)
     assert made.optimality.gap < 1e-9 and made.privacy.holds
     again = load(made.mechanism.save(tmp_path / "spec.json"))
@@ -294,7 +294,7 @@ def test_laplace_designs_without_a_list_have_the_errors_of_those_with_one(family
 
 
 def test_designs_of_a_small_table_are_the_same_with_and_without_a_list():
-    for family, notion in [("gaussian", "gaussian"), ("laplace", "pure"), ("projected_laplace", "pure")]:
+    for family, notion in [("gaussian", "zcdp"), ("laplace", "pure"), ("projected_laplace", "pure")]:
         losses = []
         for hide in (False, True):
             relation = invariants.margins((4, 5)).protect(0.7, 3)
@@ -305,7 +305,7 @@ def test_designs_of_a_small_table_are_the_same_with_and_without_a_list():
 
 def test_three_way_tables_state_how_far_equal_noise_can_be_from_the_optimum():
     """The interactions of two and of three axes may have precisions of their own: less than one percent is to be had."""
-    made = design(Problem(Workload.identity(512), invariants.margins((8, 8, 8)).protect(1.0, 4), notion="gaussian"), "gaussian")
+    made = design(Problem(Workload.identity(512), invariants.margins((8, 8, 8)).protect(1.0, 4), notion="zcdp"), "gaussian")
     assert made.error == pytest.approx(16 * (512 - 1 - 21), rel=1e-9) and 0 < made.optimality.gap < 0.01
 
 
@@ -317,7 +317,7 @@ def test_baselines_serve_any_answers_and_what_needs_a_list_says_so():
     for family in ("ellipsoid", "k_norm", "laplace"):
         with pytest.raises(DesignFailed, match="too many changes"):
             design(Problem(rows, relation), family)
-    with pytest.raises(InvalidProblem, match="use the notion 'pure' or 'gaussian'"):
+    with pytest.raises(InvalidProblem, match="use the notion 'pure' or 'zcdp'"):
         Problem(rows, relation, notion="approximate", delta=1e-6)
 
 

@@ -19,6 +19,7 @@ from designer.relations.invariants.levels import levels_within
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.algebra import restriction
+from designer.relations.metrics.metric import Metric
 
 STATES = ["a", "a", "a", "b", "b", "c", "c", "d"]
 REGIONS = ["N", "N", "N", "N", "N", "S", "S", "S"]
@@ -34,11 +35,11 @@ PUBLISHED = {
 }
 
 
-def tree(form: str = "sum", budgets: tuple[float, ...] = (0.75, 0.5, 0.25)) -> metrics.Metric:
+def tree(form: str = "sum", budgets: tuple[float, ...] = (0.75, 0.5, 0.25)) -> Metric:
     return metrics.taxonomy(list(zip(REGIONS, STATES, strict=True)), budgets, form=form)
 
 
-def both(name: str, adjacency: int = 2, metric: metrics.Metric | None = None) -> tuple[InvariantMetric, InvariantMetric]:
+def both(name: str, adjacency: int = 2, metric: Metric | None = None) -> tuple[InvariantMetric, InvariantMetric]:
     """The relation by its list, and by exchanges."""
     listed = InvariantMetric(tree() if metric is None else metric, PUBLISHED[name](), adjacency)
     return listed, replace(listed, by_exchanges=True)
@@ -90,12 +91,12 @@ def test_exchanges_decide_every_norm_as_the_list_does(name, order):
         ("projected_laplace", "pure", {}),
         ("k_norm", "pure", {}),
         ("ellipsoid", "pure", {}),
-        ("gaussian", "gaussian", {}),
-        ("isotropic_gaussian", "gaussian", {}),
+        ("gaussian", "zcdp", {}),
+        ("isotropic_gaussian", "zcdp", {}),
         ("group_laplace", "pure", {}),
         ("lattice_laplace", "pure", {"shape": "l1"}),
         ("lattice_laplace", "pure", {"shape": "ellipsoid"}),
-        ("lattice_gaussian", "gaussian", {}),
+        ("lattice_gaussian", "zcdp", {}),
     ],
 )
 def test_families_design_by_exchanges_what_they_design_from_the_list(name, family, notion, options, tmp_path):
@@ -162,7 +163,7 @@ def counties(size: int, states: int = 40) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize(
     ("family", "notion"),
-    [("laplace", "pure"), ("gaussian", "gaussian"), ("projected_laplace", "pure"), ("lattice_gaussian", "gaussian")],
+    [("laplace", "pure"), ("gaussian", "zcdp"), ("projected_laplace", "pure"), ("lattice_gaussian", "zcdp")],
 )
 def test_counties_keep_the_sums_of_regions(family, notion, tmp_path):
     regions, states = counties(400)

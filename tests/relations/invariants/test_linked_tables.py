@@ -118,7 +118,7 @@ def test_two_tables_cost_what_their_changes_cost_together():
     with twice the scale."""
     domain = Domain.of({"age": 2, "left": 4, "right": 4})
     linked = invariants.linked(domain, {"one": ["age", "left"], "other": ["age", "right"]}, [["age"]])
-    both = design(Problem(linked.workload(), linked.protect(1.0), notion="gaussian"), "gaussian")
+    both = design(Problem(linked.workload(), linked.protect(1.0), notion="zcdp"), "gaussian")
     assert both.error == pytest.approx(2 * 6 * 4, rel=1e-9)
     pure = design(Problem(linked.workload(), linked.protect(1.0)), "laplace")
     assert pure.error == pytest.approx(16 / (2 * math.sinh(1 / 8) ** 2), rel=1e-9)
@@ -128,7 +128,7 @@ def test_scales_of_tables_of_unequal_size_beat_one_scale_for_all():
     domain = Domain.of({"age": 2, "left": 2, "right": 40})
     linked = invariants.linked(domain, {"one": ["age", "left"], "other": ["age", "right"]}, [["age"]])
     relation = linked.protect(1.0)
-    made = design(Problem(linked.workload(), relation, notion="gaussian"), "gaussian")
+    made = design(Problem(linked.workload(), relation, notion="zcdp"), "gaussian")
     assert made.error < 0.75 * 4 * relation.invariant.freedom  # |v|_2^2 = 4 where both tables have one scale
 
 

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.problem.relation import finite_pairs
+from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.thresholds import Threshold
 
 integers = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=1, max_size=9)
 
@@ -26,7 +28,7 @@ def hop_distances(secrets: list[tuple[int, int]], n: int) -> dict[int, dict[int,
     return dict(nx.all_pairs_shortest_path_length(graph))
 
 
-def assert_hops(relation: metrics.Metric, secrets: list[tuple[int, int]], epsilon: float) -> None:
+def assert_hops(relation: Metric, secrets: list[tuple[int, int]], epsilon: float) -> None:
     hops = hop_distances(secrets, relation.size)
     floats = relation.distances()
     for i, j in itertools.product(range(relation.size), repeat=2):
@@ -137,7 +139,7 @@ def test_higher_thresholds_protect_more_and_smooth_protects_most() -> None:
     generator = np.random.default_rng(5)
     points, query = generator.random((40, 2)) * 20, generator.random((1, 40))
 
-    def scale(relation: metrics.Metric) -> float:
+    def scale(relation: Metric) -> float:
         return float(design(Problem(Workload(query), relation, allow_vacuous=True), "laplace").mechanism.scales[0])
 
     blow = [scale(metrics.blowfish(points, t, 1.0)) for t in (2, 4, 8, 16)]
@@ -169,7 +171,7 @@ def test_large_universe_stays_cheap() -> None:
         (lambda: metrics.smooth_threshold([1.0], -1, 1), "metric.threshold: -1.0"),
         (lambda: metrics.blowfish_graph([(0, 0)], 1.0), "joins 0 and 0 of 1 elements"),
         (lambda: metrics.blowfish_partition([], 1.0), "metric.labels: [] lists no parts"),
-        (lambda: metrics.Threshold("x", 1.0, 1.0), "metric.ground: 'x' is not a metric"),
+        (lambda: Threshold("x", 1.0, 1.0), "metric.ground: 'x' is not a metric"),
     ],
 )
 def test_bad_policies_are_refused(call: object, text: str) -> None:

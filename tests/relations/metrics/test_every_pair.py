@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 from designer import InvalidProblem, Problem, Workload, invariants, metrics
 from designer.problem.relation import Block, Relation, finite_pairs
+from designer.relations.metrics.metric import Metric
 from designer.relations.row_groups import RowGroups
 from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
 
@@ -52,7 +53,7 @@ def test_every_kind_lists_every_pair(name: str) -> None:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(every_metric())
-def test_every_metric_lists_every_pair(metric: metrics.Metric) -> None:
+def test_every_metric_lists_every_pair(metric: Metric) -> None:
     assert_complete(metric)
 
 
@@ -76,7 +77,7 @@ def test_records_that_appear_and_changes_of_several_records_list_all_that_they_p
     assert listed(tables.every_pair()) == listed(tables.blocks()) == {(0, 1): 0.5}
 
 
-class Fixed(metrics.Metric):
+class Fixed(Metric):
     """A rule of one's own, of which only the rectangle is known."""
 
     kind = "fixed"

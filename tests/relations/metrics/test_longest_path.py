@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from designer import Problem, Workload, design, load, metrics
 from designer.relations.metrics.longest import csr_edges, longest_path
+from designer.relations.metrics.metric import Metric
 from tests.oracles.metric_kinds import graphs
 
 
@@ -21,7 +22,7 @@ def random_edges(seed: int, nodes: int, edges: int) -> list[tuple[int, int, floa
     ]
 
 
-def largest_of_all_pairs(relation: metrics.Metric) -> float:
+def largest_of_all_pairs(relation: Metric) -> float:
     budgets = relation.distances()
     return float(budgets[np.isfinite(budgets)].max())
 
@@ -36,7 +37,7 @@ def test_the_longest_path_is_that_of_all_pairs_in_any_graph(seed: int) -> None:
 
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(graphs())
-def test_small_graphs_with_ties_and_parts(relation: metrics.Metric) -> None:
+def test_small_graphs_with_ties_and_parts(relation: Metric) -> None:
     assert relation.largest_budget() == pytest.approx(largest_of_all_pairs(relation), rel=1e-11)
 
 

@@ -24,7 +24,7 @@ from designer.certified.frozen import to_spec
 from designer.certified.guarantee import budget_range
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import RELATIONS, relation_from_spec
-from designer.relations.metrics import Metric
+from designer.relations.metrics.metric import Metric
 from solvers.exact.rational import root_below
 from tests.oracles.metric_kinds import DOMAIN, SPECIMENS, every_metric, with_origin
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, InvalidSpec, metrics
 from designer.relations.kinds import relation_from_spec
+from designer.relations.metrics.attributes import Product
+from designer.relations.metrics.series import Ordered
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "older"]})
 UNIFORM = metrics.uniform(2, 1.0)
@@ -45,7 +47,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
         "metric.parts[age]: speaks of 2 "
         "elements where 3 are needed"
     )),
-    "part missing": (lambda: metrics.Product(DOMAIN, (UNIFORM,)), "metric.parts: 1 for 2 attributes"),
+    "part missing": (lambda: Product(DOMAIN, (UNIFORM,)), "metric.parts: 1 for 2 attributes"),
     "line mixed": (lambda: metrics.line(["2020-01-01", "2020-01-01T10:00"], 1, 1), "metric.values: mix dates"),
     "line numbers and dates": (lambda: metrics.line([1, "2020-01-01"], 1, 1), "metric.values: entry 0 is 1"),
     "line text": (lambda: metrics.line(["monday"], 1, 1), "metric.values: entry 0 is 'monday'; give dates such as"),
@@ -60,7 +62,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "line far times": (lambda: metrics.line(["9999-01-01T00:00:00.000001"], 1, 1), "integers beyond 2^53"),
     "line steep": (lambda: metrics.line([0.0, 1.0], 1e-250, 1e-20), "metric.period: 1e-250 gives a budget of 9.99"),
     "line steeper": (lambda: metrics.line([0.0, 0.0], 1e-300, 1e300), "gives a budget of inf"),
-    "line unit": (lambda: metrics.Ordered(np.zeros(1), 1.0, 1.0, "year"), "metric.unit: 'year' is unknown"),
+    "line unit": (lambda: Ordered(np.zeros(1), 1.0, 1.0, "year"), "metric.unit: 'year' is unknown"),
     "series 3-D": (lambda: metrics.chebyshev([[[1.0]]]), "metric.points: has 3 dimensions"),
     "series rate": (lambda: metrics.manhattan([[1.0, 2.0]], 0), "metric.per_unit: 0.0"),
     "series wide": (lambda: metrics.manhattan([[0.0, 0.0], [1e200, 1.0]]), "choose units"),

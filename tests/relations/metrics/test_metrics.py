@@ -18,7 +18,9 @@ from designer import Domain, InvalidProblem, metrics
 from designer.base.json_text import plain
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import relation_from_spec
-from designer.relations.metrics.points import EARTH_RADIUS_KM, Metric
+from designer.relations.metrics.matrix import Matrix
+from designer.relations.metrics.points import EARTH_RADIUS_KM, Euclidean, GreatCircle, Metric
+from designer.relations.metrics.presence import AddRemove
 
 DOMAIN = Domain.of({"sex": 2, "age": 3, "one": 1})
 coordinates = st.floats(-1e3, 1e3).map(lambda v: round(v, 6))
@@ -248,14 +250,14 @@ def test_a_pair_whose_float_sum_hides_an_excess_is_not_implied() -> None:
 
 def test_frozen_copies() -> None:
     d = np.array([[0.0, 1], [1, 0]])
-    relation = metrics.Matrix(d, None)
+    relation = Matrix(d, None)
     d[0, 1] = 99
     assert relation.exact_budget(0, 1) == 1
     places = np.zeros((2, 2))
     for array in (
-        metrics.Euclidean(places, 1.0).places,
-        metrics.GreatCircle(places, 1.0).places,
-        metrics.AddRemove(d[0]).epsilons,
+        Euclidean(places, 1.0).places,
+        GreatCircle(places, 1.0).places,
+        AddRemove(d[0]).epsilons,
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1

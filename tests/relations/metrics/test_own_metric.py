@@ -16,12 +16,14 @@ from designer.certified.frozen import Specified
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.relations.metrics.elements import Uniform
+from designer.relations.metrics.metric import Metric
 
 ASKED = Workload([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
 
 
 @dataclass(frozen=True, eq=False)
-class Ring(metrics.Metric):
+class Ring(Metric):
     """Elements on a ring: `epsilon` for each step, whichever way round is shorter. Whole multiples of 2^-k are exact floats."""
 
     places: int
@@ -98,7 +100,7 @@ def test_saving_is_refused_with_a_way_on_and_writes_nothing(tmp_path: Path) -> N
 
 def test_a_listed_name_is_no_way_round(tmp_path: Path) -> None:
     @dataclass(frozen=True, eq=False)
-    class Posing(metrics.Uniform):
+    class Posing(Uniform):
         """A subclass of a listed metric, with its name."""
 
     with pytest.raises(InvalidProblem, match="a rule of your own"):

@@ -12,11 +12,12 @@ from designer import Domain, metrics
 from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
+from designer.relations.metrics.metric import Metric
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 4, "place": 3})
 
 
-def summed() -> metrics.Metric:
+def summed() -> Metric:
     """Not neighbours alone are near: ages by a matrix in which 0 and 3 are as near as 0 and 1."""
     ring = metrics.from_matrix([[0, 1, 2, 1], [1, 0, 1, 2], [2, 1, 0, 1], [1, 2, 1, 0]])
     parts = [metrics.from_matrix([[0, 0.5], [0.5, 0]]), ring, metrics.from_matrix(1 - np.eye(3))]

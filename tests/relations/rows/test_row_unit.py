@@ -117,7 +117,7 @@ def test_row_wise_views_of_one_table_are_released(name: str, database: Any) -> N
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_expressions_are_refused_without_a_unit(name: str, database: Any) -> None:
     table = OTHERS[name](database.table("people"))
-    for send in (PLAN.release, PLAN.simulate, PRESENCE.release, ATTRIBUTES.release):
+    for send in (PLAN.release, lambda given: PLAN.simulate(1, data=given), PRESENCE.release, ATTRIBUTES.release):
         with pytest.raises(InvalidProblem, match='unit="household"'):
             send(table)
 
