@@ -251,6 +251,26 @@ def test_distances_compose_with_each_other_and_with_records() -> None:
     assert few.adjacency == 2 and few.epsilon() == 4.5 and few.cost(2 * swap) is None
 
 
+@pytest.mark.parametrize(("first", "second"), [("pure", "pure"), ("gaussian", "pure"), ("gaussian", "gaussian")])
+def test_what_is_stated_of_distances_is_what_holds_for_every_change(first: str, second: str) -> None:
+    """Likelihood ratios are bounded only where all mechanisms are pure; budgets stated as zCDP are no such bounds."""
+    families = {"pure": "lattice_laplace", "gaussian": "lattice_gaussian"}
+    parts = [
+        design(Problem(Workload.identity(4), TABLE.protect(epsilon, per_distance="l1"), notion=notion), families[notion])
+        for epsilon, notion in ((1, first), (0.5, second))
+    ]
+    both = composed(*(part.mechanism for part in parts))
+    swap = np.array([1, -1, -1, 1])
+    cost, budget = both.cost(swap), Fraction(both.relation.epsilon) * 4
+    if {first, second} == {"pure"}:
+        assert both.guarantee.notion == NOTIONS["exponential"] and cost.epsilon == budget == 6
+    else:
+        assert both.guarantee.notion == NOTIONS["gaussian"] and cost.epsilon is None
+        # Each is budget^2 / 2 zCDP, pure ones too, so budgets add up by their squares, rounded up.
+        assert 0 <= budget**2 / 2 - Fraction(4**2 + 2**2, 2) < 1e-12
+        assert cost.rho <= budget**2 / 2
+
+
 def test_many_elements_are_bounded_by_the_largest_budgets() -> None:
     points = np.random.default_rng(2).uniform(0, 1, (300, 2)).tolist()
     relations = [metrics.euclidean(points, 0.5), metrics.uniform(300, 0.25)]
