@@ -21,9 +21,8 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import announce, track
-from designer.certified.norms import Norm
+from designer.certified.norms import UNDERFLOW, Norm, RatioBounds
 from designer.problem.nearness import Nearness
-from designer.problem.relation import Block
 from solvers.pairs.cones import steepest
 from solvers.pairs.directions import DirectionTable, gauges
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
@@ -79,36 +78,8 @@ BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of 
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
 MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
-UNDERFLOW = 2.0**-1071  # above what a division and two products lose below the smallest float, so that no ratio becomes 0
 MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
-
-
-@dataclass(frozen=True)
-class RatioBounds:
-    """What a float ratio proves: absolute is the error of a length, relative that of lengths and budgets beside it."""
-
-    absolute: float
-    relative: float
-
-    def upper(self, block: Block, ratios: Floats) -> Floats:
-        """No ratio of the block is larger; 0 where the pair is unprotected.
-
-        ratios: (M,) or (L, M), as the budgets of the block.
-        """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1 + 2 * self.relative)
-        return np.where(np.isfinite(block.budgets), bound, 0.0)
-
-    def lower(self, block: Block, ratios: Floats) -> Floats:
-        """No ratio of the block is smaller, where the float budget was not clipped.
-
-        ratios: (M,) or (L, M), as the budgets of the block.
-        """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1 - 2 * self.relative)
-        return np.where(np.isfinite(ratios), bound, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

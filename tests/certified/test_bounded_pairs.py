@@ -16,9 +16,9 @@ from designer import NotPrivate, Problem, Workload, design, load, metrics
 from designer.base.errors import InvalidSpec
 from designer.certified.certificate import PrivacyCertificate, certify, rounding_error
 from designer.certified.frozen import seal, to_spec
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, RatioBounds
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.steep import Clusters, Hunt, RatioBounds
+from designer.certified.steep import Clusters, Hunt
 from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
 
 STEEP = "designer.certified.steep"

@@ -358,14 +358,14 @@ MUTANTS = (
         ("tests/certified/test_slopes.py::test_what_is_left_of_answers_that_are_nearly_affine_counts_in_full",),
     ),
     Mutant(
-        "designer/certified/steep.py",
+        "designer/certified/norms.py",
         "bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1",
         "bound = ratios * (1",
         "bounds of pairs forget the absolute error of float images",
         ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
     ),
     Mutant(
-        "designer/certified/steep.py",
+        "designer/certified/norms.py",
         "bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1",
         "bound = ratios * (1",
         "lower bounds of pairs forget the absolute error of float images",
@@ -400,7 +400,7 @@ MUTANTS = (
         ("tests/certified/test_searched_pairs.py::test_every_norm_is_measured_by_its_own_length_in_a_search",),
     ),
     Mutant(
-        "designer/certified/steep.py",
+        "designer/certified/norms.py",
         "self.absolute / np.abs(block.budgets) + UNDERFLOW)",
         "self.absolute / np.abs(block.budgets))",
         "ratios below all floats are 0",
