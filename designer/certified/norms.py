@@ -304,10 +304,14 @@ class RatioBounds:
 
         ratios: (M,) or (L, M), as the budgets of the block.
         """
+        # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
+        return np.where(np.isfinite(block.budgets), self.above(ratios, np.abs(block.budgets)), 0.0)
+
+    def above(self, ratios: Floats, budgets: Floats) -> Floats:
+        """The largest ratios that floats (...,) leave possible; it grows with ratios and with budgets that fall, roundings
+        included, since each of them is monotone."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1 + 2 * self.relative)
-        return np.where(np.isfinite(block.budgets), bound, 0.0)
+            return np.asarray((ratios + self.absolute / budgets + UNDERFLOW) * (1 + 2 * self.relative))
 
     def lower(self, block: Block, ratios: Floats) -> Floats:
         """No ratio of the block is smaller, where the float budget was not clipped.

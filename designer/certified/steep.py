@@ -21,7 +21,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import announce, track
-from designer.certified.norms import UNDERFLOW, Norm, RatioBounds
+from designer.certified.norms import Norm, RatioBounds
 from designer.problem.nearness import Nearness
 from solvers.pairs.cones import steepest
 from solvers.pairs.directions import DirectionTable, gauges
@@ -220,11 +220,17 @@ class Clusters:
 
     def _ratios(self, lengths: Floats, least: Floats, *, of_pairs: bool) -> Floats:
         """Bounds of what `RatioBounds.upper` may say: of pairs, whose lengths are summed from the same images in another order,
-        or of groups."""
-        absolute, relative = self.errors.absolute, self.errors.relative
-        sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else relative
+        or of groups.
+
+        Two float lengths l and l' of a pair of length L are within `absolute + s L` of it, s a fourth of `sums` at most. So
+        `l (1 + sums) + 3 absolute - l'` is at least `2 s (1 - 2 s) L + (1 - sums) absolute`, which is above what its two
+        roundings lose; 2 in the place of 3 is too little where L is `absolute` (docs/theory/million.md, 2).
+        """
+        sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else self.errors.relative
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            found = ((lengths * (1 + sums) + 4 * absolute) / least + 4 * UNDERFLOW) * ((1 + 2 * relative) * (1 + self.near.off))
+            longest = lengths * (1 + sums) + 3 * self.errors.absolute
+            budgets = least / (1 + self.near.off)
+            found = self.errors.above(longest / budgets, budgets)
         return np.where(np.isnan(found), np.inf, found)
 
     @cached_property

@@ -359,8 +359,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/norms.py",
-        "bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1",
-        "bound = ratios * (1",
+        "(ratios + self.absolute / budgets + UNDERFLOW) * (1",
+        "ratios * (1",
         "bounds of pairs forget the absolute error of float images",
         ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
     ),
@@ -373,10 +373,10 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/steep.py",
-        "(lengths * (1 + sums) + 4 * absolute) / least",
-        "(lengths * (1 + sums)) / least",
+        "longest = lengths * (1 + sums) + 3 * self.errors.absolute",
+        "longest = lengths * (1 + sums)",
         "bounds of groups forget the absolute error of float images",
-        ("tests/certified/test_bounded_pairs.py::test_what_float_images_lose_is_in_the_bounds_of_pairs_and_of_groups",),
+        ("tests/certified/test_bounded_pairs.py::test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be",),
     ),
     Mutant(
         "designer/certified/norms.py",
@@ -401,8 +401,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/norms.py",
-        "self.absolute / np.abs(block.budgets) + UNDERFLOW)",
-        "self.absolute / np.abs(block.budgets))",
+        "self.absolute / budgets + UNDERFLOW)",
+        "self.absolute / budgets)",
         "ratios below all floats are 0",
         ("tests/certified/test_certificate.py::test_a_ratio_below_all_floats_is_stated_above_0",),
     ),
@@ -412,5 +412,26 @@ MUTANTS = (
         "* min(1.0, one)",
         "what underflows in an image counts once, whatever the length makes of it",
         ("tests/certified/test_certificate.py::test_what_underflows_under_a_small_cap_is_in_the_ratio",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "longest = lengths * (1 + sums) + 3 * self.errors.absolute",
+        "longest = lengths * (1 + sums) + 2 * self.errors.absolute",
+        "bounds of groups allow for one float length of a pair, and not for another of the same",
+        ("tests/certified/test_bounded_pairs.py::test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "longest = lengths * (1 + sums) +",
+        "longest = lengths +",
+        "bounds of groups forget that sums round",
+        ("tests/certified/test_bounded_pairs.py::test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
+        "found = self.errors.above(longest / budgets, budgets)",
+        "found = longest / budgets",
+        "bounds of groups are those of their lengths alone",
+        ("tests/certified/test_bounded_pairs.py::test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be",),
     ),
 )
