@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import shown
-from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
-from designer.base.schema import Named, either, noted
+from designer.base.schema import ClosedList, Named, either, noted
 from designer.problem.relation import Relation
 from designer.relations import metrics
 from designer.relations.invariants.changes import InvariantDistance
