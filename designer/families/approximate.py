@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from designer.base.errors import DesignFailed
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.mechanisms.additive.interface import Falloff, Mechanism

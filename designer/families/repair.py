@@ -12,8 +12,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certified.guarantee import bounded
 from designer.certified.norms import Norm
-from designer.certified.optimality import bounded
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.measured import Coordinates

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.made import Design

@@ -23,8 +23,7 @@ from designer.base.progress import step
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.certified.guarantee import SOFTWARE, Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import SOFTWARE, Guarantee, Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.files.kinds import KINDS
 from solvers.exact.rational import float_above

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.certified.frozen import to_spec
+from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.certified.norms import weighted_l1
 from designer.families import FAMILIES
 from designer.families.least_noise import limit

@@ -19,11 +19,19 @@ from designer.base.json_text import array, flagged_vacuous
 from designer.base.progress import step
 from designer.base.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing, settled_claim
-from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
+from designer.certified.guarantee import (
+    ADDITIVE_FAMILIES,
+    BUDGET_RANGE,
+    CHANGING,
+    FLOATING_POINT,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+    require_family,
+)
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Norm
-from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import promise, report_lines
 from designer.mechanisms.additive.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
@@ -49,7 +57,7 @@ NO_NOISE = "no answer gets any noise, so every one is published exactly"
 class AdditiveMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
-    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
+    family: one of `designer.certified.guarantee.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
     hidden. norm, falloff: the noise, on R measured coordinates. grid: the steps of M and z. measured: M before rounding, (R,
     N); None for Q itself. reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their
     noise projected onto what changes reach; measured and reconstruction then follow from the relation, and a spec holds
