@@ -88,9 +88,9 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         assign(self, unprotected=tuple(map(printed, self.unprotected)))
-        for field in fields(self):
-            if isinstance(text := getattr(self, field.name), str):
-                assign(self, **{field.name: printed(text)})
+        for part in fields(self):
+            if isinstance(words := getattr(self, part.name), str):
+                assign(self, **{part.name: printed(words)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec."""

@@ -16,8 +16,7 @@ from designer.certified.guarantee import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.mechanisms.additive.interface import Falloff, Mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import with_lengths
+from designer.mechanisms.additive.mechanism import AdditiveMechanism, with_lengths
 from designer.problem.relation import Relation
 from designer.relations.problem import Problem
 

@@ -22,7 +22,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.sizes import Sizes
-from designer.mechanisms.additive.grid import Grid, coarsest_exponent
+from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import MOST_DIMENSIONS, MOST_STEPS, Peaks, Stairs, lattice_walks, whole_units

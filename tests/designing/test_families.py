@@ -22,8 +22,8 @@ from designer.certified.norms import weighted_l1
 from designer.families import FAMILIES
 from designer.families.least_noise import limit
 from designer.mechanisms.additive.bounds import error_bounds
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
 # The staircase, which serves few dimensions, is tested in tests/mechanisms/staircase.

@@ -36,8 +36,8 @@ from designer.certified.guarantee import (
 )
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import report_lines
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.interface import Falloff, Mechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.additive.release import Release, answers_of, tells
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec

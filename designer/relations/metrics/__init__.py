@@ -10,19 +10,10 @@ from __future__ import annotations
 
 from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares, maximum, restriction, root_sum_squares
 from designer.relations.metrics.attributes import Hamming, Product, attribute_values, hamming, product
-from designer.relations.metrics.elements import (
-    Instance,
-    Partition,
-    PerElement,
-    Uniform,
-    instance,
-    partition,
-    per_element,
-    uniform,
-)
+from designer.relations.metrics.elements import Instance, Partition, PerElement, instance, partition, per_element
 from designer.relations.metrics.graphs import Graph, graph
 from designer.relations.metrics.matrix import Matrix, from_matrix
-from designer.relations.metrics.metric import Metric, Scaled, Sum, scaled, sum_of
+from designer.relations.metrics.metric import Metric, Scaled, Sum, Uniform, scaled, sum_of, uniform
 from designer.relations.metrics.points import Euclidean, GreatCircle, Line, euclidean, great_circle
 from designer.relations.metrics.presence import (
     AddRemove,

@@ -32,7 +32,7 @@ from designer.accounts.together.elements import _join
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.certified.norms import Norm
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.choice.scores import Linear
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
