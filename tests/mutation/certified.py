@@ -434,4 +434,11 @@ MUTANTS = (
         "bounds of groups are those of their lengths alone",
         ("tests/certified/test_bounded_pairs.py::test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be",),
     ),
+    Mutant(
+        "designer/certified/norms.py",
+        "return 2 * terms * _UNIT_ROUNDOFF * largest + lost",
+        "return terms * _UNIT_ROUNDOFF * largest + lost",
+        "of the roundings of a difference those of one end are counted",
+        ("tests/certified/test_norms.py::test_images_that_are_summed_in_the_worst_order_stay_within_the_stated_error",),
+    ),
 )

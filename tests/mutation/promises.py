@@ -176,4 +176,11 @@ MUTANTS = (
         "tails are cut by the mass of the other direction",
         ("tests/promises/test_losses.py::test_what_one_law_never_has_is_counted_in_its_own_direction",),
     ),
+    Mutant(
+        "designer/promises/account.py",
+        "float_above_real(lambda: factor.certain_ball() + factor.unseen_ball())",
+        "float_below_real(lambda: factor.certain_ball() + factor.unseen_ball())",
+        "a chance below all floats of telling everything leaves a budget of zCDP",
+        ("tests/promises/test_account.py::test_a_delta_below_all_floats_leaves_no_zcdp",),
+    ),
 )

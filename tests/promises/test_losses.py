@@ -80,3 +80,11 @@ def test_what_one_law_never_has_is_counted_in_its_own_direction(
     for epsilon in (Fraction(1), Fraction(5), Fraction(20)):
         exact = float(joint.exact_delta(Fraction(math.exp(epsilon))))
         assert exact - 0.001 <= low.delta(epsilon) <= exact * (1 + 1e-12) + 1e-15
+
+
+def test_an_atom_that_misses_a_rung_stays_below_it() -> None:
+    """Randomised response on a ladder whose tenth rung is a thousandth of a step above its loss: nothing goes up to it, which
+    would have to be counted as slack."""
+    power = Fraction(math.log(3))
+    lower = laddered_atoms(EpsilonDelta(power), power / Fraction(9999, 1000), BITS, above=False, backwards=False)
+    assert lower.slack < Fraction(1, 10**8)
