@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from designer.base.version import VERSION as __version__
     from designer.certified.about import About
     from designer.certified.certificate import PrivacyCertificate
-    from designer.certified.guarantee import Guarantee
-    from designer.certified.optimality import Optimality
+    from designer.certified.guarantee import Guarantee, Optimality
     from designer.designing.best import design
     from designer.designing.comparison import Comparison, compare
     from designer.designing.least import LeastBudget, least_budget
@@ -60,8 +59,7 @@ _HOMES = {
     "designer.base.version": "__version__=VERSION",
     "designer.certified.about": "About",
     "designer.certified.certificate": "PrivacyCertificate",
-    "designer.certified.guarantee": "Guarantee",
-    "designer.certified.optimality": "Optimality",
+    "designer.certified.guarantee": "Guarantee Optimality",
     "designer.designing.best": "design",
     "designer.designing.comparison": "Comparison compare",
     "designer.designing.least": "LeastBudget least_budget",

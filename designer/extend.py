@@ -12,7 +12,7 @@ from designer.families.laplace import mechanism as laplace_mechanism
 from designer.families.listed import forget, register
 from designer.families.measured import moving_coordinates
 from designer.families.repair import freeze, on_heard
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.relations.metrics.metric import Metric
 from designer.reports.pictures.figures import figure
 from designer.reports.pictures.registered import register_picture

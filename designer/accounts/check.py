@@ -18,7 +18,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
 from designer.base.progress import step
-from designer.files.signatures import read_signed
+from designer.files.spec import read_signed
 
 Trusted = Callable[[str, bytes, str], object]  # key, message, signature: raises where the signature is not of that key
 OLDER = "it is an older copy, or another ledger; whatever was released since is missing from it."

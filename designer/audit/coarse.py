@@ -20,9 +20,8 @@ from designer.base.errors import InvalidProblem
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import noise_for
+from designer.mechanisms.additive.noise import Grid, noise_for
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian

@@ -167,3 +167,8 @@ def require_keys(data: Any, keys: set[str], field: str) -> None:
     if not isinstance(data, dict) or set(data) != keys:
         found = shown(sorted(data)) if isinstance(data, dict) else type(data).__name__
         raise InvalidSpec(f"{field}: has {found}; exactly the keys {sorted(keys)} are needed.")
+
+
+def signature_path(path: str | Path) -> Path:
+    """Where the signature of a file stands: its name with `.sig` behind."""
+    return Path(f"{path}.sig")

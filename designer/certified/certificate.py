@@ -23,9 +23,8 @@ from designer.base.printing import printed
 from designer.base.progress import step
 from designer.base.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
 from designer.certified.by_length import ByLength, Longest
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, RatioBounds
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.steep import RatioBounds
 from designer.problem.relation import Block
 from designer.problem.workload import Workload
 from solvers.exact.rational import float_above, max_float

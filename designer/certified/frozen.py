@@ -34,8 +34,7 @@ from designer.base.read_only import ReadOnlyParts, Seal, locked
 from designer.base.schema import Named, Schema
 from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.guarantee import Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Guarantee, Optimality
 from designer.sampling.entropy import Entropy, SystemEntropy
 
 Takes = Literal["histogram", "records"]

@@ -1,19 +1,23 @@
-"""What is promised, in words and numbers, complete enough to be read without the program."""
+"""What is promised, in words and numbers, complete enough to be read without the program; and what is claimed beside it: how
+near the noise is to the least, and which family proposed it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from designer.base.checks import shown
 from designer.base.declared import assign
-from designer.base.errors import InvalidSpec
+from designer.base.errors import InvalidProblem, InvalidSpec, UntrueBound
 from designer.base.printing import printed
 from designer.base.schema import COUNT, HASH, Named, keys, list_of, noted, number, or_null, record, text
 from designer.base.version import VERSION
 from designer.problem.relation import Relation
+from solvers.solution import relative_gap
 
 POST_PROCESSING = (
     "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up "
@@ -84,9 +88,9 @@ class Guarantee:
 
     def __post_init__(self) -> None:
         assign(self, unprotected=tuple(map(printed, self.unprotected)))
-        for field in fields(self):
-            if isinstance(text := getattr(self, field.name), str):
-                assign(self, **{field.name: printed(text)})
+        for part in fields(self):
+            if isinstance(words := getattr(self, part.name), str):
+                assign(self, **{part.name: printed(words)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec."""
@@ -151,3 +155,93 @@ def budget_range(relation: Relation) -> tuple[float | None, float | None]:
     # Implied pairs are longer than those that imply them: the blocks know the smallest budget, not the largest.
     least = relation.least_budget()
     return (None, None) if np.isinf(least) else (least, relation.largest_budget())
+
+
+def bounded(objective: str, value: float, lower_bound: float, method: str, rounding: float = 0.0) -> Optimality:
+    """The claim that a value is at least its bound. A bound above the value by up to `rounding` is the value, by more an
+    `UntrueBound`: then one of them is wrong, and nothing that rests on either may be shown."""
+    if not lower_bound <= value + rounding:
+        raise UntrueBound(
+            f"optimality: the bound {lower_bound!r} exceeds the value {value!r} that was reached by more than rounding, "
+            f"{rounding!r}; this is an error of the program."
+        )
+    return Optimality(objective, value, min(lower_bound, value), method)
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """`value` of the objective at the design, and `lower_bound` that no design of the same family can beat.
+
+    `objective` says what is minimised, `method` how the bound was found. `gap = (value - lower_bound) / value`. verified:
+    computed here; False for the note of a file, which nothing recomputes and anybody may have written.
+    """
+
+    objective: str
+    value: float
+    lower_bound: float
+    method: str
+    verified: bool = field(default=True, compare=False)
+    schema = Named(
+        "optimality",
+        record(
+            {"objective": text(), "value": number(least=0), "lower_bound": number(least=0), "method": text()},
+            note="A note: loading neither believes nor recomputes it.",
+        ),
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("objective", "method"):
+            assign(self, **{name: printed(getattr(self, name))})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a spec, where every claim of optimality is a note."""
+        return {"objective": self.objective, "value": self.value, "lower_bound": self.lower_bound, "method": self.method}
+
+    @property
+    def gap(self) -> float:
+        """Relative gap; infinite when no bound is known, as after loading."""
+        return relative_gap(self.value, self.lower_bound) if self.verified else math.inf
+
+
+CUSTOM = "custom"  # a mechanism made by hand, or by a family of one's own
+
+AdditiveFamily = Literal[
+    "laplace",
+    "projected_laplace",
+    "k_norm",
+    "ellipsoid",
+    "box",
+    "bundles",
+    "capped_l1",
+    "strategy_laplace",
+    "strategy_gaussian",
+    "laplace_joint",
+    "gaussian",
+    "diagonal_gaussian",
+    "isotropic_gaussian",
+    "l2_ball",
+    "strategy_1",
+    "strategy_2",
+    "strategy_3",
+    "uniform_budget",
+    "group_laplace",
+    "group_l2_ball",
+    "group_box",
+    "group_gaussian",
+]
+LatticeFamily = Literal["lattice_laplace", "lattice_gaussian", "lattice_rows"]
+RowFamily = Literal["lattice_rows"]
+StaircaseFamily = Literal["staircase"]
+
+ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "subspace_gaussian", "separable", CUSTOM})
+LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})
+ROW_FAMILIES = frozenset({*get_args(RowFamily), CUSTOM})
+STAIRCASE_FAMILIES = frozenset({*get_args(StaircaseFamily), CUSTOM})
+
+
+def require_family(family: object, known: frozenset[str]) -> None:
+    """Refuse any other name than those of `known`."""
+    if not isinstance(family, str) or family not in known:
+        raise InvalidProblem(
+            f'family: {shown(family)} is unknown; use one of {sorted(known)}, "{CUSTOM}" for noise of your own.', value=family
+        )

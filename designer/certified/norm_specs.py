@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from designer.base.closed_list import ClosedList
 from designer.base.json_text import array, require_keys
 from designer.base.schema import (
     COUNT,
@@ -13,6 +12,7 @@ from designer.base.schema import (
     POSITIVE,
     POSITIVE_BUDGET,
     POSITIVE_VECTOR,
+    ClosedList,
     Named,
     either,
     exactly,

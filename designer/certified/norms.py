@@ -19,12 +19,14 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.problem.relation import Block
 from solvers.exact.rational import dyadic_integers, root_above
 
 if TYPE_CHECKING:
     from solvers.exact.points import Points
     from solvers.polytopes.facets import Backend
     from solvers.polytopes.hull import Polytope
+
 
 NormOrder = Literal["l1", "l2", "linf"]
 
@@ -289,3 +291,37 @@ def _corners(differences: Floats, budgets: Floats) -> Points:
 
     exact = [Fraction(float(b)) for b in budgets]
     return Points.of([[Fraction(float(c)) / b for c in row] for row, b in zip(differences, exact, strict=True)])
+
+
+UNDERFLOW = 2.0**-1071  # above what a division and two products lose below the smallest float, so that no ratio becomes 0
+
+
+@dataclass(frozen=True)
+class RatioBounds:
+    """What a float ratio proves: absolute is the error of a length, relative that of lengths and budgets beside it."""
+
+    absolute: float
+    relative: float
+
+    def upper(self, block: Block, ratios: Floats) -> Floats:
+        """No ratio of the block is larger; 0 where the pair is unprotected.
+
+        ratios: (M,) or (L, M), as the budgets of the block.
+        """
+        # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
+        return np.where(np.isfinite(block.budgets), self.above(ratios, np.abs(block.budgets)), 0.0)
+
+    def above(self, ratios: Floats, budgets: Floats) -> Floats:
+        """The largest ratios that floats (...,) leave possible; it grows with ratios and with budgets that fall, roundings
+        included, since each of them is monotone."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            return np.asarray((ratios + self.absolute / budgets + UNDERFLOW) * (1 + 2 * self.relative))
+
+    def lower(self, block: Block, ratios: Floats) -> Floats:
+        """No ratio of the block is smaller, where the float budget was not clipped.
+
+        ratios: (M,) or (L, M), as the budgets of the block.
+        """
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+            bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1 - 2 * self.relative)
+        return np.where(np.isfinite(ratios), bound, 0.0)

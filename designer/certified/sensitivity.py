@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,13 @@ from designer.base.arrays import Floats, frozen
 from designer.base.errors import DesignFailed
 from designer.base.progress import track
 from designer.certified.by_length import ByLength, Longest, too_many
-from designer.certified.norms import Norm
-from designer.certified.steep import Clusters, Hunt, RatioBounds
+from designer.certified.norms import Norm, RatioBounds
 from designer.problem.nearness import Nearness
 from designer.problem.relation import Block, Indices, Relation
 from solvers.exact.rational import dyadic_integers, integer_rank
+
+if TYPE_CHECKING:
+    from designer.certified.steep import Hunt
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,8 @@ class SensitivitySet:
 
         kept: how many pairs are held. bounds: what the float ratio of a pair proves of it. below, least: see `Hunt`.
         """
+        from designer.certified.steep import Clusters, Hunt
+
         near = self.relation.searched
         assert near is not None
         groups = Clusters(near, self.points[: self.relation.size], norm, bounds)

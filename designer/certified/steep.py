@@ -21,9 +21,8 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import announce, track
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, RatioBounds
 from designer.problem.nearness import Nearness
-from designer.problem.relation import Block
 from solvers.pairs.cones import steepest
 from solvers.pairs.directions import DirectionTable, gauges
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
@@ -79,36 +78,8 @@ BOUNDED, SCANNED_EACH = 12.0, 0.6  # the time of a bound between groups, and of 
 AT_ONCE = 1 << 17  # numbers of pairs that are held at once: a megabyte, which stays in cache
 MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
-UNDERFLOW = 2.0**-1071  # above what a division and two products lose below the smallest float, so that no ratio becomes 0
 MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
-
-
-@dataclass(frozen=True)
-class RatioBounds:
-    """What a float ratio proves: absolute is the error of a length, relative that of lengths and budgets beside it."""
-
-    absolute: float
-    relative: float
-
-    def upper(self, block: Block, ratios: Floats) -> Floats:
-        """No ratio of the block is larger; 0 where the pair is unprotected.
-
-        ratios: (M,) or (L, M), as the budgets of the block.
-        """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            # Never 0: a pair without any budget has an infinite bound, and only the exact comparison of its points settles it.
-            bound = (ratios + self.absolute / np.abs(block.budgets) + UNDERFLOW) * (1 + 2 * self.relative)
-        return np.where(np.isfinite(block.budgets), bound, 0.0)
-
-    def lower(self, block: Block, ratios: Floats) -> Floats:
-        """No ratio of the block is smaller, where the float budget was not clipped.
-
-        ratios: (M,) or (L, M), as the budgets of the block.
-        """
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            bound = (ratios - self.absolute / np.abs(block.budgets) - UNDERFLOW) * (1 - 2 * self.relative)
-        return np.where(np.isfinite(ratios), bound, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,11 +220,17 @@ class Clusters:
 
     def _ratios(self, lengths: Floats, least: Floats, *, of_pairs: bool) -> Floats:
         """Bounds of what `RatioBounds.upper` may say: of pairs, whose lengths are summed from the same images in another order,
-        or of groups."""
-        absolute, relative = self.errors.absolute, self.errors.relative
-        sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else relative
+        or of groups.
+
+        Two float lengths l and l' of a pair of length L are within `absolute + s L` of it, s a fourth of `sums` at most. So
+        `l (1 + sums) + 3 absolute - l'` is at least `2 s (1 - 2 s) L + (1 - sums) absolute`, which is above what its two
+        roundings lose; 2 in the place of 3 is too little where L is `absolute` (docs/theory/million.md, 2).
+        """
+        sums = (len(self.norm.map) + 4) * 2.0**-51 if of_pairs else self.errors.relative
         with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            found = ((lengths * (1 + sums) + 4 * absolute) / least + 4 * UNDERFLOW) * ((1 + 2 * relative) * (1 + self.near.off))
+            longest = lengths * (1 + sums) + 3 * self.errors.absolute
+            budgets = least / (1 + self.near.off)
+            found = self.errors.above(longest / budgets, budgets)
         return np.where(np.isnan(found), np.inf, found)
 
     @cached_property

@@ -11,8 +11,8 @@ from typing import Any
 from designer.base.errors import InvalidProblem
 from designer.base.output import checked_target
 from designer.certified.frozen import Specified
-from designer.files.signatures import SignedBy, read_signed
-from designer.files.spec import from_spec
+from designer.files.signatures import SignedBy
+from designer.files.spec import from_spec, read_signed
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
 TOML = "problem file (TOML)"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import signature_path
 from designer.base.output import checked_target
 from designer.base.printing import printed
 from designer.cli.options import Commands
-from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file, signature_path
+from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file
 
 
 def add_signing_commands(commands: Commands) -> None:

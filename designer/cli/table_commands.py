@@ -14,7 +14,7 @@ from designer.base.answers_for_people import answer_lines
 from designer.base.checks import probability
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.folders import checked_folder, names_folder
-from designer.base.json_text import readable_text
+from designer.base.json_text import readable_text, signature_path
 from designer.base.output import write_whole
 from designer.base.printing import printed
 from designer.base.published import PublishedSums
@@ -22,7 +22,7 @@ from designer.certified.frozen import Released, Specified
 from designer.cli.options import SPEC, Commands, loaded, release_and_signer
 from designer.files.data_files import read_table
 from designer.files.releases import read_release
-from designer.files.signatures import SigningKey, sign_file, signature_path
+from designer.files.signatures import SigningKey, sign_file
 from designer.files.table_files import TableOptions, write_tables
 
 TRIES = 100  # names for a release whose tables were not written

@@ -21,7 +21,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBo
 from designer.base.json_text import canonical
 from designer.base.progress import each_of, step
 from designer.base.version import VERSION
-from designer.certified.family_names import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
+from designer.certified.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.choosing import (
     NOTHING_MADE,
     SECONDS,

@@ -14,7 +14,7 @@ from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.on_terminal import Column, text_table, wrapped
 from designer.base.printing import in_markdown, printed
-from designer.base.progress import time_words
+from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
 from designer.designing.choosing import said_once
 from designer.families.least_noise import Limit

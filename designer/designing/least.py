@@ -17,7 +17,8 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.frames import frame_of_rows
 from designer.base.on_terminal import WIDTH, Column, text_table, wrapped
 from designer.base.printing import in_markdown, printed
-from designer.base.progress import each_of, time_words, track
+from designer.base.progress import each_of, track
+from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, closest
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason

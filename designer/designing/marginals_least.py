@@ -15,7 +15,7 @@ from designer.base.arrays import Floats, frozen
 from designer.base.checks import positive
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce, step, track
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import MARGIN, Loss, design_marginals
 from designer.mechanisms.marginals.protection import Presence, Protection

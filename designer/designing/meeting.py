@@ -12,7 +12,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.progress import each_of
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.designing.accuracy import Reached, missed_words, reached_by, towards, worst_of
 from designer.designing.factor_search import ONE_SHAPE, Make, factor_of_family
 from designer.families.made import Design

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from designer.base.arrays import Floats
 from designer.base.on_terminal import WIDTH
 from designer.base.printing import in_markdown, printed
-from designer.base.progress import time_words
+from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
 from designer.certified.frozen import Specified
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.designing.accuracy import standing_words, worst_of
 from designer.designing.choosing import said_once
 from designer.designing.least import LeastBudget

@@ -14,7 +14,7 @@ from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.version import VERSION
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.mechanisms.marginals.protection import Presence
 from designer.mechanisms.products.blocks import (
     MeasuredProduct,

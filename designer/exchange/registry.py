@@ -24,8 +24,7 @@ from designer.base.rounding import at_least, at_most
 from designer.base.schema import exactly, list_of, number, one_of, record, text
 from designer.certified.about import About
 from designer.certified.frozen import Specified
-from designer.certified.guarantee import Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Guarantee, Optimality
 from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.problem.workload import Workload

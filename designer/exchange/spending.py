@@ -26,8 +26,7 @@ from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.files.kinds import kind_of
 from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import WITH_DELTA
+from designer.mechanisms.additive.mechanism import WITH_DELTA, AdditiveMechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 from solvers.exact.rational import float_above

@@ -12,12 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from designer.base.errors import DesignFailed
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.mechanisms.additive.interface import Falloff, Mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import with_lengths
+from designer.mechanisms.additive.mechanism import AdditiveMechanism, with_lengths
 from designer.problem.relation import Relation
 from designer.relations.problem import Problem
 

@@ -18,8 +18,8 @@ from designer.certified.refusals import refuse_extreme
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.repair import Bound, claimed
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.relations.invariants.bounded import Bounded
 from designer.relations.invariants.known import Crossed, Exchanges, KnownChanges
 from designer.relations.invariants.lengths import length_of

@@ -19,8 +19,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import count, positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
+from designer.certified.guarantee import bounded
 from designer.certified.norms import weighted_l1
-from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, ScannedChanges, classes
 from designer.families.family import Family, Tolerance

@@ -20,7 +20,7 @@ from designer.base.arrays import Floats
 from designer.base.printing import printed_below
 from designer.base.progress import step
 from designer.certified.by_length import ByLength
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.protected_pairs import CHUNK, ProtectedPairs, changes_of_few_records, lengths_of
 from designer.families.repair import rounding_of

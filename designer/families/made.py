@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from designer.base.display import Displayed
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.frozen import Specified
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.families.least_noise import Limit, limit, part_of_loss
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem

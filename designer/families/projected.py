@@ -20,8 +20,8 @@ from designer.families.even import asks_for_counts, even_noise, without_long_lis
 from designer.families.family import Family
 from designer.families.laplace import design_laplace
 from designer.families.measured import combination
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.relations.problem import Problem
 
 

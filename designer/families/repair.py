@@ -12,14 +12,14 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certified.guarantee import bounded
 from designer.certified.norms import Norm
-from designer.certified.optimality import bounded
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.measured import Coordinates
-from designer.mechanisms.additive.grid import Grid, coarsest_exponent
 from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.problem.relation import Relation
 from designer.relations.problem import Problem
 

@@ -15,14 +15,14 @@ from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
+from designer.certified.guarantee import bounded
 from designer.certified.norms import weighted_l1
-from designer.certified.optimality import bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.sizes import Sizes
-from designer.mechanisms.additive.grid import Grid, coarsest_exponent
+from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import MOST_DIMENSIONS, MOST_STEPS, Peaks, Stairs, lattice_walks, whole_units

@@ -6,14 +6,14 @@ import math
 
 import numpy as np
 
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.made import Design
 from designer.families.repair import refuse_swallowed
-from designer.mechanisms.additive.grid import ENTRY_FINENESS, FINENESS, FINEST, Grid, coarsest_exponent
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import ENTRY_FINENESS, FINENESS, FINEST, Grid, coarsest_exponent
 from designer.relations.problem import Problem
 
 HOMOGENEOUS = 1 - 1e-12  # a bound of the program with other budgets: they were multiplied in floats

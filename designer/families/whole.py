@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.measured import DEPENDENT, Coordinates
-from designer.mechanisms.additive.grid import LARGEST, coarsest_exponent
+from designer.mechanisms.additive.noise import LARGEST, coarsest_exponent
 from designer.problem.relation import Indices, Relation
 
 # A query of larger multiples keeps its grid: noise at the budgets of such a query cannot be told from continuous noise.

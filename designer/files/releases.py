@@ -44,8 +44,8 @@ from designer.certified.frozen import FORMAT_VERSION, Released, Specified, about
 from designer.certified.guarantee import Guarantee
 from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
 from designer.files.kinds import KINDS
-from designer.files.signatures import Trusted, read_signed
-from designer.files.spec import load, proven_statement, reading
+from designer.files.signatures import Trusted
+from designer.files.spec import load, proven_statement, read_signed, reading
 from designer.relations.rows.row_unit import RowUnit
 
 RELEASE_VERSION = 1

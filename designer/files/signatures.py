@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.file_kinds import mistaken
-from designer.base.json_text import SIZE_LIMIT as SPEC_LIMIT
-from designer.base.json_text import canonical_text, json_object, plain, read_json, readable_text, require_keys
+from designer.base.json_text import canonical_text, read_json, readable_text, require_keys, signature_path
 from designer.base.output import checked_target, write_whole
 from designer.base.printing import printed
 from designer.base.schema import HASH, exactly, keys, noted, one_of, record, text
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 SIGNATURE_FORMAT = "dp-designer/signature"
 SIGNATURE_VERSION = 1
-Source = str | Path | bytes | Mapping[str, Any]  # of a spec, or of a release
 KINDS = ("spec", "release")
 # What is signed begins so: a signature of one use is none of another.
 OF_FILES = b"dp-designer signature, version 1\n"
@@ -274,11 +272,6 @@ def _write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def signature_path(path: str | Path) -> Path:
-    """Where the signature of a file stands: its name with `.sig` behind."""
-    return Path(f"{path}.sig")
-
-
 def kind_of(content: Mapping[str, Any]) -> str:
     """What kind of file plain data are of, by their format."""
     return "release" if content.get("format") == "dp-designer/release" else "spec"
@@ -312,38 +305,8 @@ def file_signer(path: str | Path, content: Mapping[str, Any], trusted: Sequence[
     raise InvalidSpec(f"signature: {printed(beside)} is not there, and a signature was asked for; ask the signer for it.")
 
 
-def read_signed(
-    source: Source, trusted: Trusted | None = None, size_limit: int = SPEC_LIMIT
-) -> tuple[dict[str, Any], SignedBy | None]:
-    """The plain data of a spec or a release, read once, and who signed them: a signature beside a file is always checked.
-
-    source: a path, the bytes of a file, or plain data. trusted: as for `file_signer`, also as paths of public keys; what is no
-    file has no signature beside it, and is refused where one is asked for. Raises `InvalidSpec` for a signature that is not
-    there, does not fit, or is of another key; `InvalidProblem` for anything else than these sources.
-    """
-    keys_asked = None if trusted is None else _public_keys(trusted)
-    if isinstance(source, (str, Path)):
-        content = read_json(Path(source), size_limit)
-        return content, file_signer(source, content, keys_asked)
-    if keys_asked is not None:
-        raise InvalidSpec(
-            "signature: was asked for, and stands beside a file only; give the path, or check the signature with signer_of."
-        )
-    if isinstance(source, bytes):
-        if len(source) > size_limit:
-            raise InvalidSpec(f"bytes: more than {size_limit}; pass a larger size_limit if it is meant to.")
-        return json_object(source, "bytes: what was given"), None
-    if not isinstance(source, Mapping):
-        raise InvalidProblem(
-            f"source: {shown(source)} is no path, bytes or mapping of a spec or a release; give one of these.", value=source
-        )
-    try:
-        return plain(source), None
-    except RecursionError:
-        raise InvalidSpec("spec: is nested far deeper than a spec is; give a spec that this program wrote.") from None
-
-
-def _public_keys(trusted: Trusted) -> list[PublicKey]:
+def public_keys(trusted: Trusted) -> list[PublicKey]:
+    """The keys that are trusted: given themselves, or by their files and folders."""
     given = [trusted] if isinstance(trusted, (PublicKey, str, Path)) else list(trusted)
     return [key for one in given for key in ([one] if isinstance(one, PublicKey) else trusted_keys([one]))]
 

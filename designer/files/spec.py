@@ -10,25 +10,28 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from fractions import Fraction
-from typing import Any, TypeVar, cast, overload
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidSpec, NotPrivate
-from designer.base.json_text import SIZE_LIMIT, canonical, plain, require_keys
+from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
 from designer.base.progress import step
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.certified.guarantee import SOFTWARE, Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import SOFTWARE, Guarantee, Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.files.kinds import KINDS
-from designer.files.signatures import Source, Trusted, read_signed
 from solvers.exact.rational import float_above
 
+if TYPE_CHECKING:
+    from designer.files.signatures import PublicKey, SignedBy, Trusted
+
+Source = str | Path | bytes | Mapping[str, Any]  # of a spec, or of a release
 PROVENANCE = Named(
     "provenance",
     record(
@@ -105,6 +108,45 @@ def load(
     if not isinstance(made, cast(type, kind)):
         raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
     return made
+
+
+def read_signed(
+    source: Source, trusted: Trusted | None = None, size_limit: int = SIZE_LIMIT
+) -> tuple[dict[str, Any], SignedBy | None]:
+    """The plain data of a spec or a release, read once, and who signed them: a signature beside a file is always checked.
+
+    source: a path, the bytes of a file, or plain data. trusted: as for `file_signer`, also as paths of public keys; what is no
+    file has no signature beside it, and is refused where one is asked for. Raises `InvalidSpec` for a signature that is not
+    there, does not fit, or is of another key; `InvalidProblem` for anything else than these sources.
+    """
+    asked: Sequence[PublicKey] | None = None
+    if trusted is not None:
+        from designer.files.signatures import public_keys
+
+        asked = public_keys(trusted)
+    if isinstance(source, (str, Path)):
+        content = read_json(Path(source), size_limit)
+        if asked is None and not signature_path(source).exists():
+            return content, None
+        from designer.files.signatures import file_signer
+
+        return content, file_signer(source, content, asked)
+    if asked is not None:
+        raise InvalidSpec(
+            "signature: was asked for, and stands beside a file only; give the path, or check the signature with signer_of."
+        )
+    if isinstance(source, bytes):
+        if len(source) > size_limit:
+            raise InvalidSpec(f"bytes: more than {size_limit}; pass a larger size_limit if it is meant to.")
+        return json_object(source, "bytes: what was given"), None
+    if not isinstance(source, Mapping):
+        raise InvalidProblem(
+            f"source: {shown(source)} is no path, bytes or mapping of a spec or a release; give one of these.", value=source
+        )
+    try:
+        return plain(source), None
+    except RecursionError:
+        raise InvalidSpec("spec: is nested far deeper than a spec is; give a spec that this program wrote.") from None
 
 
 @step("certifying a spec")

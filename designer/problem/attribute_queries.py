@@ -15,11 +15,10 @@ import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import count, shown
-from designer.base.closed_list import ClosedList
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
-from designer.base.schema import COUNT, MATRIX, Named, either, exactly, one_of, record
+from designer.base.schema import COUNT, MATRIX, ClosedList, Named, either, exactly, one_of, record
 from designer.problem.relation import Indices
 
 SIZE_LIMIT = 2048  # values of an attribute whose queries have a structure: its Gram matrix is written out

@@ -24,7 +24,7 @@ from math import floor, inf
 from operator import mul
 from typing import TYPE_CHECKING, Literal
 
-from designer.base.checks import LARGEST, count, rational_from, shown
+from designer.base.checks import count, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
 from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
@@ -167,7 +167,7 @@ class Account:
             return self._exact.delta_at(power)
         if power >= self._farthest:
             return float_above_real(self._certain)
-        by_zcdp = zcdp_delta(self._as_zcdp, power) if self.rho else 1.0
+        by_zcdp = zcdp_delta(self._as_zcdp, power) if self.rho and self._as_zcdp is not None else 1.0
         return min(self._added_delta(power), by_zcdp, self._enclosed("delta", power)[1])
 
     def delta_below(self, epsilon: object) -> float:
@@ -192,7 +192,7 @@ class Account:
         if float_below_real(self._certain) > most:
             return math.inf
         added = self._added_epsilon(most)
-        by_zcdp = zcdp_epsilon(self._as_zcdp, most) if self.rho else math.inf
+        by_zcdp = zcdp_epsilon(self._as_zcdp, most) if self.rho and self._as_zcdp is not None else math.inf
         return min(added, by_zcdp, self._enclosed("epsilon", most)[1]) if most else added
 
     def epsilon_below(self, delta: object) -> float:
@@ -267,11 +267,11 @@ class Account:
         return 1 - kept[0].min(kept[1])
 
     @cached_property
-    def _as_zcdp(self) -> Fraction:
-        """The budget of zCDP of everything together; 2^1000 where a factor has none."""
+    def _as_zcdp(self) -> Fraction | None:
+        """The budget of zCDP of everything together; None where a factor has none."""
         budgets = [(_zcdp(f), times) for f, times in self.factors]
         known = all(budget is not None for budget, _ in budgets)
-        return self.rho + sum(b * times for b, times in budgets if b is not None) if known else LARGEST
+        return self.rho + sum(b * times for b, times in budgets if b is not None) if known else None
 
     @property
     def _normal(self) -> Account:

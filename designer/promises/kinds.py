@@ -16,10 +16,9 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.checks import rational_from, shown
-from designer.base.closed_list import ClosedList
 from designer.base.declared import checked
 from designer.base.errors import InvalidProblem
-from designer.base.schema import RATIONAL, Named, either, of_kind
+from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind
 from designer.promises.kinks import Kinks
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import shown
-from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
-from designer.base.schema import Named, either, noted
+from designer.base.schema import ClosedList, Named, either, noted
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
@@ -19,10 +18,10 @@ from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares
 from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.elements import Instance, Partition, PerElement, Uniform
+from designer.relations.metrics.elements import Instance, Partition, PerElement
 from designer.relations.metrics.graphs import Graph
 from designer.relations.metrics.matrix import Matrix
-from designer.relations.metrics.metric import Metric, Scaled, Sum
+from designer.relations.metrics.metric import Metric, Scaled, Sum, Uniform
 from designer.relations.metrics.points import Euclidean, GreatCircle
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered

@@ -20,9 +20,9 @@ from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.elements import Partition, PerElement, Uniform
+from designer.relations.metrics.elements import Partition, PerElement
 from designer.relations.metrics.graphs import Graph
-from designer.relations.metrics.metric import Metric, Scaled
+from designer.relations.metrics.metric import Metric, Scaled, Uniform
 from designer.relations.metrics.points import Euclidean, GreatCircle
 from designer.relations.metrics.presence import AddRemove
 from designer.relations.metrics.series import MICROSECONDS_A_DAY, Chebyshev, Ordered

@@ -12,7 +12,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.printing import counted
 from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.additive.promise import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
+from designer.mechanisms.additive.mechanism import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
 from designer.mechanisms.additive.report_lines import delta_words
 from designer.mechanisms.lattice.promise import THEOREMS as OF_LATTICES
 from designer.mechanisms.lattice.row_mechanism import THEOREM as OF_ROWS

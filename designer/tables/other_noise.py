@@ -15,10 +15,9 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
-from designer.base.closed_list import ClosedList
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.schema import COUNT, RATIONAL, Named, either, exactly, of_kind, one_of, record
+from designer.base.schema import COUNT, RATIONAL, ClosedList, Named, either, exactly, of_kind, one_of, record
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.tables.exact_sums import amounts
 from designer.tables.measure import Measure, Rational

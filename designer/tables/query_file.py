@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidSpec
-from designer.base.schema import Named, either
+from designer.base.schema import ClosedList, Named, either
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure

@@ -6,14 +6,20 @@ Why moves of records are all that counts: docs/theory/invariants.md, section 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from solvers.programs.nearest_sums import none_at_all
 
 Integers = NDArray[np.int64]
+LARGEST = 2.0**52  # totals below are exact floats, and so are sums of two
+GONE_THROUGH = 100_000  # vectors, a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,25 +51,58 @@ class Fibre:
         """
         if (self.matrix < 0).any() or not self.matrix.any(axis=0).all():
             raise ValueError("matrix must be nonnegative without zero columns, or there may be infinitely many vectors.")
+        found = list(islice(self._listed(), limit + 1))
+        return None if len(found) > limit else np.array(found, dtype=np.int64).reshape(len(found), self.size)
+
+    def _listed(self) -> Iterator[tuple[int, ...]]:
         columns = [[(k, int(c)) for k, c in enumerate(column) if c] for column in self.matrix.T]
         # Entry j is the last that can serve the rows `closing[j]`: by then they must be served.
         last = {k: j for j, column in enumerate(columns) for k, _ in column}
         closing = [[k for k, j in last.items() if j == position] for position in range(self.size)]
         if any(total for k, total in enumerate(self.totals.tolist()) if k not in last):
-            return np.zeros((0, self.size), dtype=np.int64)
-        found = list(islice(_served(columns, closing, self.totals.tolist(), [0] * self.size, 0), limit + 1))
-        return None if len(found) > limit else np.array(found, dtype=np.int64).reshape(len(found), self.size)
+            return iter(())
+        return _served(columns, closing, self.totals.tolist(), [0] * self.size, 0)
 
-    def can_be_positive(self) -> NDArray[np.bool_]:
-        """For each entry, whether some h has it at least 1."""
-        return np.array([self._solve(np.zeros(self.size), lower=np.eye(self.size)[j]) is not None for j in range(self.size)])
+    def with_positive(self, entry: int) -> Integers | None:
+        """Some h with that entry at least 1, (N,); None where there is none, which is proven.
+
+        By a list of all vectors where they are few; otherwise by multipliers, or by a solver, whose vector is checked.
+        `RuntimeError` where neither has an answer.
+        """
+        one = np.eye(self.size, dtype=np.int64)[entry]
+        rest = Fibre(self.matrix, self.totals - self.matrix @ one)
+        if rest._few:
+            first = next(rest._listed(), None)
+            return None if first is None else np.array(first, dtype=np.int64) + one
+        totals = rest.totals.astype(float)
+        if (np.abs(totals) >= LARGEST).any():
+            raise RuntimeError(f"integer program: totals of {LARGEST:.0f} and more are no exact floats.")
+        if none_at_all(csr_array(self.matrix), totals):
+            return None
+        found = integer_minimum(
+            np.zeros(self.size), self.matrix, totals, totals, np.zeros(self.size), np.full(self.size, np.inf)
+        )
+        if found is None:
+            raise RuntimeError(f"integer program: none was found with entry {entry} positive, and nothing proves that none is.")
+        return np.asarray(found + one, dtype=np.int64)
+
+    @property
+    def _few(self) -> bool:
+        """Whether all vectors within the largest entries that totals allow are gone through in a second."""
+        if (self.matrix < 0).any() or not self.matrix.any(axis=0).all():
+            return False
+        columns, totals = self.matrix.T.tolist(), self.totals.tolist()
+        highest = [min(t // c for t, c in zip(totals, column, strict=True) if c) for column in columns]
+        return bool(math.prod(max(0, most) + 1 for most in highest) <= GONE_THROUGH)
 
     def fewest_moves(self, out: int, into: int) -> int | None:
         """The least number of units that must move when one moves from entry `out` to `into`
         and `A h = t` holds before and after.
 
-        From the best vector before; None when it is impossible. An integer program: with `h' = h + e_into - e_out + w`,
-        minimise the sum of the positive part of w.
+        From the best vector before; None when it is impossible, which is proven. An integer program: with
+        `h' = h + e_into - e_out + w`, minimise the sum of the positive part of w. Its vectors are checked in whole numbers, so
+        no fewer are told than move between two of them. It is possible whenever some h has `out` positive and some h' has
+        `into`; `RuntimeError` where a solver says that it is not.
         """
         n, zero = self.size, np.zeros((len(self.matrix), self.size))
         shift = self.matrix[:, out] - self.matrix[:, into]
@@ -78,11 +117,11 @@ class Fibre:
             np.concatenate([eye[out], np.zeros(2 * n)]),
             np.full(3 * n, np.inf),
         )
-        return None if solved is None else 1 + int(solved[n : 2 * n].sum())
-
-    def _solve(self, cost: NDArray[np.float64], lower: NDArray[np.float64]) -> Integers | None:
-        totals = self.totals.astype(float)
-        return integer_minimum(cost, self.matrix, totals, totals, lower, np.full(self.size, np.inf))
+        if solved is not None:
+            return 1 + int(solved[n : 2 * n].sum())
+        if self.with_positive(out) is not None and self.with_positive(into) is not None:
+            raise RuntimeError(f"integer program: no units move from entry {out} to {into}, though there are two such vectors.")
+        return None
 
 
 def most_moves(vectors: Integers, stop: int | None = None) -> int:

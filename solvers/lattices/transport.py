@@ -122,44 +122,58 @@ def _nearest_l1(rows: Array, sums: Array, y: Array, lower: float) -> Array | Non
 
 
 def _nearest_l2(rows: Array, sums: Array, y: Array, nonnegative: bool, start: Array) -> Array:
-    """The best integer table, proven: with p the real one and f the projection without signs, every x that is allowed has
-    `|x - y|^2 = |x - f|^2 + |f - y|^2` and `|x - f|^2 >= |x - p|^2 + |p - f|^2`, so nothing better than x lies farther from p,
-    in any entry, than `sqrt(|x - f|^2 - |p - f|^2)`. A window that wide misses nothing."""
-    flat, real = projected(rows, sums, y), nearest_real(rows, sums, y, nonnegative).point
-    if flat is None or real is None:
+    """The best integer table, proven. With p the real one, `g = p - y` and any multipliers l, two allowed tables x and b
+    have `|x - y|^2 - |b - y|^2 = |x - p|^2 - |b - p|^2 + 2 r (x - b)`, `r = g - A' l`, since `A (x - b) = 0`; near a minimum
+    r is 0 but for entries that are held at 0, where it is positive. A better x thus has, with h those entries and m = `|r|`
+    elsewhere, `|x - p|^2 - 2 m |x - p| <= |b - p|^2 + 2 m |b - p| + 2 r_h b_h`: a window that wide misses nothing. Neither p
+    nor r has to be exact: rounding of large numbers widens the window, and no more."""
+    real = nearest_real(rows, sums, y, nonnegative).point
+    if real is None:
         raise RuntimeError("the real table was not found")
+    held = (real < 1) & nonnegative
+    slope = _slope(rows, real - y, held)
+    held &= slope >= 0
+    off = float(np.linalg.norm(slope[~held]))
     best, width = start, WINDOW
     while True:
-        found = _in_window(rows, sums, flat, real, width, nonnegative)
-        if found is not None and _farther(best, found, flat) > 0:
+        found = _in_window(rows, sums, slope, real, width, nonnegative)
+        if found is not None and (found - best) @ ((found - real) + (best - real) + 2 * slope) < 0:
             best = found
-        needed = math.sqrt(max(0.0, _farther(best, real, flat))) + 1e-6
+        apart = float(np.linalg.norm(best - real))
+        needed = off + math.sqrt(off**2 + apart**2 + 2 * off * apart + 2 * float(slope[held] @ best[held])) + 1e-6
         if needed <= width:
             return best
-        width = math.ceil(needed)
-        if width * len(y) > MAX_STEPS:
+        if needed * len(y) > MAX_STEPS:
             raise RuntimeError("the window of the integer program is too wide")
+        width = math.ceil(needed)
 
 
-def _farther(one: Array, other: Array, flat: Array) -> float:
-    """`|one - flat|^2 - |other - flat|^2`, without the rounding of large squares that cancel."""
-    return float((one - other) @ ((one - flat) + (other - flat)))
+def _slope(rows: Array, gradient: Array, held: NDArray[np.bool_]) -> Array:
+    """`g - A' l` for the multipliers l that leave least of it, positive values of the entries that are held not counted."""
+    from scipy.optimize import lsq_linear
+
+    terms = np.hstack([rows.T, np.eye(len(gradient))[:, held]])
+    if not terms.shape[1]:
+        return gradient
+    least = np.concatenate([np.full(len(rows), -np.inf), np.zeros(int(held.sum()))])
+    found = lsq_linear(terms, gradient, (least, np.inf), method="bvls").x
+    return np.asarray(gradient - rows.T @ found[: len(rows)], dtype=np.float64)
 
 
-def _in_window(rows: Array, sums: Array, flat: Array, real: Array, width: int, nonnegative: bool) -> Array | None:
-    """The least `|x - flat|^2` among integer tables within `width` of `real`: entry i climbs from its lowest value in steps of
-    one whose prices `2 (x_i - flat_i) + 1` grow, so that a minimum takes them in order."""
+def _in_window(rows: Array, sums: Array, slope: Array, real: Array, width: int, nonnegative: bool) -> Array | None:
+    """The least `|x - real|^2 + 2 slope x` among integer tables within `width` of `real`: entry i climbs from its lowest value
+    in steps of one whose prices `2 (x_i - real_i + slope_i) + 1` grow, so that a minimum takes them in order."""
     from scipy.sparse import csr_array
 
     low = np.ceil(real - width)
     low = np.maximum(low, 0.0) if nonnegative else low
     steps = (np.floor(real + width) - low).astype(int)
-    owner = np.repeat(np.arange(len(flat)), steps)
+    owner = np.repeat(np.arange(len(real)), steps)
     level = np.arange(len(owner)) - np.repeat(np.cumsum(steps) - steps, steps)
-    prices = 2 * (low[owner] + level - flat[owner]) + 1
+    prices = 2 * (low[owner] - real[owner] + level + slope[owner]) + 1
     rest = sums - rows @ low
     taken = integer_minimum(prices, rows[:, owner], rest, rest, np.zeros(len(owner)), np.ones(len(owner)))
     if taken is None:
         return None
-    climb = csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(len(flat), len(owner)))
+    climb = csr_array((np.ones(len(owner)), (owner, np.arange(len(owner)))), shape=(len(real), len(owner)))
     return np.asarray(low + climb @ taken)

@@ -21,6 +21,8 @@ def minimised(
 ) -> tuple[Array, int]:
     """Where the descent ended, (n,), at the `time_limit` at the latest, and after how many steps.
 
+    What the solver says of its end is not asked: points that are worse than the start, or no numbers, give way to it.
+
     objective: returns a value and its gradient (n,).
     """
     from scipy.optimize import Bounds, minimize
@@ -35,7 +37,9 @@ def minimised(
         callback=_until_the_limit,
         options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "ftol": 1e-10, "gtol": 1e-9},
     )
-    return np.asarray(found.x), int(found.nit)
+    end = np.maximum(found.x, 0.0) if nonnegative else np.asarray(found.x)
+    better = np.isfinite(end).all() and objective(end)[0] <= objective(start)[0]
+    return (end if better else np.array(start)), int(found.nit)
 
 
 def _until_the_limit(intermediate_result: object) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from designer import Domain, InvalidSpec
-from designer.base.closed_list import ClosedList
+from designer.base.schema import ClosedList
 from designer.certified.norm_specs import NORMS, norm_from_spec
 from designer.mechanisms.choice.mechanism import SCORES, score_from_spec
 from designer.mechanisms.marginals.protection import PROTECTIONS, protection_from_spec

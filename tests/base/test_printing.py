@@ -16,8 +16,8 @@ import pytest
 
 from designer import Domain, InvalidProblem, InvalidSpec, Problem, Selection, Workload, compare, design, invariants, metrics
 from designer.base.printing import in_markdown, one_line, printed
-from designer.certified.family_names import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.certified.frozen import Specified, to_spec
+from designer.certified.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.cli import main
 from designer.designing.printouts import page, summary
 from designer.families import FAMILIES

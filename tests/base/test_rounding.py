@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from designer.base.on_terminal import Column, text_table, wrapped
-from designer.base.progress import time_words
+from designer.base.progress_line import time_words
 from designer.base.rounding import SAME, at_least, at_most, closest, share_at_least, share_at_most
 
 DRAWN = random.Random(5)

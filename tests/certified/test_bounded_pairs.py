@@ -16,9 +16,12 @@ from designer import NotPrivate, Problem, Workload, design, load, metrics
 from designer.base.errors import InvalidSpec
 from designer.certified.certificate import PrivacyCertificate, certify, rounding_error
 from designer.certified.frozen import seal, to_spec
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, RatioBounds
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.steep import Clusters, Hunt, RatioBounds
+from designer.certified.steep import Clusters, Hunt
+from designer.problem.nearness import SLACK
+from designer.problem.relation import Block
+from solvers.exact.rational import float_above, float_below
 from tests.certified.test_searched_pairs import NEAR, answers, norms, of_each_kind, searching
 
 STEEP = "designer.certified.steep"
@@ -210,3 +213,34 @@ def _same_in_groups(groups: Clusters, left: int, right: int, exact: Fraction) ->
         width = groups.tree.depth - level
         assert exact <= float(groups.bound(level, np.array([a >> width]), np.array([b >> width]))[0])
     assert exact <= float(groups.between_leaves(np.array([a]), np.array([b]), 0.0)[row, column, 0])
+
+
+@pytest.mark.parametrize("terms", [1, 7, 4000])
+@pytest.mark.parametrize("of_pairs", [True, False])
+def test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be(terms: int, of_pairs: bool) -> None:
+    """The shortest float length that a search may find of a pair, and the longest that a look at it may find afterwards, by
+    rationals, down to numbers whose quotients are below the normal floats."""
+    near = metrics.euclidean(np.random.default_rng(1).random((8, 2))).searched
+    assert near is not None
+    part, norm = Fraction(terms + 4, 1 << 53), Norm(np.ones(terms), "l1")
+    for absolute in (1.0, 3e-9, 2.0**-1000):
+        bounds = RatioBounds(absolute, (terms + 9) * 2.0**-50)
+        groups = Clusters(near, np.zeros((8, terms)), norm, bounds)
+        for times in (
+            Fraction(0),
+            Fraction(1, 2),
+            Fraction(1),
+            1 / (1 - part),
+            Fraction(7, 5),
+            Fraction(10**6),
+            Fraction(10**18),
+        ):
+            length = times * Fraction(absolute)
+            short = float_above(max(Fraction(0), (1 - part) * length - Fraction(absolute)))
+            long = float_below((1 + part) * length + Fraction(absolute))
+            for budget in (1.0, 0.3, 1e-3, 7e20, 3e300):
+                block = Block(np.array([0]), np.array([1]), np.array([budget]))
+                looked_at = bounds.upper(block, np.array([long]) / budget)
+                assert looked_at > 0
+                for least in (budget, budget * (1 - SLACK)):
+                    assert groups._ratios(np.array([short]), np.array([least]), of_pairs=of_pairs) >= looked_at

@@ -18,7 +18,7 @@ from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import PrivacyCertificate, certify
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.problem.relation import Relation
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import InvalidProblem
+from designer.certified.bundle_norm import BundleNorm
 from designer.certified.norms import Gauge, Norm, weighted_l1
 
 ORDERS = ["l1", "l2", "linf"]
@@ -59,6 +60,20 @@ def test_scans_stay_within_their_stated_error(seed: int, order: str, offset: flo
             assert exact is not None
             for value in (float(found[i, j]), paired):
                 assert abs(Fraction(value) - exact) <= Fraction(allowed) + exact * Fraction(1, 2**48)
+
+
+def test_images_that_are_summed_in_the_worst_order_stay_within_the_stated_error() -> None:
+    """One image of 400 coordinates of which all but the first are half a unit of roundoff: added up one by one each is lost,
+    and of the other end of the pair as many on the other side."""
+    norm, count = Norm(np.ones((1, 400)), "l1"), 400
+    point = np.full(count, 2.0**-53)
+    point[0] = 1.0
+    summed = 0.0
+    for each in point.tolist():
+        summed += each
+    assert summed == 1.0
+    lost = 2 * (sum(map(Fraction, point.tolist())) - Fraction(summed))
+    assert lost <= Fraction(norm.image_error(np.array([point, -point]))) + Fraction(2 * 5, 2**53)
 
 
 def test_silent_coordinates_are_infinite_when_they_move() -> None:
@@ -141,3 +156,16 @@ def test_gauges_are_exact_whatever_the_size_of_a_difference(exponent: int) -> No
 def test_corners_that_no_hull_can_hold_are_refused_as_a_problem() -> None:
     with pytest.raises(InvalidProblem, match="points: an entry exceeds"):
         Gauge(1e200 * np.eye(2), np.ones(2))
+
+
+@pytest.mark.parametrize("places", [((0, 1),), ((0,), (1,)), ((0, 1, 2),)])
+def test_bundles_have_gauges_of_as_many_coordinates_as_places(places: tuple[tuple[int, ...], ...]) -> None:
+    """A facet that is laid over too few or too many coordinates would measure another difference."""
+    gauge = Gauge(np.array([[2.0, 0.0], [0.0, 1.0]]), np.ones(2))
+    assert gauge.dimension == 2
+    if places == ((0, 1),):
+        norm = BundleNorm([gauge], places, "sum", 3)
+        assert norm.exact([Fraction(1), Fraction(3), Fraction(0)]) == Fraction(gauge.exact([Fraction(1), Fraction(3)]))
+    else:
+        with pytest.raises(InvalidProblem, match=r"norm\.bundles: the differences of each must move all of its places"):
+            BundleNorm([gauge] * len(places), places, "sum", 3)

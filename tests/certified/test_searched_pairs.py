@@ -17,9 +17,8 @@ from designer.base.errors import DesignFailed
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.certificate import attains, certify
-from designer.certified.norms import Gauge, Norm
+from designer.certified.norms import Gauge, Norm, RatioBounds
 from designer.certified.sensitivity import SensitivitySet
-from designer.certified.steep import RatioBounds
 from designer.problem.relation import Relation
 from designer.relations.metrics.metric import Metric
 from tests.oracles.metric_kinds import nested, products, simple

@@ -34,7 +34,7 @@ from designer.families.family import Family
 from designer.families.least_noise import limit
 from designer.families.listed import forget
 from designer.files.problem.linear import read_problem
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_mu
 from designer.relations.joint_promises import for_groups

@@ -16,14 +16,14 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
-from designer.certified.family_names import ADDITIVE_FAMILIES
 from designer.certified.frozen import to_spec
+from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.certified.norms import weighted_l1
 from designer.families import FAMILIES
 from designer.families.least_noise import limit
 from designer.mechanisms.additive.bounds import error_bounds
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 

@@ -15,7 +15,7 @@ from designer.families.element_classes import classes
 from designer.families.least_noise import limit
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Block
-from designer.relations.metrics.elements import Uniform
+from designer.relations.metrics.metric import Uniform
 
 TWINS = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1], [2, 2, 1, 0.0]])
 BLIND = np.array([[1.0, 1, 0, 4], [2, 2, 5, 1], [0, 0, 1, 0], [1, 1, 1, 0], [3, 3, 1, 2]])

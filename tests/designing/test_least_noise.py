@@ -14,8 +14,8 @@ from designer import Problem, Workload, design, invariants, metrics
 from designer.certified.norms import weighted_l1
 from designer.families import protected_pairs
 from designer.families.least_noise import limit
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.lattice.accuracy import ROUNDED
 from solvers.ellipsoids.program import minimise_trace
 from tests.oracles.noise_on_cosets import Floats, Steps, best_loss, best_on, box, extended, loss_of, signed

@@ -14,7 +14,7 @@ import pytest
 
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.base.errors import UntrueBound
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.designing.printouts import design_summary
 from designer.families import repair as freezing
 from designer.families.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change

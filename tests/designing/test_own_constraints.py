@@ -184,6 +184,27 @@ def test_variables_that_the_user_brings_along_are_fitted_to_the_frozen_noise() -
         programs.laplace(problem).minimise(highest).solve()
 
 
+@pytest.mark.parametrize("said", ["infeasible", "optimal", "broke down"])
+@pytest.mark.parametrize("cap", [1.0, 3.0])
+def test_a_solver_that_has_no_fit_for_the_variables_of_the_user_leaves_their_values(
+    said: str, cap: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it says, with or without values: the constraints are measured at those that the variables have."""
+    problem = scattered(5)
+    least = float(np.sqrt(design(Problem(problem.workload, problem.relation, loss="max"), "laplace").loss))
+
+    def lost(program: cp.Problem, *_: object) -> str:
+        for variable in program.variables():
+            variable.save_value(None)
+        return said
+
+    program, highest = programs.laplace(problem), cp.Variable(name="highest")
+    monkeypatch.setattr("designer.families.convex.program.solve_with", lost)
+    made = program.subject_to(program.standard_errors <= highest, highest <= cap * 1.01 * least).minimise(highest).design()
+    largest = np.sqrt(made.mechanism.query_variances().max())
+    assert made.privacy.holds and largest <= float(highest.value) * (1 + 1e-6) <= cap * 1.01 * least * (1 + 1e-5)
+
+
 def test_a_linear_program_goes_to_solvers_of_linear_programs() -> None:
     problem = scattered(0)
     values = []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.family_names import ADDITIVE_FAMILIES
+from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
 from designer.families.family import Family
 from designer.mechanisms.lattice.mechanism import LatticeMechanism

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.family_names import ADDITIVE_FAMILIES
+from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
 from designer.families.family import Family
 from designer.problem.relation import Relation

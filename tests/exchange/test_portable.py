@@ -32,7 +32,7 @@ from designer.exchange.noise_law import noise_document
 from designer.exchange.portable import byte_laws, portable_noise, portable_text, release_vectors, short_number
 from designer.files.releases import sealed
 from designer.files.spec import from_spec
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]

@@ -100,7 +100,7 @@ def test_every_part_of_a_kind_is_there(kind: Kind) -> None:
 
 @pytest.mark.parametrize("name", list(PARTS))
 def test_a_part_that_is_missing_is_named(name: Part) -> None:
-    gone, wrong = "designer.mechanisms.additive.spec:Nothing", "designer.mechanisms.additive.grid:Grid"
+    gone, wrong = "designer.mechanisms.additive.spec:Nothing", "designer.mechanisms.additive.noise:Grid"
     nowhere = "designer.mechanisms.additive.nowhere:GridForm"
     for address in (gone, wrong, nowhere):
         (fault,) = faults(replace(ADDITIVE, **{name: address}))

@@ -171,7 +171,7 @@ def test_floats_alone_would_not_tell_the_multiples() -> None:
 def hidden_total() -> AdditiveMechanism:
     """Of one answer, the noisy part and a number without noise, which only their sum tells."""
     from designer.certified.norms import Norm
-    from designer.mechanisms.additive.grid import Grid
+    from designer.mechanisms.additive.noise import Grid
 
     measured, rebuilt = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]), np.array([[1.0, 1.0]])
     norm, apart = Norm(np.array([1.0, np.inf]), "l1"), metrics.from_matrix([[0, 1, np.inf], [1, 0, np.inf], [np.inf] * 2 + [0]])

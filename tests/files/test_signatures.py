@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, load
+from designer.base.json_text import signature_path
 from designer.certified.frozen import seal, to_spec
 from designer.cli import main, parser
 from designer.files.releases import release_document
@@ -28,7 +29,6 @@ from designer.files.signatures import (
     file_signer,
     new_key,
     sign_file,
-    signature_path,
     signer_of,
     trusted_keys,
 )

@@ -86,6 +86,7 @@ def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkey
     assert command.main(["--wider", "none", "--json", str(table), "--markdown", str(tmp_path / "page.md")]) == 1
     seen, unseen, *others = json.loads(table.read_text())
     assert seen["killer"] == READING[0] and unseen["killer"] is None
+    assert seen["commit"] == command.source() == unseen["commit"]
     assert len(others) == len(CHEAP) and all(other["killer"].startswith(tuple(other["mutant"]["tests"])) for other in others)
     assert command.main(["float", "--wider", "none", "--since", str(table)]) == 0
     assert "**none**" in (tmp_path / "page.md").read_text()
@@ -113,6 +114,25 @@ def test_lines_are_drawn_by_their_seed_from_every_room_of_the_trusted_base_in_tu
     assert len(set(found)) == 60 and {mutant.room for mutant in found} == set(places)
     for mutant in found:
         assert mutant.drawn and mutant.applied((ROOT / mutant.file).read_text())
+
+
+def test_a_draw_tells_the_commit_that_it_depends_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Words choose of what was drawn, so that rooms are run one by one and no line of the draw changes by it."""
+    asked: list[Mutant] = []
+
+    def pretended(mutants: list[Mutant], wider: object, workers: int) -> list[Verdict]:
+        asked.extend(mutants)
+        return [Verdict(mutant, "tests/a.py::test_b", "named", 1.0) for mutant in mutants]
+
+    monkeypatch.setattr(command, "run", pretended)
+    monkeypatch.setattr(command, "source", lambda: "0123abcd-dirty")
+    table = tmp_path / "table.json"
+    assert command.main(["designer/promises/", "--random", "60", "--seed", "5", "--json", str(table)]) == 0
+    assert asked == [mutant for mutant in drawn(60, 5) if mutant.file.startswith("designer/promises/")] != []
+    assert capsys.readouterr().out.splitlines()[-1] == "drawn from 0123abcd-dirty: --random 60 --seed 5"
+    assert {verdict["commit"] for verdict in json.loads(table.read_text())} == {"0123abcd-dirty"}
 
 
 @pytest.mark.parametrize(

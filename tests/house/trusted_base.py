@@ -30,7 +30,7 @@ START, END = "<!-- traced: start -->", "<!-- traced: end -->"
 HARMLESS = {
     "designer/base/errors.py": "texts of refusals",
     "designer/base/progress.py": "progress bars",
-    "designer/certified/optimality.py": "a note that is not verified",
+    "designer/base/progress_line.py": "the line that progress is told in",
     "solvers/deadline.py": "how long a search may take",
     "solvers/status.py": "names of outcomes",
     "solvers/programs/absolute_moments.py": "expected sizes of noise, which decide nothing",

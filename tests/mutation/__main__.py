@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,8 +28,19 @@ WIDER = {"none": (), "room": ("room",), "all": ("room", "default")}
 
 def chosen(words: Sequence[str], sample: int | None, seed: int) -> list[Mutant]:
     """The mutants whose file or description has one of the words, all without any; of these `sample`, drawn by `seed`."""
-    named = [mutant for mutant in MUTANTS if not words or any(word in mutant.file + " " + mutant.breaks for word in words)]
+    named = _named(words, MUTANTS)
     return named if sample is None or sample >= len(named) else random.Random(seed).sample(named, sample)
+
+
+def _named(words: Sequence[str], mutants: Sequence[Mutant]) -> list[Mutant]:
+    return [mutant for mutant in mutants if not words or any(word in mutant.file + " " + mutant.breaks for word in words)]
+
+
+def source() -> str:
+    """The commit that is broken, which a draw depends on; `-dirty` after it where files differ from it."""
+    described = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    ran = subprocess.run(described, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.stdout.strip() or "no commit"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,19 +50,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("words", nargs="*", help="mutants whose file or description has one of them; all, if none is given")
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn at random")
-    parser.add_argument("--random", type=int, metavar="N", help="not those listed but so many changes of lines at random")
+    parser.add_argument("--random", type=int, metavar="N", help="not those listed but so many random changes of lines")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of that draw")
     parser.add_argument(
         "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: all takes long"
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
     parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds and the commit")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/explanation/mutants.md")
     wanted = parser.parse_args(arguments)
-    mutants = drawn(wanted.random, wanted.seed) if wanted.random else chosen(wanted.words, wanted.sample, wanted.seed)
+    if wanted.random:
+        mutants = _named(wanted.words, drawn(wanted.random, wanted.seed))
+    else:
+        mutants = chosen(wanted.words, wanted.sample, wanted.seed)
     if not mutants:
         parser.error(f"no mutant has one of {wanted.words} in its file or description; there are {len(MUTANTS)}.")
+    commit = source()
     try:
         earlier = taken_over(mutants, [] if wanted.since is None else json.loads(wanted.since.read_text()))
         seen = {verdict.mutant for verdict in earlier}
@@ -63,7 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wanted.random:
         verdicts = [verdict if verdict.killer else _excused(verdict) for verdict in verdicts]
     print("\n".join(lines(verdicts)))
-    _write(wanted.json, json.dumps([verdict.to_dict() for verdict in verdicts], indent=1) + "\n")
+    if wanted.random:
+        print(f"drawn from {commit}: --random {wanted.random} --seed {wanted.seed}")
+    _write(wanted.json, json.dumps([{**verdict.to_dict(), "commit": commit} for verdict in verdicts], indent=1) + "\n")
     _write(wanted.markdown, markdown(verdicts))
     return int(any(verdict.killer is None for verdict in verdicts))
 

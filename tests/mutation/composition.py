@@ -260,4 +260,18 @@ MUTANTS = (
         "the line passes over what has no budget",
         ("tests/accounts/together/test_privacy_line.py::test_what_has_no_budget_is_not_passed_over",),
     ),
+    Mutant(
+        "designer/accounts/together/elements.py",
+        '            return "pure" if self._pure else "gaussian"\n',
+        '            return "gaussian" if self._pure else "pure"\n',
+        "releases by distance, one of them Gaussian, are stated as bounded likelihood ratios",
+        ("tests/accounts/together/test_composed.py::test_what_is_stated_of_distances_is_what_holds_for_every_change",),
+    ),
+    Mutant(
+        "designer/accounts/together/elements.py",
+        'return all(getattr(mechanism, "falloff", "exponential")',
+        'return any(getattr(mechanism, "falloff", "exponential")',
+        "one pure release by distance makes the whole pure",
+        ("tests/accounts/together/test_composed.py::test_what_is_stated_of_distances_is_what_holds_for_every_change",),
+    ),
 )

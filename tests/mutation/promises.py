@@ -162,4 +162,25 @@ MUTANTS = (
         "a corner of (epsilon, delta) is left out",
         ("tests/promises/test_tradeoff.py::test_delta_is_the_largest_gap",),
     ),
+    Mutant(
+        "designer/promises/losses.py",
+        "lowered, slack = _lowered(slopes, heights, (curve.unseen if backwards else curve.certain)(), ends)",
+        "lowered, slack = _lowered(slopes, heights, (curve.certain if backwards else curve.unseen)(), ends)",
+        "a lower ladder ends at the mass of the other direction",
+        ("tests/promises/test_losses.py::test_what_one_law_never_has_is_counted_in_its_own_direction",),
+    ),
+    Mutant(
+        "designer/promises/losses.py",
+        "rest = (curve.unseen if backwards else curve.certain)() +",
+        "rest = (curve.certain if backwards else curve.certain)() +",
+        "tails are cut by the mass of the other direction",
+        ("tests/promises/test_losses.py::test_what_one_law_never_has_is_counted_in_its_own_direction",),
+    ),
+    Mutant(
+        "designer/promises/account.py",
+        "float_above_real(lambda: factor.certain_ball() + factor.unseen_ball())",
+        "float_below_real(lambda: factor.certain_ball() + factor.unseen_ball())",
+        "a chance below all floats of telling everything leaves a budget of zCDP",
+        ("tests/promises/test_account.py::test_a_delta_below_all_floats_leaves_no_zcdp",),
+    ),
 )

@@ -228,4 +228,18 @@ MUTANTS = (
         "semi-adjacency is read from the best database",
         ("tests/relations/invariants/test_semi_adjacency.py::test_integer_programs_agree_with_all_databases",),
     ),
+    Mutant(
+        "solvers/lattices/conforming_tables.py",
+        '        if found is None:\n            raise RuntimeError(f"integer program: none',
+        '        if found is None:\n            return None\n            raise RuntimeError(f"integer program: none',
+        "a solver that finds no table with a record is believed that there is none",
+        ("tests/relations/invariants/test_semi_adjacency.py::test_a_solver_that_finds_nothing_is_not_believed",),
+    ),
+    Mutant(
+        "solvers/lattices/conforming_tables.py",
+        "if self.with_positive(out) is not None and self.with_positive(into) is not None:",
+        "if False:",
+        "a solver that finds no moves between two values is believed, and the pair is left out",
+        ("tests/relations/invariants/test_semi_adjacency.py::test_a_solver_that_finds_nothing_is_not_believed",),
+    ),
 )

@@ -179,7 +179,7 @@ MUTANTS = (
         ("tests/base/test_printing.py::test_a_family_that_does_not_exist_is_refused",),
     ),
     Mutant(
-        "designer/mechanisms/additive/grid.py",
+        "designer/mechanisms/additive/noise.py",
         "if (np.abs(multiples) > LARGEST).any():\n            k",
         "if False:\n            k",
         "entries beyond 2^52 steps are rounded",
@@ -214,7 +214,7 @@ MUTANTS = (
         ("tests/mechanisms/additive/test_noise.py::test_likelihood_ratios_of_pure_noise_are_within_the_budget_everywhere",),
     ),
     Mutant(
-        "designer/mechanisms/additive/promise.py",
+        "designer/mechanisms/additive/mechanism.py",
         "return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))",
         "return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(2 * delta)))",
         "twice the delta is spent",

@@ -161,6 +161,13 @@ def test_zcdp_beside_other_promises() -> None:
     assert account.epsilon_at(1e-6) <= min(acc.zcdp_epsilon(whole, 1e-6), acc.zcdp_epsilon("0.1", 1e-6) + 1.001)
 
 
+def test_a_delta_below_all_floats_leaves_no_zcdp() -> None:
+    """What may be told at once, with whatever small chance, has no budget of zCDP: no epsilon is enough for a smaller delta."""
+    chance = Fraction(1, 10**350)
+    account = Account.of([EpsilonDelta(1, chance), EpsilonDelta(2)], "1/4")
+    assert account.epsilon_at(chance / 1000) == math.inf == account.epsilon_at(0) and account.delta_at(2000) > 0
+
+
 def test_pure_promises_that_hardly_count_leave_the_delta_of_zcdp() -> None:
     """epsilon = 1e-6 is zCDP of 5e-13: its sum with rho = 1/2 proves less delta than a ladder of losses does."""
     account = Account.of([EpsilonDelta("1/1000000")], "1/2")

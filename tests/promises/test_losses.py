@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -62,3 +63,28 @@ def test_masses_are_rounded_to_their_side(bits: int, epsilon: Fraction) -> None:
     )
     exact = math.tanh(epsilon / 2)
     assert low.delta(Fraction(0)) < exact < high.delta(Fraction(0)) < low.delta(Fraction(0)) + 16 * 2.0**-bits
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["largest loss known", "sought"])
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize(("null", "alternative"), [([0, 3, 5, 2], [4, 1, 2, 3]), ([4, 1, 2, 3], [1, 2, 7, 0])])
+def test_what_one_law_never_has_is_counted_in_its_own_direction(
+    null: list[int], alternative: list[int], backwards: bool, known: bool
+) -> None:
+    """Certain losses are those of outcomes that the null never has, backwards those that the alternative never has: a lower
+    ladder ends at this mass, from below and no lower than a fine step explains."""
+    law, step = from_distributions(null, alternative), Fraction(1, 200)
+    curve = curve_of(law) if known else replace(curve_of(law), largest=None)
+    joint = law.inverse() if backwards else law
+    low = Tails.of([(laddered(curve, Rungs.of(curve, step, 60), above=False, backwards=backwards), 1)], step)
+    for epsilon in (Fraction(1), Fraction(5), Fraction(20)):
+        exact = float(joint.exact_delta(Fraction(math.exp(epsilon))))
+        assert exact - 0.001 <= low.delta(epsilon) <= exact * (1 + 1e-12) + 1e-15
+
+
+def test_an_atom_that_misses_a_rung_stays_below_it() -> None:
+    """Randomised response on a ladder whose tenth rung is a thousandth of a step above its loss: nothing goes up to it, which
+    would have to be counted as slack."""
+    power = Fraction(math.log(3))
+    lower = laddered_atoms(EpsilonDelta(power), power / Fraction(9999, 1000), BITS, above=False, backwards=False)
+    assert lower.slack < Fraction(1, 10**8)

@@ -16,7 +16,7 @@ from designer.relations import allowed
 from designer.relations.allowed import Allowed
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.kinds import relation_from_spec, require_listed
-from designer.relations.metrics.elements import Uniform
+from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.presence import AppearOrChange
 from designer.relations.row_groups import RowGroups
 

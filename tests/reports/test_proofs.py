@@ -13,7 +13,7 @@ import pytest
 
 from designer.base.errors import InvalidProblem
 from designer.files.kinds import KINDS
-from designer.mechanisms.additive import promise
+from designer.mechanisms.additive.mechanism import LAWS, theorem
 from designer.reports.evidence import Evidence
 from designer.reports.html import html_of
 from designer.reports.of_plans import OF_TABLES, OTHER_NOISE
@@ -40,8 +40,8 @@ def cited() -> Iterator[str]:
             found = getattr(importlib.import_module(module), name)
             if module != OF_LIMITS:
                 yield from found.values() if isinstance(found, Mapping) else [found]
-    for falloff in promise.LAWS:
-        yield from (promise.theorem(falloff, delta) for delta in (None, 0.01))  # type: ignore[arg-type]
+    for falloff in LAWS:
+        yield from (theorem(falloff, delta) for delta in (None, 0.01))  # type: ignore[arg-type]
     yield THEOREM + OF_OTHER_NOISE
 
 

@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem
-from designer.base import progress
+from designer.base import progress, progress_line
 from designer.base.confidential import withholding
-from designer.base.progress import Display, Step, announce, each_of, showing_progress, step, track
+from designer.base.progress import announce, each_of, showing_progress, step, track
+from designer.base.progress_line import Display, Step
 from solvers.deadline import OutOfTime, time_limit
 
 
@@ -204,7 +205,7 @@ def test_nothing_is_written_where_nobody_asked(capsys: pytest.CaptureFixture[str
 
 
 def test_without_a_terminal_what_is_asked_for_comes_in_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST", 0.0)
+    monkeypatch.setattr(progress_line, "FIRST", 0.0)
     stream = io.StringIO()
     with showing_progress(stream=stream), step("outer"):
         announce("a long step")

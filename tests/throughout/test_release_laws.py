@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 from designer import Counts, Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
-from designer.certified.family_names import ADDITIVE_FAMILIES
+from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.families import FAMILIES
 from designer.files.kinds import KINDS
 from designer.mechanisms.additive.mechanism import AdditiveMechanism

@@ -211,5 +211,5 @@ def test_not_private_is_not_silenced() -> None:
             Workload.identity(2),
             metrics.uniform(2, 1.0),
             designer.certified.norms.weighted_l1([1.0, 1.0]),
-            designer.mechanisms.additive.grid.Grid((-30, -30)),
+            designer.mechanisms.additive.noise.Grid((-30, -30)),
         )

@@ -28,7 +28,7 @@ from designer import (
 from designer.certified.frozen import Specified, to_spec
 from designer.certified.norms import weighted_l1
 from designer.cli import main
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries

@@ -9,7 +9,7 @@ from fractions import Fraction
 from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING, Guarantee, budget_range
-from designer.mechanisms.additive.promise import DELTAS_ADD
+from designer.mechanisms.additive.mechanism import DELTAS_ADD
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.joint_promises import joint_fingerprint

@@ -16,8 +16,8 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import positive
 from designer.base.errors import DesignFailed, InvalidProblem
+from designer.certified.guarantee import bounded
 from designer.certified.norms import weighted_l1
-from designer.certified.optimality import bounded
 from designer.families.averages.queries import StatisticalQueries
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze

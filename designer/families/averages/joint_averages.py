@@ -16,8 +16,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
+from designer.certified.guarantee import bounded
 from designer.certified.norms import weighted_l1
-from designer.certified.optimality import bounded
 from designer.families.averages.averages import fitted_groups, has_budget_0, statistic_of_each_group
 from designer.families.averages.queries import StatisticalQueries
 from designer.families.element_classes import ScannedChanges, classes

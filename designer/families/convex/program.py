@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
 import cvxpy as cp
+import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
@@ -22,7 +23,7 @@ from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, expla
 from designer.families.convex.constraints import OwnConstraint
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import Separated
-from designer.families.convex.solving import DEFAULT, Solved, known_solver
+from designer.families.convex.solving import DEFAULT, USABLE, Solved, known_solver, solve_with
 from designer.families.convex.wording import Named, in_words, require_convex
 
 Made = TypeVar("Made")
@@ -350,10 +351,12 @@ class Program(ABC):
         )
 
     def _refit(self) -> None:
-        """Give variables that the user brought along the values that suit the program's best."""
+        """Give variables that the user brought along the values that suit the program's best; they keep those that they have
+        where no solver ends with better ones. Whether the user's constraints hold is measured at whichever these are."""
         known = (*self.variables.values(), *(variable for part in self.definitions for variable in part.variables()))
         values = {id(variable): cp.Constant(variable.value) for variable in known if variable.value is not None}
-        if all(id(variable) in values for variable in self.problem.variables()):
+        others = [variable for variable in self.problem.variables() if id(variable) not in values]
+        if not others:
             return
         slacks, fitted = [], []
         for own in self._own:
@@ -362,6 +365,17 @@ class Program(ABC):
                 fitted += [constraint.tree_copy(values) for constraint in relaxed]
                 slacks.append(cp.sum(slack))
         total = sum(slacks, start=cp.Constant(0.0))
-        least = max(0.0, float(cp.Problem(cp.Minimize(total), fitted).solve(solver=DEFAULT)))
-        goal = self.objective.tree_copy(values)
-        cp.Problem(cp.Minimize(goal), [*fitted, total <= least + NEGLIGIBLE]).solve(solver=DEFAULT)
+        least = _ended_well(cp.Problem(cp.Minimize(total), fitted), others)
+        if least is not None:
+            within = total <= max(0.0, least) + NEGLIGIBLE
+            _ended_well(cp.Problem(cp.Minimize(self.objective.tree_copy(values)), [*fitted, within]), others)
+
+
+def _ended_well(problem: cp.Problem, variables: Sequence[cp.Variable]) -> float | None:
+    """The least value that the solver found; None where it found none, and then the variables keep their values."""
+    held = [variable.value for variable in variables]
+    if solve_with(problem, DEFAULT, {}) in USABLE and problem.value is not None and np.isfinite(problem.value):
+        return float(problem.value)
+    for variable, value in zip(variables, held, strict=True):
+        variable.save_value(value)
+    return None

@@ -24,8 +24,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certified.guarantee import Optimality, bounded
 from designer.certified.norms import weighted_l1
-from designer.certified.optimality import Optimality, bounded
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.convex.rounds import Rounds, SolverAnswer

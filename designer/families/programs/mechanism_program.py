@@ -12,7 +12,7 @@ import numpy as np
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.families.convex.program import Program
 from designer.families.convex.solving import DEFAULT, Solved
 from designer.families.convex.wording import Named

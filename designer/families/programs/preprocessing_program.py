@@ -26,8 +26,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import count, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
+from designer.certified.guarantee import Optimality, bounded
 from designer.certified.norms import Norm
-from designer.certified.optimality import Optimality, bounded
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.convex.bounds import lagrangian_bound
 from designer.families.convex.program import Program

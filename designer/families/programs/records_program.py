@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.base.version import VERSION
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.families.convex.program import Program
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import NOTICED, Separated

@@ -29,7 +29,7 @@ from typing import Any, Literal
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.files.problem.asked import RECORDS, AskingReader, naming, over_a_metric
 from designer.files.problem.kind import Kind
 from designer.files.problem.linear_request import listing_of

@@ -34,8 +34,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.certified.norms import Norm
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.noise import Noise
+from designer.mechanisms.additive.noise import Grid, Noise
 from designer.problem.workload import Workload
 
 POINTS = 2**15  # of the circle

@@ -38,7 +38,7 @@ BIASED = 1e-6  # of a margin, for each record: a thousand records then move an a
 class Mechanism(TakesCounts[Release]):
     """Answers the queries of a workload with noise of some law; subclasses are frozen dataclasses.
 
-    family: a name of the closed lists in `designer.certified.family_names`. workload: what was asked, Q (K, N).
+    family: a name of the closed lists in `designer.certified.guarantee`. workload: what was asked, Q (K, N).
     relation: what is hidden. delta: that of (b, delta), where the promise is of this kind.
     falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
     """

@@ -1,9 +1,14 @@
-"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a matrix. No proof, no mechanism."""
+"""The frozen additive mechanism: a norm, a fall-off and a grid, around the answers of a matrix. No proof, no mechanism.
+
+First what it promises, in words: the theorem, the notion and the arithmetic that guarantees quote.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -17,29 +22,232 @@ from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.progress import step
-from designer.base.schema import DELTA, MATRIX, VACUOUS, Named, keys, needs_one_of, one_of, or_null, record
-from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing, settled_claim
-from designer.certified.family_names import ADDITIVE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, TIMING, Guarantee, budget_range
+from designer.base.schema import (
+    DELTA,
+    MATRIX,
+    VACUOUS,
+    Named,
+    Schema,
+    exactly,
+    keys,
+    needs_one_of,
+    noted,
+    one_of,
+    or_null,
+    record,
+)
+from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
+from designer.certified.guarantee import (
+    ADDITIVE_FAMILIES,
+    APPROXIMATE,
+    BUDGET_RANGE,
+    CHANGING,
+    FLOATING_POINT,
+    NOTIONS,
+    POST_PROCESSING,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+    require_family,
+)
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Norm
-from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.additive import promise, report_lines
+from designer.mechanisms.additive import report_lines
 from designer.mechanisms.additive.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
 from designer.mechanisms.additive.bounds import ErrorBounds, error_bounds
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.interface import Falloff, Mechanism
-from designer.mechanisms.additive.noise import Noise, noise_for, require_sampler, require_weights
-from designer.mechanisms.additive.projection import IMPLIED, PROJECTED, asks_for_projection, projected_counts
+from designer.mechanisms.additive.noise import Grid, Noise, noise_for, require_sampler, require_weights
 from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
 from designer.problem.differences import changes_given, moved
 from designer.problem.histogram import exact_answers
-from designer.problem.relation import Relation
+from designer.problem.relation import BUDGETS_ADD, Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
+from designer.promises.approximate import Allowance, GaussianAllowance, PureAllowance, checked_delta
+from designer.relations.allowed import Allowed
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
+from solvers.exact.rational import float_above
+
+PURE_SHIFT = (
+    "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
+    "(triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u "
+    "lies on the grid."
+)
+CONCENTRATED = (
+    "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has Renyi "
+    "divergence of every order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; "
+    "docs/theory/foundations.md). Every u lies on the grid."
+)
+PURE_WITH_DELTA = (
+    "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||), and a pure promise of "
+    "m is (b, delta) for delta = (e^m - e^b) / (1 + e^m) (docs/theory/approximate.md). ||u|| is at most the m that this allows "
+    "at the budget b, for every protected pair, those that others imply among them. Every u lies on the grid."
+)
+ROUNDED = (
+    "z is normal noise y, of density proportional to exp(-||y||^2 / 2), ||.|| Euclidean, rounded to the grid. Every answer and "
+    "every u lies on the grid, so the release is a rounding of the answers plus y: post-processing. A shift of y by u with "
+    "||u|| = m is (b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta (Balle and Wang 2018, Theorem 8), which "
+    "increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every protected pair, those "
+    "that others imply among them (docs/theory/approximate.md)."
+)
+BUDGETS_DO_NOT_ADD = (
+    "for groups budgets do not add up under one delta; the privacy loss of a change of several records says what it spends."
+)
+DELTAS_ADD = (
+    "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the budgets "
+    "and the deltas add up, pair by pair."
+)
+_SAMPLED = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
+_ROUNDED_EXACTLY = (
+    "Exact: normal numbers are functions of random bits of the operating system, of which as many are drawn as their rounding "
+    "to the grid takes."
+)
+SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY}
+LAWS = {
+    "exponential": "P(z) proportional to exp(-||z||), ||z|| {norm}",
+    "gaussian": "P(z) proportional to exp(-||z||^2 / 2), ||z|| {norm}",
+    "rounded_gaussian": "z is y rounded to the grid, the density of y proportional to exp(-||y||^2 / 2), ||y|| {norm}",
+}
+WITH_DELTA: dict[str, type[Allowance]] = {"exponential": PureAllowance, "rounded_gaussian": GaussianAllowance}
+
+# A spec whose mechanism has a delta states it, and no other does.
+DELTA_IS_STATED: Schema = {
+    "if": {"properties": {"mechanism": {"required": ["delta"]}}},
+    "then": {
+        "properties": {
+            "mechanism": {"properties": {"falloff": one_of(*WITH_DELTA)}},
+            "guarantee": {"properties": {"parameters": {"required": ["delta"]}}},
+        }
+    },
+    "else": {
+        "properties": {
+            "mechanism": {"properties": {"falloff": one_of(*NOTIONS)}},
+            "guarantee": {"properties": {"parameters": {"not": {"required": ["delta"]}}}},
+        }
+    },
+}
+
+
+def theorem(falloff: Falloff, delta: float | None) -> str:
+    """Why the certificate proves the promise."""
+    if falloff == "exponential":
+        return PURE_SHIFT if delta is None else PURE_WITH_DELTA
+    return CONCENTRATED if falloff == "gaussian" else ROUNDED
+
+
+def law_words(falloff: Falloff, norm: Norm, reconstruction: Floats | None) -> str:
+    """The law of the noise in words. reconstruction: (K, R), or None."""
+    after = "" if reconstruction is None else "; the answers are a fixed linear map of the noisy measurements"
+    return f"{LAWS[falloff].format(norm=norm.sentence)}{after}"
+
+
+def notion_words(falloff: Falloff, delta: float | None) -> str:
+    """What is promised."""
+    return NOTIONS[falloff] if delta is None else APPROXIMATE.format(delta=delta)
+
+
+def protected_unit(relation: Relation, delta: float | None) -> str:
+    """What is protected, and what of groups."""
+    unit = relation.protected_unit()
+    return unit if delta is None else unit.replace(BUDGETS_ADD, BUDGETS_DO_NOT_ADD)
+
+
+def afterwards(delta: float | None) -> str:
+    """What several releases promise together."""
+    return POST_PROCESSING if delta is None else DELTAS_ADD
+
+
+def with_lengths(relation: Relation, falloff: Falloff, delta: float | None) -> Relation:
+    """The relation that a norm is held against: itself, or under a delta the lengths that its budgets allow."""
+    return relation if delta is None else Allowed(relation, WITH_DELTA[falloff](Fraction(delta)))
+
+
+def budgets_spent(lengths: Floats, falloff: Falloff, delta: float | None) -> Floats:
+    """The budgets that changes of these lengths spend, (M,) or (): the lengths, under a delta the least b with (b, delta)."""
+    if delta is None:
+        return lengths
+    law = WITH_DELTA[falloff](Fraction(delta))
+    told = [law.spent_budget(length) if math.isfinite(length) else math.inf for length in lengths.ravel().tolist()]
+    return np.reshape(told, lengths.shape)
+
+
+def budget_of_several(budget: Fraction, changes: int, falloff: Falloff, delta: float) -> float:
+    """The least b with (b, delta) for so many changes of this budget together, rounded up: their difference is at most so many
+    times as long as one may be."""
+    law = WITH_DELTA[falloff](Fraction(delta))
+    return law.spent_budget(float_above(changes * law.most(budget)))
+
+
+def spent_delta(sensitivity: SensitivitySet, norm: Norm, pair: Witness) -> float:
+    """The delta that a pair spends at its own budget, from its exact difference and in balls, rounded up."""
+    relation = sensitivity.relation
+    assert isinstance(relation, Allowed)
+    length = norm.exact(sensitivity.exact(pair.left, pair.right)[0])
+    budget = relation.part.exact_budget(pair.left, pair.right)
+    assert length is not None and budget is not None, "certified"
+    return relation.allowance.spent_delta(length, budget)
+
+
+def checked_notion(relation: Relation, falloff: Falloff, delta: object) -> float | None:
+    """The delta: it goes with noise whose delta is proven, and rounded normal noise goes with a delta."""
+    if delta is None:
+        if falloff not in NOTIONS:
+            raise InvalidProblem(
+                f"delta: missing, but a {falloff!r} fall-off promises (b, delta); give one, or use 'gaussian'."
+            )
+        return None
+    checked = checked_delta(delta, "delta")
+    if falloff not in WITH_DELTA:
+        raise InvalidProblem(f"falloff: no delta is proven for a {falloff!r} fall-off; use one of {sorted(WITH_DELTA)}.")
+    relation.every_pair()
+    return checked
+
+
+# The counts of all elements with noise that agrees with what is public: the projection onto what protected changes reach (SEMI
+# Proposition 26). A flag in a spec, no matrix: it follows from the relation alone.
+MOST_PROJECTED = 6_000  # elements: two dense matrices of 0.3 GB
+PROJECTED = noted("The noise of the counts is projected; measured and reconstruction are null.", exactly(True))
+BY_PROJECTION: Mapping[str, Any] = {"measured": None, "reconstruction": None, "projected": True}  # of the core of a spec
+
+
+def asks_for_projection(core: Mapping[str, Any]) -> bool:
+    """Whether the core of a spec says so; `InvalidSpec` where it says anything else."""
+    if "projected" in core and any(core[key] is not value for key, value in BY_PROJECTION.items()):
+        raise InvalidSpec("projected: must be true, or left out, and measured and reconstruction null beside it.")
+    return "projected" in core
+
+
+def projected_counts(workload: Workload, relation: Relation, norm: Norm) -> dict[str, Floats]:
+    """What is measured, `[I; A]`, (N + p, N), and how the counts are put together, `[I - C A, C]`, (N, N + p), with the
+    public rows A and `C = S A' (A S A')^+`, S the squared scales of the noise: the least variances that agree with A x.
+
+    The first part takes from noisy counts what they say of the public statistics, the second puts the true ones there.
+    Raises `InvalidProblem` for queries other than the counts of the elements, and above `MOST_PROJECTED` elements.
+    """
+    size = workload.shape[1]
+    if size > MOST_PROJECTED:
+        raise InvalidProblem(
+            f"projected: {size} counts are projected by a dense matrix, up to {MOST_PROJECTED} of them; use a lattice family, "
+            "or leave the noise unprojected (laplace)."
+        )
+    if not workload.is_identity:
+        raise InvalidProblem("projected: is for the counts of the elements; give the reconstruction for other queries.")
+    public = relation.public_rows()
+    if norm.map.shape != (size + len(public),):
+        raise InvalidProblem(
+            f"projected: the norm has shape {norm.map.shape}; give a weight for each of {size} counts and {len(public)} public "
+            "rows."
+        )
+    scales = 1 / norm.map[:size]
+    scales /= scales.max() if scales.any() else 1.0
+    back = scales[:, None] * np.linalg.pinv(public * scales)
+    rebuilt = np.hstack([-back @ public, back])
+    rebuilt[:, :size] += np.eye(size)
+    return {"measured": frozen(np.vstack([np.eye(size), public])), "reconstruction": frozen(rebuilt)}
+
 
 UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
 NO_NOISE = "no answer gets any noise, so every one is published exactly"
@@ -49,7 +257,7 @@ NO_NOISE = "no answer gets any noise, so every one is published exactly"
 class AdditiveMechanism(Mechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
-    family: one of `designer.certified.family_names.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
+    family: one of `designer.certified.guarantee.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
     hidden. norm, falloff: the noise, on R measured coordinates. grid: the steps of M and z. measured: M before rounding, (R,
     N); None for Q itself. reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their
     noise projected onto what changes reach; measured and reconstruction then follow from the relation, and a spec holds
@@ -69,7 +277,7 @@ class AdditiveMechanism(Mechanism):
                 "relation": RELATION,
                 "norm": NORM,
                 "grid": Grid.schema,
-                "falloff": one_of(*promise.LAWS),
+                "falloff": one_of(*LAWS),
                 "measured": or_null(MATRIX),
                 "reconstruction": or_null(MATRIX),
             },
@@ -80,8 +288,8 @@ class AdditiveMechanism(Mechanism):
     parameters_schema = Named(
         "parameters_of_additive_noise", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))
     )
-    spec_rules = promise.DELTA_IS_STATED
-    falloffs = tuple(promise.LAWS)
+    spec_rules = DELTA_IS_STATED
+    falloffs = tuple(LAWS)
 
     family: str
     workload: Workload
@@ -102,7 +310,7 @@ class AdditiveMechanism(Mechanism):
             self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
         self._require_law(self.norm)
-        assign(self, delta=promise.checked_notion(self.relation, self.falloff, self.delta))
+        assign(self, delta=checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)
         if not rows == len(self.grid.exponents) == self.norm.dimension:
@@ -192,7 +400,7 @@ class AdditiveMechanism(Mechanism):
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
-        return certify(self.sensitivity(), self.norm, promise.theorem(self.falloff, self.delta), self.workload.elements)
+        return certify(self.sensitivity(), self.norm, theorem(self.falloff, self.delta), self.workload.elements)
 
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be."""
@@ -204,7 +412,7 @@ class AdditiveMechanism(Mechanism):
     @cached_property
     def _told(self) -> Relation:
         """What the norm of a difference may be, pair by pair."""
-        return promise.with_lengths(self.relation, self.falloff, self.delta)
+        return with_lengths(self.relation, self.falloff, self.delta)
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram spends, `||u||` of the difference u of the measured answers; under a delta,
@@ -216,7 +424,7 @@ class AdditiveMechanism(Mechanism):
         """
         given = changes_given(change, answers, self.workload, self.relation, self.target)
         rows = self.grid.values(self.integers) if answers is None else self.target
-        return promise.budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
+        return budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
 
     def entity_budget(self, rows: int) -> float:
         """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
@@ -224,12 +432,12 @@ class AdditiveMechanism(Mechanism):
         alone = self.hidden.entity_budget(1)
         if self.delta is None or rows == 1:
             return super().entity_budget(rows)
-        return promise.budget_of_several(alone, rows, self.falloff, self.delta)
+        return budget_of_several(alone, rows, self.falloff, self.delta)
 
     def spent_delta(self) -> float | None:
         if self.delta is None or self.privacy.witness is None:
             return None
-        return promise.spent_delta(self.sensitivity(), self.norm, self.privacy.witness)
+        return spent_delta(self.sensitivity(), self.norm, self.privacy.witness)
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
@@ -327,7 +535,7 @@ class AdditiveMechanism(Mechanism):
             "norm": norm_to_spec(self.norm),
             "grid": list(self.grid.exponents),
             "falloff": self.falloff,
-            **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else IMPLIED),
+            **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else BY_PROJECTION),
             **({} if self.delta is None else {"delta": self.delta}),
             **self.flag,
         }
@@ -359,18 +567,18 @@ class AdditiveMechanism(Mechanism):
     @property
     def guarantee(self) -> Guarantee:
         """The statement of what is promised."""
-        law = promise.law_words(self.falloff, self.norm, self.reconstruction)
+        law = law_words(self.falloff, self.norm, self.reconstruction)
         return Guarantee(
-            unit=promise.protected_unit(self.relation, self.delta),
+            unit=protected_unit(self.relation, self.delta),
             relation=self.relation.sentence(),
             unprotected=self._unprotected(),
-            notion=promise.notion_words(self.falloff, self.delta),
+            notion=notion_words(self.falloff, self.delta),
             parameters=self._parameters(),
             mechanism=f"Family {self.family}: integer noise on a grid, {law}.",
-            sampling=promise.SAMPLING[self.falloff],
+            sampling=SAMPLING[self.falloff],
             floating_point=FLOATING_POINT,
             timing=TIMING,
-            post_processing=promise.afterwards(self.delta),
+            post_processing=afterwards(self.delta),
             fingerprint=self.fingerprint,
         )
 

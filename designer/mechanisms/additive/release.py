@@ -27,7 +27,7 @@ from designer.base.progress import step
 from designer.base.tabular import Tabular
 from designer.certified.agreement import Moved
 from designer.certified.guarantee import Guarantee
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.problem.relation import RECORDS_PUBLIC, Relation
 from designer.problem.workload import Workload
 from designer.relations.invariants.statistics import Integers, Statistics

@@ -6,7 +6,7 @@ import numpy as np
 
 from designer.base.printing import in_markdown, printed
 from designer.base.rounding import at_most
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.mechanisms.additive.interface import Mechanism
 
 ROWS_SHOWN = 12

@@ -22,9 +22,8 @@ from designer.base.schema import list_of, noted, or_null, record, whole
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
 from designer.certified.norms import Norm
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.promise import WITH_DELTA
+from designer.mechanisms.additive.mechanism import WITH_DELTA, AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.additive.release import Release, kept_rows
 from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
 from designer.problem.histogram import Universe

@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive, probability, shown
-from designer.base.closed_list import ClosedList
 from designer.base.confidential import withholding
 from designer.base.declared import assign
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import array, require_keys
 from designer.base.printing import printed
-from designer.base.schema import POSITIVE, Named, either, keys, needs_one_of, number, one_of, record
+from designer.base.schema import POSITIVE, ClosedList, Named, either, keys, needs_one_of, number, one_of, record
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certified.norms import Norm

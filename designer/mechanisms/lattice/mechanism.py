@@ -40,11 +40,18 @@ from designer.base.schema import (
     record,
 )
 from designer.certified.certificate import PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
-from designer.certified.family_names import LATTICE_FAMILIES, require_family
-from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, RATIO, TIMING, Guarantee
+from designer.certified.guarantee import (
+    ESTIMATED,
+    LATTICE_FAMILIES,
+    POST_PROCESSING,
+    RATIO,
+    TIMING,
+    Guarantee,
+    Optimality,
+    require_family,
+)
 from designer.certified.norm_specs import FALLOFF, NORM, norm_from_spec, norm_to_spec
 from designer.certified.norms import Gauge, Norm
-from designer.certified.optimality import Optimality
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT

@@ -22,8 +22,7 @@ from designer.base.errors import InvalidProblem, NoAttribute, NoFeasibleAttribut
 from designer.base.json_text import require_keys
 from designer.base.schema import PLACE, Named, keys, one_of, record
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.family_names import ROW_FAMILIES
-from designer.certified.guarantee import Guarantee
+from designer.certified.guarantee import ROW_FAMILIES, Guarantee
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
 from designer.mechanisms.lattice.accuracy import error_bounds_of_rows, margin_bounds_of_rows
 from designer.mechanisms.lattice.mechanism import LatticeMechanism

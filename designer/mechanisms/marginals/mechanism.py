@@ -40,8 +40,7 @@ from designer.base.schema import (
 )
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
 from designer.certified.frozen import Specified
-from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.mechanisms.additive.release import require_no_data
 from designer.mechanisms.marginals.accuracy import reach_of_cells
 from designer.mechanisms.marginals.draws import stored, true_residuals

@@ -14,7 +14,7 @@ from designer.base.checks import probability, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.version import VERSION
-from designer.certified.optimality import bounded
+from designer.certified.guarantee import bounded
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.noise import mean_variances
 from designer.mechanisms.marginals.protection import Change, Protection, changes, load_matrix

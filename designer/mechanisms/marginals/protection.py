@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
-from designer.base.closed_list import ClosedList
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
-from designer.base.schema import BUDGETS, POSITIVE, Named, either, exactly, record
+from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, record
 from designer.problem.domain import Domain
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import Unlisted

@@ -22,13 +22,22 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
-from designer.certified.family_names import STAIRCASE_FAMILIES, require_family
-from designer.certified.guarantee import BUDGET_RANGE, CHANGING, FLOATING_POINT, NOTIONS, TIMING, Guarantee, budget_range
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import (
+    BUDGET_RANGE,
+    CHANGING,
+    FLOATING_POINT,
+    NOTIONS,
+    STAIRCASE_FAMILIES,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+    require_family,
+)
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import report_lines
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.interface import Falloff, Mechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.additive.release import Release, answers_of, tells
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec

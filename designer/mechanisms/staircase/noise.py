@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, rational, shown
-from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import COUNT, PLACE, RATIONAL, keys, list_of, noted, of_kind, whole
+from designer.base.schema import COUNT, PLACE, RATIONAL, ClosedList, keys, list_of, noted, of_kind, whole
 from designer.mechanisms.staircase.differences import Difference, coordinates
 from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_stairs import DiscreteStairs

@@ -22,7 +22,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.norms import Norm
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec

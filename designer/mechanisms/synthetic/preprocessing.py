@@ -17,7 +17,7 @@ import numpy as np
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries, public_records
 from designer.relations.problem import Problem
 from solvers.programs.mcshane import Distances, Envelope, defect, least_at_breaks

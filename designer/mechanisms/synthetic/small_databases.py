@@ -21,8 +21,7 @@ from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
 from designer.base.schema import COUNT, Named, record
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.guarantee import Guarantee
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Guarantee, Optimality
 from designer.mechanisms.synthetic.lipschitz_queries import (
     FARTHEST,
     LipschitzQueries,

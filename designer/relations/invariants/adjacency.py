@@ -20,14 +20,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
-from itertools import product
+from itertools import permutations, product
 from typing import Any, Literal
 
 import numpy as np
 
 from designer.base.checks import count, rational, shown
 from designer.base.declared import Declared, checked
-from designer.base.errors import InvalidProblem
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.promises.account import Account
 from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
 from designer.promises.order import Strength, compare_tradeoffs, compose
@@ -382,9 +382,10 @@ class Conforming:
 def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, reading: Reading = "worst_case") -> SemiAdjacency:
     """a(t) of a linear invariant at the published value `totals` (p,), which is public.
 
-    "literal": an integer program for each pair of values. "worst_case": from every conforming table to the best other one,
-    where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p disjoint groups of
-    features (SEMI Theorem 16), whatever t is.
+    "literal": an integer program for each pair of values, whose tables are checked. "worst_case": from every conforming table
+    to the best other one, where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p
+    disjoint groups of features (SEMI Theorem 16), whatever t is. `DesignFailed` where a solver finds no table and nothing
+    proves that there is none.
 
     >>> from designer import invariants
     >>> margins = invariants.margins((2, 2))
@@ -400,13 +401,18 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
     if not invariant.records_public:
         raise InvalidProblem("semi_adjacency: Definition 13 replaces records; use an invariant with records_public=True.")
     fibre = _fibre(invariant, totals)
-    possible = np.flatnonzero(fibre.can_be_positive())
-    if not len(possible):
+    try:
+        possible = [entry for entry in range(fibre.size) if fibre.with_positive(entry) is not None]
+        moves = [fibre.fewest_moves(x, y) for x, y in permutations(possible, 2)] if reading == "literal" else []
+    except RuntimeError as unproven:
+        raise DesignFailed(
+            f"semi_adjacency: {unproven} What is impossible has to be proven, or fewer changes would be protected than there "
+            "are; read it as 'bound', or state how many records may change."
+        ) from None
+    if not possible:
         raise InvalidProblem("totals: no table of nonnegative counts has these statistics, or the table is empty; check them.")
-    pairs = [(int(x), int(y)) for x in possible for y in possible if x != y]
     if reading == "literal":
-        moves = [fibre.fewest_moves(x, y) for x, y in pairs]
-        return SemiAdjacency(max(filter(None, moves), default=0), reading, f"{len(pairs)} integer programs")
+        return SemiAdjacency(max(filter(None, moves), default=0), reading, f"{len(moves)} integer programs")
     tables = fibre.vectors(TABLES) if (fibre.matrix >= 0).all() else None
     return _bounded(invariant, fibre) if tables is None else _worst_case(invariant, tables)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from designer.relations.metrics.algebra import maximum, restriction, root_sum_squares
 from designer.relations.metrics.attributes import attribute_values, hamming, product
-from designer.relations.metrics.elements import instance, partition, per_element, uniform
+from designer.relations.metrics.elements import instance, partition, per_element
 from designer.relations.metrics.graphs import graph
 from designer.relations.metrics.matrix import from_matrix
-from designer.relations.metrics.metric import scaled, sum_of
+from designer.relations.metrics.metric import scaled, sum_of, uniform
 from designer.relations.metrics.points import euclidean, great_circle
 from designer.relations.metrics.presence import add_remove, after_noisy_total, appear_or_change, number_of_records
 from designer.relations.metrics.series import chebyshev, line, manhattan

@@ -1,4 +1,4 @@
-"""Metrics made of budgets by element: one for all, sums and minima of two elements' own budgets, and parts of a partition."""
+"""Metrics made of budgets by element: sums and minima of two elements' own budgets, and parts of a partition."""
 
 from __future__ import annotations
 
@@ -11,56 +11,14 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats, real_array
-from designer.base.checks import count, positive
+from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
-from designer.base.schema import BOOLEAN, BUDGETS, COUNT, POSITIVE, list_of, of_kind, text
-from designer.problem.nearness import Nearness, all_pairs_of, without_features
+from designer.base.schema import BOOLEAN, BUDGETS, POSITIVE, list_of, of_kind, text
+from designer.problem.nearness import Nearness, all_pairs_of
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read
 from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric, relabelled
 
 UNPROTECTED = 1e250  # in the place of infinity, whose difference from itself is no number
-
-
-@dataclass(frozen=True)
-class Uniform(Metric):
-    """d(i, j) = epsilon for i != j: ordinary differential privacy for the replacement of one record.
-
-    elements: N; epsilon: in nats.
-    """
-
-    elements: int
-    epsilon: float
-    kind = "uniform"
-    schema = of_kind("relation", kind, {"elements": COUNT, "epsilon": POSITIVE})
-
-    @property
-    def size(self) -> int:
-        return self.elements
-
-    def rectangle(self, rows: slice, columns: slice) -> Floats:
-        return np.where(np.arange(rows.start, rows.stop)[:, None] != np.arange(columns.start, columns.stop), self.epsilon, 0.0)
-
-    @cached_property
-    def nearness(self) -> Nearness:
-        return without_features(self.elements, self.epsilon)
-
-    def largest_budget(self) -> float:
-        return self.epsilon if self.elements > 1 else 0.0
-
-    def exact_budget(self, left: int, right: int) -> Fraction:
-        return Fraction(self.epsilon) * (left != right)
-
-    def sentence(self) -> str:
-        return (
-            f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
-        )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Uniform:
-        return uniform(spec["elements"], spec["epsilon"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,18 +235,6 @@ class Partition(Metric):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Partition:
         return partition(spec["labels"], spec["epsilon"])
-
-
-def uniform(n: int, epsilon: float) -> Uniform:
-    """d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
-
-    epsilon: the budget of each change, in nats. Raises `InvalidProblem` for a number of elements below 1 and a budget that
-    is not positive.
-
-    >>> uniform(3, epsilon=1.0).exact_budget(0, 2)
-    Fraction(1, 1)
-    """
-    return Uniform(count(n, "n"), positive(epsilon, "epsilon"))
 
 
 def per_element(epsilons: object) -> PerElement:

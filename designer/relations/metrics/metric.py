@@ -1,4 +1,5 @@
-"""Metrics inside metrics: what may be nested, how deep, read back from plain data; and float budgets that stay within range."""
+"""Metrics: a budget for each pair of elements. That of one budget for all; and metrics inside metrics: what may be nested, how
+deep, read back from plain data, with float budgets that stay within range."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import positive, shown
+from designer.base.checks import count, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
-from designer.base.schema import POSITIVE, list_of, of_kind, refer
+from designer.base.schema import COUNT, POSITIVE, list_of, of_kind, refer
 from designer.problem.domain import Domain, attribute_lines
-from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule
+from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
 from designer.problem.relation import Block, Indices, Read, Relation, rectangles
 from solvers.exact.rational import last_float_above
 
@@ -163,6 +164,60 @@ class Metric(Relation):
         return scaled(factor, self) if isinstance(factor, (int, float)) else NotImplemented
 
     __rmul__ = __mul__
+
+
+@dataclass(frozen=True)
+class Uniform(Metric):
+    """d(i, j) = epsilon for i != j: ordinary differential privacy for the replacement of one record.
+
+    elements: N; epsilon: in nats.
+    """
+
+    elements: int
+    epsilon: float
+    kind = "uniform"
+    schema = of_kind("relation", kind, {"elements": COUNT, "epsilon": POSITIVE})
+
+    @property
+    def size(self) -> int:
+        return self.elements
+
+    def rectangle(self, rows: slice, columns: slice) -> Floats:
+        return np.where(np.arange(rows.start, rows.stop)[:, None] != np.arange(columns.start, columns.stop), self.epsilon, 0.0)
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        return without_features(self.elements, self.epsilon)
+
+    def largest_budget(self) -> float:
+        return self.epsilon if self.elements > 1 else 0.0
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return Fraction(self.epsilon) * (left != right)
+
+    def sentence(self) -> str:
+        return (
+            f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
+        )
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Uniform:
+        return uniform(spec["elements"], spec["epsilon"])
+
+
+def uniform(n: int, epsilon: float) -> Uniform:
+    """d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
+
+    epsilon: the budget of each change, in nats. Raises `InvalidProblem` for a number of elements below 1 and a budget that
+    is not positive.
+
+    >>> uniform(3, epsilon=1.0).exact_budget(0, 2)
+    Fraction(1, 1)
+    """
+    return Uniform(count(n, "n"), positive(epsilon, "epsilon"))
 
 
 @dataclass(frozen=True, eq=False)

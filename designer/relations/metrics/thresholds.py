@@ -20,7 +20,7 @@ from designer.problem.domain import Domain
 from designer.problem.nearness import Nearness, of_parts
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, rectangles
 from designer.relations.metrics.attributes import Hamming, hamming
-from designer.relations.metrics.elements import Partition, Uniform, partition, uniform
+from designer.relations.metrics.elements import Partition, partition
 from designer.relations.metrics.graphs import Graph, graph
 from designer.relations.metrics.longest import LongestPath, csr_edges, longest_path
 from designer.relations.metrics.metric import (
@@ -28,10 +28,12 @@ from designer.relations.metrics.metric import (
     LEAST_BUDGET,
     METRIC,
     Metric,
+    Uniform,
     clipped,
     inner_words,
     metric_from_spec,
     require_metric,
+    uniform,
 )
 from designer.relations.metrics.networks import is_network
 from designer.relations.metrics.points import euclidean

@@ -24,7 +24,7 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import positive
 from designer.base.declared import assign
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certified.optimality import Optimality, bounded
+from designer.certified.guarantee import Optimality, bounded
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.policies import GaussianSums
 from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords

@@ -11,9 +11,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from designer.base.closed_list import ClosedList
 from designer.base.errors import InvalidSpec
-from designer.base.schema import exactly, record
+from designer.base.schema import ClosedList, exactly, record
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
 from designer.tables.policies.policies import DEEPEST, AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
 from designer.tables.policies.policy import Policy

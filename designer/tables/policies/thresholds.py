@@ -21,7 +21,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import count, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.certified.optimality import Optimality
+from designer.certified.guarantee import Optimality
 from designer.tables.policies.design import RecordDesign
 from designer.tables.policies.policies import ConstantPolicy, Splitting, SumOfPolicies
 from designer.tables.policies.targets import COUNT, PriorRecords

@@ -32,7 +32,7 @@ from designer.accounts.together.elements import _join
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.certified.norms import Norm
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.choice.scores import Linear
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
@@ -250,6 +250,26 @@ def test_distances_compose_with_each_other_and_with_records() -> None:
         both.epsilon(0)
     few = composed(far[0], design(Problem(Workload.identity(4), TABLE.protect(0.5, 2)), "lattice_laplace").mechanism)
     assert few.adjacency == 2 and few.epsilon() == 4.5 and few.cost(2 * swap) is None
+
+
+@pytest.mark.parametrize(("first", "second"), [("pure", "pure"), ("gaussian", "pure"), ("gaussian", "gaussian")])
+def test_what_is_stated_of_distances_is_what_holds_for_every_change(first: str, second: str) -> None:
+    """Likelihood ratios are bounded only where all mechanisms are pure; budgets stated as zCDP are no such bounds."""
+    families = {"pure": "lattice_laplace", "gaussian": "lattice_gaussian"}
+    parts = [
+        design(Problem(Workload.identity(4), TABLE.protect(epsilon, per_distance="l1"), notion=notion), families[notion])
+        for epsilon, notion in ((1, first), (0.5, second))
+    ]
+    both = composed(*(part.mechanism for part in parts))
+    swap = np.array([1, -1, -1, 1])
+    cost, budget = both.cost(swap), Fraction(both.relation.epsilon) * 4
+    if {first, second} == {"pure"}:
+        assert both.guarantee.notion == NOTIONS["exponential"] and cost.epsilon == budget == 6
+    else:
+        assert both.guarantee.notion == NOTIONS["gaussian"] and cost.epsilon is None
+        # Each is budget^2 / 2 zCDP, pure ones too, so budgets add up by their squares, rounded up.
+        assert 0 <= budget**2 / 2 - Fraction(4**2 + 2**2, 2) < 1e-12
+        assert cost.rho <= budget**2 / 2
 
 
 def test_many_elements_are_bounded_by_the_largest_budgets() -> None:

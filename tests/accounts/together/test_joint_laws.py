@@ -31,7 +31,7 @@ from designer.base.json_text import plain
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.files.kinds import KINDS
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.odds_ratio.fisher import Margins

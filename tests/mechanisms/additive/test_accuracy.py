@@ -12,7 +12,7 @@ from scipy.stats import binom
 from designer import AdditiveMechanism, DesignFailed, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.norms import weighted_l1
 from designer.mechanisms.additive.bounds import MagnitudeSum
-from designer.mechanisms.additive.grid import Grid
+from designer.mechanisms.additive.noise import Grid
 
 PLANE = metrics.euclidean(np.random.default_rng(0).random((6, 2)), per_unit=2.0)
 

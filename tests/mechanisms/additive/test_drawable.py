@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.certified.norms import Norm
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 
 weights = st.one_of(st.sampled_from([1e-130, 2.0**-56, 2.0**-20, 0.01, 0.25, math.inf]), st.floats(1e-12, 0.5))

@@ -13,8 +13,8 @@ from scipy.stats import binom, gamma, norm
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.certified.norms import Norm, weighted_l1
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.additive.report_lines import summary_lines
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from solvers.programs.symmetric_tails import ConeLaw, LaplaceLaw, cone_margin, symmetric_margin

@@ -315,3 +315,22 @@ def test_a_solver_that_gives_up_does_not_blame_the_totals(released, monkeypatch)
     monkeypatch.setattr(transport, "nearest_real", lambda *_: transport.Nearest(Status.FAILED, None, np.inf))
     with pytest.raises(DesignFailed, match="integer=True"):
         released.consistent(invariants.margins((2, 3)), TOTALS)
+
+
+def test_windows_of_whole_programs_do_not_widen_with_the_size_of_counts(monkeypatch):
+    """Rounding of sums near 10^13, times a slope near 10^11, asked for a window 10,000 wide, a program that never ended."""
+    from solvers.lattices import transport
+
+    columns, solve = [], transport.integer_minimum
+
+    def counted(cost, *rest):
+        columns.append(len(cost))
+        assert len(cost) <= 6 * 4
+        return solve(cost, *rest)
+
+    monkeypatch.setattr(transport, "integer_minimum", counted)
+    target = [27825363076722.598, 771837550.98984277, 27537882970821.289, 288251939815.2251]
+    found = nearest_integer([[0, 0, 1, 0], [1, 1, 0, 1]], [771346927, 27825363564858], target)
+    assert found.point is not None and columns
+    assert found.point[2] == 771346927 and found.point[[0, 1, 3]].sum() == 27825363564858
+    assert found.point[1] == 0  # the excess of 2.9e11 is shared by the two large cells alone

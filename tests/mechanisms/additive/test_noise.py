@@ -16,9 +16,8 @@ from designer.certified.norms import Gauge, Norm
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.bounds import joint_noise
-from designer.mechanisms.additive.grid import Grid
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import noise_for
+from designer.mechanisms.additive.noise import Grid, noise_for
 from designer.relations.metrics.presence import AddRemove
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.absolute_moments import mean_absolute

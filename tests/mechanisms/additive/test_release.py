@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.norms import Norm, weighted_l1
-from designer.mechanisms.additive.grid import Grid
-from designer.mechanisms.additive.noise import noise_for
+from designer.mechanisms.additive.noise import Grid, noise_for
 from designer.mechanisms.additive.release import SimulatedNoise
 from designer.problem.histogram import UNUSABLE, exact_answers
 from designer.sampling.entropy import SeededEntropy

@@ -6,10 +6,12 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
-from designer import InvalidProblem, invariants
+from designer import DesignFailed, InvalidProblem, invariants
 from designer.relations.invariants.adjacency import Conforming, semi_adjacency
 from solvers.lattices.conforming_tables import Fibre, integer_minimum
+from solvers.programs.nearest_sums import none_at_all
 
 BITS = list(product((0, 1), repeat=3))
 
@@ -184,7 +186,51 @@ def test_fibres_against_boxes():
     assert {tuple(h) for h in Fibre(matrix, [4, 2]).vectors(100).tolist()} == listed
     assert Fibre(matrix, [4, 2]).vectors(len(listed) - 1) is None
     positive = [any(h[j] for h in listed) for j in range(4)]
-    assert Fibre(matrix, [4, 2]).can_be_positive().tolist() == positive
+    found = [Fibre(matrix, [4, 2]).with_positive(j) for j in range(4)]
+    assert [h is not None for h in found] == positive
+    assert all(h is None or (tuple(h.tolist()) in listed and h[j] >= 1) for j, h in enumerate(found))
+
+
+def test_what_cannot_be_positive_is_proven_by_all_vectors_or_by_multipliers(monkeypatch):
+    """Against every vector: what no real numbers can be, and what only whole ones cannot."""
+    generator, halves = np.random.default_rng(4), 0
+    for _ in range(60):
+        matrix = generator.integers(0, 3, (2, 3)) + np.array([[1, 1, 1], [0, 0, 0]])
+        totals = generator.integers(0, 9, 2)
+        listed = [h for h in product(range(9), repeat=3) if (matrix @ h == totals).all()]
+        for j in range(3):
+            found = Fibre(matrix, totals).with_positive(j)
+            assert (found is not None) == any(h[j] for h in listed)
+            assert found is None or (tuple(found.tolist()) in listed and found[j] >= 1)
+            halves += found is None and not none_at_all(csr_array(matrix), (totals - matrix[:, j]).astype(float))
+    assert halves > 3
+    monkeypatch.setattr("solvers.lattices.conforming_tables.GONE_THROUGH", 0)
+    margins = Fibre(invariants.margins((2, 3)).matrix, [4, 0, 2, 2, 0])
+    positive = [margins.with_positive(j) for j in range(6)]
+    assert [h is not None for h in positive] == [True, True, False, False, False, False]
+    assert all((margins.matrix @ h == margins.totals).all() and h[j] >= 1 for j, h in enumerate(positive) if h is not None)
+    with pytest.raises(RuntimeError, match="nothing proves that none is"):
+        Fibre([[2, 2, -2]], [3]).with_positive(0)
+    with pytest.raises(RuntimeError, match="no exact floats"):
+        Fibre([[1, 1]], [2**60]).with_positive(0)
+
+
+def test_a_solver_that_finds_nothing_is_not_believed(monkeypatch):
+    """Of margins 2 1 and 2 1 every cell can be positive; a solver that denies it, of a cell or of moves, ends in a refusal and
+    never in fewer changes."""
+    margins, totals = invariants.margins((2, 2)), [2, 1, 2, 1]
+    assert semi_adjacency(margins, totals, "literal").value == 2
+
+    monkeypatch.setattr("solvers.lattices.conforming_tables.integer_minimum", lambda *_: None)
+    with pytest.raises(DesignFailed, match="no units move from entry 0 to 1, though.* has to be proven"):  # noqa: RUF043
+        semi_adjacency(margins, totals, "literal")
+    assert semi_adjacency(margins, totals).value == 3
+    monkeypatch.setattr("solvers.lattices.conforming_tables.GONE_THROUGH", 0)
+    for reading in ("literal", "worst_case"):
+        with pytest.raises(DesignFailed, match="entry 0 positive, and nothing proves.* read it as 'bound'"):  # noqa: RUF043
+            semi_adjacency(margins, totals, reading)
+    with pytest.raises(InvalidProblem, match="no table"):
+        semi_adjacency(margins, [1, 2, 2, 2])
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,7 @@ from designer.certified.frozen import Specified
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.relations.metrics.elements import Uniform
-from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.metric import Metric, Uniform
 
 ASKED = Workload([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
 
