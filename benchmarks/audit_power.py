@@ -27,12 +27,13 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta
 
-from designer import Presence, Problem, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Presence, Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.audit.noise_sources import additive_source, lattice_source
 from designer.audit.row_sources import structured_source
 from designer.audit.stated_law import BalanceStatistics, Integers
 from designer.audit.tally import Source, watched
 from designer.audit.verdict import TestPower
+from designer.designing.products_plan import design_structured
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import noise_for
 from designer.mechanisms.lattice.mechanism import LatticeMechanism

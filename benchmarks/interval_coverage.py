@@ -33,17 +33,17 @@ from designer import (
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     invariants,
     metrics,
 )
 from designer.base.arrays import Floats
 from designer.certified.norms import Norm, NormOrder
+from designer.designing.products_plan import design_structured
 from designer.families.averages.averages import separable
 from designer.families.subspace import subspace_mechanism
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.accuracy import reach_of_cells
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.products.accuracy import reach_of_terms
 from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
 from designer.mechanisms.synthetic.small_databases import SmallDB, small_db

@@ -15,7 +15,8 @@ import time
 
 import numpy as np
 
-from designer import MarginalWorkload, Presence, design_marginals, metrics
+from designer import MarginalWorkload, Presence, metrics
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 
 

@@ -30,6 +30,8 @@ from typing import Any
 
 import numpy as np
 
+from designer.mechanisms.marginals.plan import design_marginals
+
 
 def seconds_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:
     """The least seconds of processor of some runs, and the last result."""
@@ -50,7 +52,7 @@ def gram(name: str, n: int) -> np.ndarray[Any, Any]:
 
 def ours(what: str, name: str, n: int) -> tuple[float, float]:
     """Seconds and error of this package."""
-    from designer import MarginalWorkload, Presence, Problem, Workload, design, design_marginals, metrics
+    from designer import MarginalWorkload, Presence, Problem, Workload, design, metrics
     from designer.problem.domain import Domain
     from solvers.ellipsoids.program import minimise_trace
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from designer.designing.best import design
     from designer.designing.comparison import Comparison, compare
     from designer.designing.least import LeastBudget, least_budget
-    from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
-    from designer.designing.products_plan import design_structured
-    from designer.designing.structured_problem import StructuredDesign, StructuredProblem
+    from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+    from designer.designing.structured_problem import StructuredProblem
     from designer.families import programs
     from designer.families.averages.queries import Statistic, StatisticalQueries, Term
     from designer.families.made import Design
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from designer.mechanisms.additive.release import Release
     from designer.mechanisms.choice.mechanism import Choice, Selection, largest_rate
     from designer.mechanisms.marginals.mechanism import MarginalMechanism
-    from designer.mechanisms.marginals.plan import design_marginals
     from designer.mechanisms.marginals.protection import Presence
     from designer.mechanisms.marginals.release import MarginalRelease
     from designer.mechanisms.marginals.whole import WholeTables, whole_tables
@@ -63,9 +61,8 @@ _HOMES = {
     "designer.designing.best": "design",
     "designer.designing.comparison": "Comparison compare",
     "designer.designing.least": "LeastBudget least_budget",
-    "designer.designing.marginals_least": "LeastMarginals least_marginal_budget marginals_meeting",
-    "designer.designing.products_plan": "design_structured",
-    "designer.designing.structured_problem": "StructuredDesign StructuredProblem",
+    "designer.designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
+    "designer.designing.structured_problem": "StructuredProblem",
     "designer.families.averages.queries": "Statistic StatisticalQueries Term",
     "designer.families.made": "Design",
     "designer.files.problem.linear": "read_problem",
@@ -76,7 +73,6 @@ _HOMES = {
     "designer.mechanisms.additive.release": "Release",
     "designer.mechanisms.choice.mechanism": "Choice Selection largest_rate",
     "designer.mechanisms.marginals.mechanism": "MarginalMechanism",
-    "designer.mechanisms.marginals.plan": "design_marginals",
     "designer.mechanisms.marginals.protection": "Presence",
     "designer.mechanisms.marginals.release": "MarginalRelease",
     "designer.mechanisms.marginals.whole": "WholeTables whole_tables",
@@ -116,31 +112,34 @@ __all__ = [
     "Domain",
     "Drawing",
     "Guarantee",
+    "HierarchyProblem",
     "InvalidLedger",
     "InvalidProblem",
     "InvalidSpec",
     "LeastBudget",
-    "LeastMarginals",
     "MarginalMechanism",
+    "MarginalProblem",
     "MarginalRelease",
     "MarginalWorkload",
     "Mechanism",
     "NotPrivate",
     "Optimality",
     "OverTotal",
+    "PlanProblem",
     "Presence",
     "PrivacyCertificate",
     "Problem",
     "Refusal",
     "Release",
     "Selection",
+    "SelectionProblem",
     "Statistic",
     "StatisticalQueries",
-    "StructuredDesign",
     "StructuredMechanism",
     "StructuredProblem",
     "StructuredRelease",
     "StructuredWorkload",
+    "SyntheticProblem",
     "Targets",
     "Term",
     "WholeTables",
@@ -150,16 +149,12 @@ __all__ = [
     "compare",
     "datasets",
     "design",
-    "design_marginals",
-    "design_structured",
     "drawings_of",
     "extend",
     "invariants",
     "largest_rate",
     "least_budget",
-    "least_marginal_budget",
     "load",
-    "marginals_meeting",
     "metrics",
     "norm_ball",
     "placed_drawing",

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, MarginalWorkload, datasets, design, design_marginals, metrics, read_problem
+from designer import Domain, MarginalProblem, MarginalWorkload, datasets, design, metrics, read_problem
 from designer.tables import Count, TablePlan, hierarchy
 from examples.reproduction import Result, show
 
@@ -92,7 +92,7 @@ def reproduce(full: bool = False) -> Result:
             computed[f"largest error of the published margin, {name}"] = off_by(sums(rows, name), Counter(records[name]))
         asked = MarginalWorkload.of(domain, [["education", "sex"], ["race", "sex"], ["sex", "income"], ["education", "income"]])
         budgets = {"education": 0.5, "race": 0.5, "sex": float("inf"), "income": 0.5}
-        tables = written(design_marginals(asked, metrics.hamming(domain, budgets)), _new(made, "marginals"))
+        tables = written(design(MarginalProblem(asked, metrics.hamming(domain, budgets))).mechanism, _new(made, "marginals"))
         by_sex = [sums(tables[name], "sex") for name in ("education_x_sex", "race_x_sex", "sex_x_income")]
         computed["marginals: largest error of the exact margin"] = max(off_by(one, Counter(records["sex"])) for one in by_sex)
         by_income = [sums(tables[name], "income") for name in ("sex_x_income", "education_x_income")]

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from designer import OverTotal, Problem, Selection, Workload, design, metrics
+from designer import OverTotal, Problem, SelectionProblem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
 from designer.mechanisms.choice.scores import Linear
 from examples.reproduction import Result, show
@@ -41,7 +41,7 @@ def laplace(epsilon: float) -> Any:
 def planned() -> tuple[tuple[str, str, Any], ...]:
     """Who releases what, in this order."""
     table = design(Problem(Workload(RUNNING), metrics.uniform(4, TABLE), notion="zcdp"), "gaussian").mechanism
-    chosen = Selection.design(Linear(Workload.identity(4)), metrics.uniform(4, SELECTED))
+    chosen = design(SelectionProblem(Linear(Workload.identity(4)), metrics.uniform(4, SELECTED))).mechanism
     pure = tuple(("Ada", name, laplace(epsilon)) for name, epsilon in PURE.items())
     return (*pure, ("Eve", "the largest", chosen), ("Max", "running totals", table))
 

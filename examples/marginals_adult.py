@@ -14,11 +14,12 @@ import numpy as np
 from designer import (
     Domain,
     MarginalMechanism,
+    MarginalProblem,
     MarginalRelease,
     MarginalWorkload,
     Presence,
     datasets,
-    design_marginals,
+    design,
     metrics,
 )
 from designer.extend import figure
@@ -54,13 +55,15 @@ def workload() -> MarginalWorkload:
 @cache
 def own_budgets() -> MarginalMechanism:
     """The optimum under the budgets above."""
-    return design_marginals(workload(), metrics.hamming(domain(), BUDGETS))
+    return design(MarginalProblem(workload(), metrics.hamming(domain(), BUDGETS))).mechanism
 
 
 @cache
 def one_budget() -> MarginalMechanism:
     """What keeps the same promises with one budget for all attributes: the smallest."""
-    return design_marginals(workload(), metrics.hamming(domain(), dict.fromkeys(BUDGETS, min(BUDGETS.values()))))
+    return design(
+        MarginalProblem(workload(), metrics.hamming(domain(), dict.fromkeys(BUDGETS, min(BUDGETS.values()))))
+    ).mechanism
 
 
 def closed_optimum(epsilon: float) -> float:
@@ -110,7 +113,7 @@ def per_cell(mechanism: MarginalMechanism) -> float:
 def reproduce(full: bool = False) -> Result:
     """Optimality, the known closed form, a real release, and what budgets of their own bring."""
     made, release = own_budgets(), real_release(database=full)
-    presence = design_marginals(workload(), Presence(1.0))
+    presence = design(MarginalProblem(workload(), Presence(1.0))).mechanism
     assert made.optimality is not None
     computed = {
         "relative optimality gap": made.optimality.gap,

@@ -19,15 +19,15 @@ from designer import (
     Design,
     Domain,
     Drawing,
+    MarginalProblem,
     MarginalWorkload,
     Problem,
-    Selection,
+    SelectionProblem,
     Targets,
     Workload,
     compare,
     datasets,
     design,
-    design_marginals,
     drawings_of,
     least_budget,
     metrics,
@@ -88,7 +88,9 @@ def of_adult() -> dict[str, Drawing]:
     table = datasets.adult()
     domain = Domain.of({name: sorted(set(values)) for name, values in table.items()})
     pairs = [[a, b] for place, a in enumerate(domain.attributes) for b in domain.attributes[:place]]
-    marginals = design_marginals(MarginalWorkload.of(domain, pairs), metrics.hamming(domain, [0.1] * len(domain.attributes)))
+    marginals = design(
+        MarginalProblem(MarginalWorkload.of(domain, pairs), metrics.hamming(domain, [0.1] * len(domain.attributes)))
+    ).mechanism
     released = marginals.release(table)
     return {
         **{f"adult {drawing.name}": drawing for drawing in drawings_of(lattice, lattice.release(counts))},
@@ -134,7 +136,7 @@ def of_hard_cases() -> dict[str, Drawing]:
     apart = metrics.partition(["a", "a", "b", "b"], 1.0)
     islands = design(Problem(Workload([[-5.0, 3.0, 0.0, 900.0], [1.0, 2.0, 2.0, 2.0]], ["signed", "small"]), apart), "laplace")
     named = design(Problem(Workload.identity(FOREIGN), metrics.add_remove(len(FOREIGN), 1.0)), "laplace").mechanism
-    ranked = Selection.design(Closeness(Workload.identity(3)), metrics.uniform(3, 0.7))
+    ranked = design(SelectionProblem(Closeness(Workload.identity(3)), metrics.uniform(3, 0.7))).mechanism
     curves = {"epsilon 1": EpsilonDelta(1), "epsilon 1/2, delta 0.05": EpsilonDelta("1/2", "1/20"), "mu 1": Gaussian.of(1)}
     return {
         **{f"one {drawing.name}": drawing for drawing in drawings_of(one)},

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from designer import Selection, Workload, largest_rate, metrics
+from designer import Selection, SelectionProblem, Workload, design, largest_rate, metrics
 from designer.extend import figure
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
@@ -66,9 +66,9 @@ def selections(task: str) -> dict[str, Selection]:
     standard = largest_rate(score, metrics.uniform(len(distances), smallest), "theorem_3")
     return {
         "standard, one budget": Selection(score, metric, standard),
-        "dX, DX Theorem 3": Selection.design(score, metric, constant="theorem_3"),
-        "dX, range": Selection.design(score, metric),
-        "permute-and-flip": Selection.design(score, metric, "permute_and_flip"),
+        "dX, DX Theorem 3": design(SelectionProblem(score, metric, constant="theorem_3")).mechanism,
+        "dX, range": design(SelectionProblem(score, metric)).mechanism,
+        "permute-and-flip": design(SelectionProblem(score, metric), "permute_and_flip").mechanism,
     }
 
 

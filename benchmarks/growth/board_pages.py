@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
+from designer.mechanisms.marginals.plan import design_marginals
 
 
 def listed(queries: int) -> Any:
@@ -19,7 +20,7 @@ def listed(queries: int) -> Any:
 
 def tables(side: int) -> Any:
     """A release of all pairs of three attributes of so many values."""
-    from designer import MarginalWorkload, Presence, design_marginals
+    from designer import MarginalWorkload, Presence
     from designer.files.releases import read_release, release_document, verify_release
     from designer.problem.domain import Domain
     from designer.reports.evidence import SeenRelease

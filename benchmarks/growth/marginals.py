@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
+from designer.mechanisms.marginals.plan import design_marginals
 
 
 def three_way(attributes: int) -> str:
     """The design with its certificate."""
-    from designer import MarginalWorkload, design_marginals, metrics
+    from designer import MarginalWorkload, metrics
     from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
@@ -25,7 +26,7 @@ def database(rows: int) -> tuple[Any, Any]:
     """A table of records in DuckDB, and a plan for all pairs of eight attributes."""
     import ibis
 
-    from designer import MarginalWorkload, Presence, design_marginals
+    from designer import MarginalWorkload, Presence
     from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(8)})
@@ -44,7 +45,7 @@ def released(given: tuple[Any, Any]) -> str:
 
 def whole(attributes: int) -> str:
     """Nonnegative whole tables that agree, of all pairs of attributes of 6 values."""
-    from designer import MarginalWorkload, Presence, design_marginals, whole_tables
+    from designer import MarginalWorkload, Presence, whole_tables
     from designer.problem.domain import Domain
 
     random, domain = np.random.default_rng(0), Domain.of({f"a{i}": 6 for i in range(attributes)})

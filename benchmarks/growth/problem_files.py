@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth.case import Case
+from designer.designing.marginals_least import marginals_meeting
+from designer.mechanisms.marginals.plan import design_marginals
 
 PLAN = """
 kind = "table_plan"
@@ -68,7 +70,7 @@ def marginals_of_file(attributes: int) -> str:
 
 def targets_met(attributes: int) -> str:
     """A tenth of these tables are to have nine tenths of the standard error that they have without targets."""
-    from designer import MarginalWorkload, Presence, Targets, design_marginals, marginals_meeting
+    from designer import MarginalWorkload, Presence, Targets
     from designer.problem.domain import Domain
 
     ask = MarginalWorkload.up_to(Domain.of({f"a{i}": 8 for i in range(attributes)}), 2)

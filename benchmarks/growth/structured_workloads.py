@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
+from designer.designing.products_plan import design_structured
 
 
 def prefix_sums(attributes: int) -> str:
@@ -29,7 +30,7 @@ def tables(attributes: int) -> str:
     """All tables of two attributes of 10 values, running totals along every other attribute."""
     from itertools import combinations
 
-    from designer import Presence, StructuredWorkload, design_structured
+    from designer import Presence, StructuredWorkload
     from designer.problem.domain import Domain
 
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
@@ -51,7 +52,7 @@ def database(attributes: int) -> tuple[int, Any]:
 
 def released(given: tuple[int, Any]) -> str:
     """Designed, saved, loaded, released from the database, and a hundred answers compared with the true ones."""
-    from designer import Presence, StructuredWorkload, design_structured, load
+    from designer import Presence, StructuredWorkload, load
     from designer.problem.domain import Domain
 
     attributes, table = given
@@ -68,7 +69,7 @@ def released(given: tuple[int, Any]) -> str:
 
 
 def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
-    from designer import Presence, StructuredWorkload, design_structured
+    from designer import Presence, StructuredWorkload
     from designer.problem.domain import Domain
 
     domain = Domain.of(dict(sizes))
@@ -82,7 +83,7 @@ def beside_a_search(values: int) -> str:
     """Laplace running totals of one attribute, certified, beside a bare search for a p-identity from one random start."""
     import time
 
-    from designer import Presence, StructuredMechanism, StructuredWorkload, design_structured
+    from designer import Presence, StructuredMechanism, StructuredWorkload
     from designer.problem.domain import Domain
     from solvers.programs.p_identities import best_p_identity, p_identity_error
 

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer import Domain, MarginalMechanism, MarginalRelease, MarginalWorkload, Presence, design_marginals
+from designer import Domain, MarginalMechanism, MarginalRelease, MarginalWorkload, Presence
 from designer.files.agreeing import agreeing_tables
 from designer.files.releases import release_document
 from designer.files.table_files import FileKind, TableOptions, write_tables
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Count, TablePlan, hierarchy
 
 

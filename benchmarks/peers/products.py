@@ -6,7 +6,8 @@ import math
 from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
-from designer import Domain, Presence, StructuredWorkload, design_structured
+from designer import Domain, Presence, StructuredWorkload
+from designer.designing.products_plan import design_structured
 
 ATTRIBUTES = 5
 

@@ -116,7 +116,7 @@ OTHER_NOTIONS = Branch(
         ),
         Advice(
             "zCDP over a domain that is too large to write out",
-            ("design_marginals", "StructuredProblem"),
+            ("MarginalProblem", "StructuredProblem"),
             ("marginals, zCDP", "prefix sums of 64, zCDP"),
             "The same error, and no product of domains is formed: [a million elements](../theory/million.md).",
         ),

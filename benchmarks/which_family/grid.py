@@ -18,10 +18,10 @@ from designer import (
     Workload,
     datasets,
     design,
-    design_marginals,
     invariants,
     metrics,
 )
+from designer.mechanisms.marginals.plan import design_marginals
 
 Another = Callable[[], Any]  # makes a mechanism with `error("squared")`
 
@@ -204,7 +204,7 @@ GRID = (
         "all tables of at most two attributes",
         "age and sex cost 1, income 0.3" + ZCDP,
         _two_way_written_out,
-        (("design_marginals", _marginals_design),),
+        (("MarginalProblem", _marginals_design),),
     ),
     Asked(
         "margins 3 x 3, zCDP",

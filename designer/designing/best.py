@@ -38,7 +38,8 @@ from designer.designing.choosing import (
 )
 from designer.designing.factor_search import Make
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
-from designer.designing.structured_problem import StructuredDesign, StructuredProblem, designed_structured
+from designer.designing.problem_kinds import kind_of
+from designer.designing.structured_problem import StructuredProblem, designed_structured
 from designer.families.approximate import FALLOFFS, under_the_notion
 from designer.families.family import Family
 from designer.families.made import Design
@@ -123,8 +124,11 @@ def _require_unbiased(family: Family, made: Mechanism) -> None:
 
 
 if TYPE_CHECKING:
+    from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
     from designer.mechanisms.lattice.mechanism import LatticeMechanism  # with FLINT behind it
     from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+
+    AnyProblem = StructuredProblem | MarginalProblem | SelectionProblem | SyntheticProblem | HierarchyProblem | PlanProblem
 
 T = TypeVar("T")
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
@@ -166,8 +170,15 @@ def design(
 ) -> Design[AdditiveMechanism]: ...
 @overload
 def design(
-    problem: StructuredProblem, /, family: str = ..., *, seconds: float | None = ...
-) -> StructuredDesign | Design[Mechanism]: ...
+    problem: AnyProblem,
+    /,
+    family: str = ...,
+    *,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[Any]: ...
 @overload
 def design(
     problem: Problem,
@@ -181,7 +192,7 @@ def design(
 ) -> Design[Mechanism]: ...
 @overload
 def design(
-    problem: Problem | StructuredProblem,
+    problem: Problem | AnyProblem,
     /,
     family: str = ...,
     *,
@@ -189,9 +200,9 @@ def design(
     solver: str = ...,
     solver_options: Settings | None = ...,
     **options: Any,
-) -> Design[Mechanism] | StructuredDesign: ...
+) -> Design[Any]: ...
 def design(
-    problem: Problem | StructuredProblem,
+    problem: Problem | AnyProblem,
     /,
     family: str = "auto",
     *,
@@ -199,8 +210,9 @@ def design(
     solver: str = "auto",
     solver_options: Settings | None = None,
     **options: Any,
-) -> Design[Mechanism] | StructuredDesign:
-    """The best mechanism of a family for a problem, certified.
+) -> Design[Any]:
+    """The best mechanism of a family for a problem of any kind, certified: a `Problem` of linear queries, a
+    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `HierarchyProblem` or `PlanProblem`.
 
     family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the
     best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
@@ -221,8 +233,21 @@ def design(
     (True, [2.0, 2.0, 2.0])
     """
     _require_settings(solver, solver_options)
-    if isinstance(problem, StructuredProblem):
-        return _of_structure(problem, family, {**options, **({} if targets is None else {"targets": targets})}, solver)
+    choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
+    made: Design[Any] = kind_of(problem).part("design")(problem, family, **choices, **options)
+    return made
+
+
+def design_linear(
+    problem: Problem,
+    family: str = "auto",
+    *,
+    targets: Targets | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Mechanism]:
+    """`design` of linear queries."""
     if targets is not None:
         choices = {"solver": solver, "solver_options": solver_options}
         return _meeting(problem, family, require_targets(targets), choices, options)
@@ -254,10 +279,17 @@ def design(
         return _designed(chosen, problem, options)
 
 
-def _of_structure(
-    problem: StructuredProblem, family: str, options: Settings, solver: str
-) -> StructuredDesign | Design[Mechanism]:
+def design_of_structure(
+    problem: StructuredProblem,
+    family: str = "auto",
+    *,
+    targets: Targets | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Any]:
     """`design` of queries that nobody writes out, or by a family that needs them written out."""
+    options |= {} if targets is None else {"targets": targets}
     if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))} - {"seconds"}):
         raise InvalidProblem(
             f"options: {shown(unknown)} unknown to structured problems, which take ['seconds']; give them with "

@@ -19,6 +19,7 @@ from designer.base.progress import each_of
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
+from designer.designing.problem_kinds import kind_of
 from designer.families.least_noise import Limit, limit, part_of_loss
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
@@ -37,13 +38,13 @@ class Comparison(Displayed):
     those that succeeded, by family.
     """
 
-    problem: Problem
+    problem: Any
     rows: list[dict[str, Any]]
-    designs: dict[str, Design[Mechanism]]
+    designs: dict[str, Design[Any]]
     limit: Limit | None = None
 
     @property
-    def best(self) -> Design[Mechanism]:
+    def best(self) -> Design[Any]:
         """The design of least loss for the problem's own loss."""
         if not self.designs:
             raise NoFeasibleAttribute("compare: no family has a mechanism for this problem; the rows say why.")
@@ -88,8 +89,9 @@ class Comparison(Displayed):
         return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
 
 
-def compare(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
-    """Design every applicable family and baseline for one problem, with every choice of options that "auto" would try; or the
+def compare(problem: Any, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+    """Design every applicable family and baseline for one problem, of any kind that `design` takes, with every choice of "
+    "options that "auto" would try; or the
     named ones, or the one, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
@@ -106,6 +108,12 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     >>> [(row["family"], round(row["loss"], 2)) for row in table.rows]
     [('laplace', 15.67), ('uniform_budget', 15.67)]
     """
+    made: Comparison = kind_of(problem).part("compare")(problem, families, seconds=seconds)
+    return made
+
+
+def compare_linear(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+    """`compare` of linear queries."""
     if families is None:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
         ways = ways_of([family for family in asked if not family.on_request], problem)
@@ -121,7 +129,7 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
     designs: dict[str, Design[Mechanism]] = {}
     for way in each_of(ways, "comparing families", weight_of, seconds):
         if families is None and (why := deadline.refusal(way, 0.0 if designs else None)):
-            rows.append(_empty_row(way.name, why))
+            rows.append(empty_row(way.name, why))
             continue
         try:
             with deadline.running(way, families is None and bool(designs)):
@@ -129,13 +137,14 @@ def compare(problem: Problem, families: str | Sequence[str] | None = None, *, se
                 row = _row(way.name, made, reference, least)
                 rows.append(row | {"note": "; ".join([*notes, *_unmatched(problem, row)])})
         except Exception as failure:
-            rows.append(_empty_row(way.name, reason(failure)))
+            rows.append(empty_row(way.name, reason(failure)))
         else:
             designs[way.name] = made
     return Comparison(problem, rows, designs, least)
 
 
-def _empty_row(name: str, why: str) -> dict[str, Any]:
+def empty_row(name: str, why: str) -> dict[str, Any]:
+    """The row of a family without a mechanism, and why."""
     return {**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": why}
 
 

@@ -60,8 +60,10 @@ def sorted_rows(rows: Sequence[Row]) -> list[Row]:
     return sorted(rows, key=lambda row: math.inf if row["loss"] is None else row["loss"])
 
 
-def loss_words(problem: Problem) -> str:
+def loss_words(problem: Any) -> str:
     """What the loss is, in words."""
+    if not isinstance(problem, Problem):
+        return str(problem.loss_words)
     return ("" if (problem.costs == 1).all() else "weighted ") + LOSSES[problem.loss]
 
 
@@ -79,7 +81,7 @@ def limit_lines(limit: Limit | None) -> list[str]:
     return [f"Efficiency: {at_least(limit.value)} over the loss, by {limit.reason}.", *limit.scope]
 
 
-def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, width: int) -> str:
+def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int) -> str:
     """The winner in a sentence, the table, what its columns mean, notes, and why the others have no mechanism."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
     failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
@@ -95,15 +97,16 @@ def comparison_text(rows: Sequence[Row], problem: Problem, limit: Limit | None, 
     return "\n\n".join(told) + "\n"
 
 
-def _table(done: Sequence[Row], problem: Problem, notes: Sequence[str], width: int) -> list[str]:
+def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int) -> list[str]:
     """A line for each mechanism, the columns that matter most first; errors of a typical answer where all answers count
     records, as others may be in different units."""
-    count, alike = problem.workload.shape[0], problem.workload.counts_records
+    linear = isinstance(problem, Problem)
+    count, alike = (problem.workload.shape[0], problem.workload.counts_records) if linear else (1, False)
     named = [printed(row["family"]) + (f" [{notes.index(row['note']) + 1}]" if row["note"] else "") for row in done]
     figures: dict[str, list[str]] = {
         "loss": [at_most(row["loss"]) for row in done],
-        "typical": [at_most(math.sqrt(row["squared"] / count)) if alike else "" for row in done],
-        "worst": [at_most(math.sqrt(row["max"])) if alike else "" for row in done],
+        "typical": [at_most(math.sqrt(row["squared"] / count)) if alike and row["squared"] is not None else "" for row in done],
+        "worst": [at_most(math.sqrt(row["max"])) if alike and row["max"] is not None else "" for row in done],
         "efficiency": [_or_nothing(share_at_least, row["efficiency"]) for row in done],
         "gain": [_or_nothing(lambda value: at_least(value, 3), row["improvement"]) for row in done],
         "time": [time_words(row["seconds"]) for row in done],
@@ -113,7 +116,7 @@ def _table(done: Sequence[Row], problem: Problem, notes: Sequence[str], width: i
     return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
 
 
-def _winner(done: Sequence[Row], problem: Problem) -> str:
+def _winner(done: Sequence[Row], problem: Any) -> str:
     """Which family loses least, and how much less than the next and than one budget for all."""
     if not done:
         return "No family has a mechanism for this problem."

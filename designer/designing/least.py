@@ -24,6 +24,7 @@ from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
 from designer.designing.choosing import Deadline, automatic_families, chosen_families, said_once, ways_of, weight_of
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
+from designer.designing.problem_kinds import kind_of
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
@@ -202,16 +203,12 @@ class LeastBudget(Displayed):
 
 
 def least_budget(
-    problem: Problem,
+    problem: Any,
     targets: Targets,
     family: str = "auto",
-    *,
-    step: float = STEP,
-    curve: int = POINTS,
-    seconds: float = 60.0,
     **options: Any,
-) -> LeastBudget:
-    """The smallest factor on all budgets at which designs meet the targets, by family.
+) -> Any:
+    """The smallest factor on all budgets at which designs meet the targets, by family, for a problem of any kind that has one.
 
     family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
     relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
@@ -227,6 +224,20 @@ def least_budget(
     >>> found.missed_at < 2 * math.asinh(2**0.5) <= found.factor < 2 * math.asinh(2**0.5) * 1.0001
     True
     """
+    return kind_of(problem).part("least_budget")(problem, targets, family, **options)
+
+
+def least_linear(
+    problem: Problem,
+    targets: Targets,
+    family: str = "auto",
+    *,
+    step: float = STEP,
+    curve: int = POINTS,
+    seconds: float = 60.0,
+    **options: Any,
+) -> LeastBudget:
+    """`least_budget` of linear queries."""
     require_targets(targets).of(problem.workload.queries)
     relative = positive(step, "step")
     if not 1e-9 <= relative <= 1:

@@ -16,6 +16,8 @@ from designer.base.checks import positive
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce, step, track
 from designer.certified.guarantee import bounded
+from designer.designing.problems import MarginalProblem
+from designer.families.made import DesignOfKind
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import MARGIN, Loss, design_marginals
 from designer.mechanisms.marginals.protection import Presence, Protection
@@ -55,6 +57,12 @@ class LeastMarginals:
     missed: str
     step: float
     lower_bound: float
+
+    @property
+    def design(self) -> DesignOfKind:
+        """The certified design at the factor."""
+        made = self.mechanism
+        return DesignOfKind(MarginalProblem(made.workload, made.protection), made, 0.0, made.error())
 
     @property
     def rho_factor(self) -> float:
@@ -159,7 +167,7 @@ def _require_met(nearest: MarginalMechanism, asked: tuple[Target, ...]) -> None:
             kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)
             raise DesignFailed(
                 f"targets: {target.query!r} has a {kind} of {found:.6g} at these budgets, and is to have {target.value:g}; "
-                "ask for less accuracy, or let `least_marginal_budget` (`dp-designer budget`) say which budgets are enough.",
+                "ask for less accuracy, or let `least_budget` (`dp-designer budget`) say which budgets are enough.",
                 value=target.query,
             )
 

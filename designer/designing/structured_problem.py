@@ -11,9 +11,8 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certified.frozen import Specified
 from designer.designing.choosing import ROOM, SECONDS
-from designer.families.made import Design, Made
+from designer.families.made import Design, DesignOfKind
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import add_remove
@@ -21,7 +20,6 @@ from designer.relations.problem import Problem
 
 if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem of another kind
     from designer.mechanisms.products.blocks import Protection
-    from designer.mechanisms.products.mechanism import StructuredMechanism
     from designer.problem.products_workload import StructuredWorkload
 
 FAMILY = "structured"
@@ -48,6 +46,8 @@ class StructuredProblem:
     workload: StructuredWorkload
     relation: Protection
     notion: Literal["pure", "zcdp"] = "pure"
+    loss: ClassVar[str] = "squared"
+    loss_words: ClassVar[str] = "expected total squared error"
     delta: ClassVar[None] = None  # of the notion "approximate", which there is none of
 
     def __post_init__(self) -> None:
@@ -94,15 +94,8 @@ class StructuredProblem:
 
 
 @dataclass(frozen=True)
-class StructuredDesign(Made[StructuredProblem, Specified]):
-    """A structured mechanism with what is known about it."""
-
-    mechanism: StructuredMechanism
-
-    @property
-    def loss(self) -> float:
-        """The total of weighted variances of all answers."""
-        return self.mechanism.error()
+class StructuredDesign(DesignOfKind):
+    """A structured mechanism with what is known about it; the loss is the total of weighted variances of all answers."""
 
 
 Dense = Callable[[Problem, str, float], Design[Mechanism]]
@@ -137,4 +130,5 @@ def designed_structured(
                 provenance = {**other.mechanism.provenance, "tried": tried}
                 return Design(other.problem, other.mechanism.annotated(provenance), time.perf_counter() - start)
     spent = time.perf_counter() - start
-    return StructuredDesign(problem, mechanism.annotated({**mechanism.provenance, "tried": tried}), spent)
+    made = mechanism.annotated({**mechanism.provenance, "tried": tried})
+    return StructuredDesign(problem, made, spent, made.error())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from designer.base.display import Displayed
 from designer.certified.certificate import PrivacyCertificate
@@ -92,3 +92,38 @@ class Design(Made[Problem, M]):
     def error(self) -> float:
         """Expected total squared error of the noise."""
         return self.mechanism.error("squared")
+
+
+@dataclass(frozen=True)
+class DesignOfKind(Design[Any]):
+    """A design of a problem that is not one of linear queries. measured: its loss, as the problem says it."""
+
+    problem: Any
+    mechanism: Any
+    measured: float = 0.0
+
+    @property
+    def loss(self) -> float:
+        """What the problem calls its loss, of what is in fact drawn."""
+        return self.measured
+
+    @property
+    def error(self) -> float:
+        """Expected total squared error of the noise, where the mechanism knows one; the loss elsewhere."""
+        found: float = self.mechanism.error("squared") if hasattr(self.mechanism, "error") else self.measured
+        return found
+
+    @property
+    def bias(self) -> float:
+        """0: nothing is known of a loss from bias."""
+        return 0.0
+
+    @property
+    def is_biased(self) -> bool:
+        """False: nothing is answered in the place of what was asked."""
+        return False
+
+    @cached_property
+    def limit(self) -> Limit | None:
+        """None: no limit is known."""
+        return None

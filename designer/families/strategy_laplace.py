@@ -85,12 +85,12 @@ def _structure(problem: Problem) -> str:
     known = None if problem.workload.is_sparse else recognised(problem.workload.dense())
     if known is None:
         return ""
-    size, noise = problem.relation.size, "laplace" if problem.notion == "pure" else "gaussian"
+    size, notion = problem.relation.size, problem.notion
     asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
     return (
-        f"the queries are those of one attribute by the rule {asked}: designer.design_structured(StructuredWorkload."
-        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence(epsilon), "{noise}") needs no such search, and '
-        "takes metrics as well; otherwise "
+        f"the queries are those of one attribute by the rule {asked}: design(StructuredProblem(StructuredWorkload."
+        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence(epsilon), "{notion}")) needs no such search, '
+        "and takes metrics as well; otherwise "
     )
 
 

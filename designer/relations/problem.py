@@ -62,7 +62,7 @@ class Problem(Displayed):
             raise InvalidProblem(
                 f"problem.workload: {type(self.workload).__name__} is not a Workload; wrap the matrix: Workload(matrix). "
                 "A StructuredWorkload goes into a StructuredProblem (or give `.written_out()` of a small one); "
-                "`design_marginals` designs a MarginalWorkload.",
+                "a MarginalProblem takes a MarginalWorkload.",
                 value=type(self.workload).__name__,
             )
         if not isinstance(self.relation, Relation):

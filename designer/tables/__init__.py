@@ -3,10 +3,9 @@
 from designer.problem.unlisted import OTHERS
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.condition import Condition
-from designer.tables.from_records import consistent_levels, design_table_plan
+from designer.tables.from_records import consistent_levels
 from designer.tables.groups import Groups, hierarchy, nested_codes, tree
 from designer.tables.key import Key
-from designer.tables.least import least_plan, variance_meeting
 from designer.tables.margins import consistent_margins
 from designer.tables.measure import Measure
 from designer.tables.other_noise import PureSum, SlowlyScaledSum
@@ -53,11 +52,8 @@ __all__ = [
     "consistent_levels",
     "consistent_margins",
     "design_records",
-    "design_table_plan",
     "hierarchy",
-    "least_plan",
     "nested_codes",
     "tree",
     "variance_for",
-    "variance_meeting",
 ]

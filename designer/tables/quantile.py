@@ -16,7 +16,7 @@ from designer.base.checks import rational
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
-from designer.mechanisms.choice.mechanism import Selection
+from designer.mechanisms.choice.mechanism import Selection, best_selection
 from designer.tables.condition import Condition
 from designer.tables.measure import Measure
 from designer.tables.policies.policies import ConstantPolicy
@@ -90,7 +90,7 @@ class Quantile(Query):
         forms = Workload(np.where(at_most, 1 - self.q, -self.q), queries=[str(g) for g in self.candidates])
         relation = metrics.add_remove(cells, float_below(root_below(8 * self.rho)))
         if self.rate is None:
-            return Selection.design(Closeness(forms), relation)
+            return best_selection(Closeness(forms), relation)
         return Selection(Closeness(forms), relation, self.rate)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:

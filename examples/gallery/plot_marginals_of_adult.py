@@ -15,7 +15,7 @@ from itertools import combinations
 import matplotlib.pyplot as plt
 import numpy as np
 
-from designer import Domain, MarginalWorkload, datasets, design_marginals, metrics
+from designer import Domain, MarginalProblem, MarginalWorkload, datasets, design, metrics
 
 adult = datasets.adult()
 domain = Domain.of({name: sorted(set(adult[name])) for name in adult.columns})
@@ -23,8 +23,8 @@ hidden = ["marital_status", "race", "sex", "income"]
 budgets = {name: 0.2 if name in hidden else 1.0 for name in domain.attributes}
 pairs = [list(pair) for pair in combinations(domain.attributes, 2)]
 workload = MarginalWorkload.of(domain, pairs)
-own = design_marginals(workload, metrics.hamming(domain, budgets))
-one = design_marginals(workload, metrics.hamming(domain, dict.fromkeys(budgets, 0.2)))
+own = design(MarginalProblem(workload, metrics.hamming(domain, budgets))).mechanism
+one = design(MarginalProblem(workload, metrics.hamming(domain, dict.fromkeys(budgets, 0.2)))).mechanism
 
 
 def typical(mechanism, pair):

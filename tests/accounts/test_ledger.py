@@ -21,10 +21,8 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
-    Selection,
     Workload,
     design,
-    design_marginals,
     invariants,
     load,
     metrics,
@@ -35,7 +33,9 @@ from designer.accounts.check import require_recorded
 from designer.accounts.together.expense import expense_of, spent
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.files.releases import verify_release
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from designer.relations.rows.row_unit import RowUnit
 from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_only, stated, unlocked
@@ -207,7 +207,7 @@ def test_what_does_not_add_up_is_refused(tmp_path: Path) -> None:
     kept = design(Problem(Workload.identity(3), invariants.total(3).protect(0.5)), "lattice_laplace").mechanism
     people.raise_total(Total(epsilon=100), "all of it", publishes=None)
     people.release(kept, [5, 6, 7])
-    chain: Any = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 0.5))
+    chain: Any = best_selection(Linear(Workload.identity(3)), metrics.uniform(3, 0.5))
     assert people.forecast(chain).refusal is None
 
 

@@ -66,7 +66,7 @@ def test_a_delta_of_zero_is_a_pure_total() -> None:
 
 def test_what_is_left_is_what_is_missing() -> None:
     normal = TotalCost((Cost.concentrated(Fraction(1, 8)),))
-    assert Total(epsilon=1).left(QUARTERS) == {"pure": Fraction(1, 2), "gaussian": None}
+    assert Total(epsilon=1).left(QUARTERS) == {"pure": Fraction(1, 2), "zcdp": None}
     assert Total(epsilon=1).left(normal) == {"pure": None, "zcdp": None}
     assert Total(rho=1).left(normal)["zcdp"] == Fraction(7, 8)
     pure = Total(rho=1).left(normal)["pure"]  # by its closed form, epsilon tanh(epsilon / 2)
@@ -87,7 +87,7 @@ def test_a_release_of_the_size_that_is_left_is_covered_and_a_larger_one_hardly(
 ) -> None:
     total = Total(epsilon=epsilon, delta=f"1e-{exponent}")
     before = [Cost.concentrated(value**2 / 2) for value in spent]
-    for notion, maker in (("pure", Cost.pure), ("gaussian", Cost.concentrated)):
+    for notion, maker in (("pure", Cost.pure), ("zcdp", Cost.concentrated)):
         most = total.left(TotalCost(tuple(before)))[notion]
         if most is None:
             assert not total.covers(TotalCost(tuple(before)))

@@ -19,12 +19,12 @@ from designer import (
     Workload,
     compare,
     design,
-    design_marginals,
     invariants,
     least_budget,
     metrics,
 )
 from designer.base.display import Displayed, Preview, as_html
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Count, Groups, TablePlan
 
 EVIL = '</td><script>alert("1")</script>\n\u202e&'

@@ -11,8 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from designer import Domain, InvalidProblem, MarginalWorkload, Presence, design_marginals
+from designer import Domain, InvalidProblem, MarginalWorkload, Presence
 from designer.base.frames import BACKENDS, columns_of, frame_of, index_of, is_frame, is_missing, series_of
+from designer.mechanisms.marginals.plan import design_marginals
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})
 ROWS = {"age": [1, 2, 2, 1, 1], "other": ["x"] * 5, "sex": ["F", "M", "M", "M", "F"]}

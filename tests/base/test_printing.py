@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Domain, InvalidProblem, InvalidSpec, Problem, Selection, Workload, compare, design, invariants, metrics
+from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, compare, design, invariants, metrics
 from designer.base.printing import in_markdown, one_line, printed
 from designer.certified.frozen import Specified, to_spec
 from designer.certified.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.cli import main
 from designer.designing.printouts import page, summary
 from designer.families import FAMILIES
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Closeness
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
@@ -94,7 +95,7 @@ def small() -> Specified:
 
 
 def selection() -> Specified:
-    return Selection.design(Closeness(Workload([[1.0, 0, 0], [0, 1, 0]], NAMES[:2], NAMES[-3:])), metrics.uniform(3, 1.0))
+    return best_selection(Closeness(Workload([[1.0, 0, 0], [0, 1, 0]], NAMES[:2], NAMES[-3:])), metrics.uniform(3, 1.0))
 
 
 def groups() -> Specified:

@@ -16,6 +16,8 @@ import pytest
 from designer import Problem, Workload, datasets, design, load, metrics
 from designer.certified.frozen import seal
 from designer.cli import main
+from designer.mechanisms.choice.mechanism import best_selection
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.histogram import UNUSABLE
 
 PROBLEM = """
@@ -419,10 +421,10 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
-    from designer import Selection, Workload, metrics
+    from designer import Workload, metrics
     from designer.mechanisms.choice.scores import Linear
 
-    made = Selection.design(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
+    made = best_selection(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
     spec, counts = made.save(tmp_path / "choice.json"), tmp_path / "counts.csv"
     counts.write_text("count\n5\n1\n0\n")
     for command in (["verify"], ["show"], ["report"], ["release", "--histogram", str(counts)]):
@@ -450,7 +452,7 @@ def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(t
 
 def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path, capsys):
     pytest.importorskip("duckdb")
-    from designer import Domain, MarginalWorkload, design_marginals, metrics
+    from designer import Domain, MarginalWorkload, metrics
     from designer.tables import Count, Groups, TablePlan
 
     people = tmp_path / "people.csv"

@@ -98,7 +98,7 @@ def test_plans_and_totals_in_each_notion(folder: Path, capsys: pytest.CaptureFix
     for name, total in {"a": ["--rho", "0.5"], "b": ["--epsilon", "1", "--delta", "1e-6"]}.items():
         assert run(capsys, "ledger", "create", "l", "--dataset", name, *total, "--allow-unprotected")[0] == 0
         plan = json.loads(run(capsys, "ledger", "plan", "spec.json", "--ledger", "l", "--dataset", name, "--json")[1])
-        assert plan["refusal"] is None and plan["cost"]["epsilon"] == "1/4" and plan["left_after"]["gaussian"] is not None
+        assert plan["refusal"] is None and plan["cost"]["epsilon"] == "1/4" and plan["left_after"]["zcdp"] is not None
     assert plan["cost"]["delta"] == 0 and 0.2499 < plan["cost"]["epsilon_at_delta"] <= 0.25
     assert Ledger("l").datasets == ["a", "b"]
 

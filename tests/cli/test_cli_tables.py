@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from designer import About, Domain, MarginalWorkload, Presence, Problem, Workload, design, design_marginals, invariants, metrics
+from designer import About, Domain, MarginalWorkload, Presence, Problem, Workload, design, invariants, metrics
 from designer.accounts import Ledger, Total
 from designer.base import folders
 from designer.base.csv_text import unguarded
@@ -22,6 +22,7 @@ from designer.cli import main, table_commands
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
 from designer.files.table_files import file_names, write_tables
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]

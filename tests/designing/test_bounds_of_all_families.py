@@ -9,23 +9,14 @@ from itertools import product
 import numpy as np
 import pytest
 
-from designer import (
-    MarginalWorkload,
-    Presence,
-    Problem,
-    StructuredWorkload,
-    Workload,
-    compare,
-    design,
-    design_marginals,
-    design_structured,
-    metrics,
-)
+from designer import MarginalWorkload, Presence, Problem, StructuredWorkload, Workload, compare, design, metrics
 from designer.base.errors import DesignFailed
+from designer.designing.products_plan import design_structured
 from designer.families.listed import known_families
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.marginals.noise import mean_variances
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 

@@ -65,7 +65,7 @@ def test_short_lists_are_designed_from_as_before() -> None:
 
 def test_a_spec_says_that_no_list_was_made_and_is_loaded_by_its_word_alone(tmp_path: Path) -> None:
     with patch.object(even, "LONG", 0):
-        made = design(problem(*STATISTICS[0], "gaussian"), "gaussian").mechanism
+        made = design(problem(*STATISTICS[0], "zcdp"), "gaussian").mechanism
     path = made.save(tmp_path / "spec.json")
     assert json.loads(path.read_text())["mechanism"]["relation"]["by_length"] is True
     assert load(path) == made

@@ -93,7 +93,7 @@ def test_a_hull_that_is_too_large_names_families_that_serve_and_their_cost() -> 
 def test_queries_that_are_known_by_a_rule_are_named_where_a_search_is_too_large(rows: np.ndarray, rule: str) -> None:
     asked = Problem(Workload(rows), metrics.add_remove(12, 1.0))
     with patch("designer.families.strategy_laplace.UNIT_ELEMENTS", 10):
-        with pytest.raises(DesignFailed, match=f"by the rule {rule}: .*design_structured.*otherwise use ellipsoid"):
+        with pytest.raises(DesignFailed, match=f"by the rule {rule}: .*StructuredProblem.*otherwise use ellipsoid"):
             design(asked, "strategy_laplace")
         with pytest.raises(DesignFailed, match="more than 10; use ellipsoid"):
             design(Problem(Workload(rows + np.eye(*rows.shape, 1)), asked.relation), "strategy_laplace")

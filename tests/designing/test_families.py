@@ -431,7 +431,7 @@ def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.
         ("k_norm", {"max_simplices": 3}, 4, "k_norm: .*simplices.*; use ellipsoid"),
         ("k_norm", {"max_simplices": 50}, 12, "k_norm: .*simplices.*; use ellipsoid"),
         ("laplace_joint", {}, 3, "give problem.records"),
-        ("gaussian", {}, 3, "is gaussian, the problem asks for 'pure'"),
+        ("gaussian", {}, 3, "is zcdp, the problem asks for 'pure'"),
     ],
 )
 def test_refusals_say_what_to_do(family: str, options: dict[str, Any], size: int, text: str) -> None:

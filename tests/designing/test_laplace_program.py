@@ -156,7 +156,7 @@ def test_the_problem_of_cvxpy_can_be_solved_by_itself() -> None:
 
 
 def test_a_program_of_another_notion_and_things_that_are_no_problem_are_refused() -> None:
-    with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'gaussian'"):
+    with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'zcdp'"):
         programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="zcdp"))
     with pytest.raises(InvalidProblem, match="'queries' is not a Problem"):
         programs.laplace("queries")  # type: ignore[arg-type]

@@ -68,8 +68,8 @@ def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
         ("laplace", "pure", Targets(standard_error=target), geometric),
         ("laplace", "pure", Targets(margin=target), rate_for_margin(target)),
         ("laplace", "pure", Targets(relative_error=target / 7, reference=-7), geometric),
-        ("gaussian", "gaussian", Targets(standard_error=target), 1 / target),
-        ("gaussian", "gaussian", Targets(margin=target), 1.959963984540054 / target),
+        ("gaussian", "zcdp", Targets(standard_error=target), 1 / target),
+        ("gaussian", "zcdp", Targets(margin=target), 1.959963984540054 / target),
     ):
         problem = replace(ONE, notion=notion)  # type: ignore[arg-type]
         found = least_budget(problem, targets, family, step=1e-6, curve=1)
@@ -240,7 +240,7 @@ def test_bad_calls_are_refused() -> None:
     ):
         with pytest.raises(InvalidProblem):
             call()
-    with pytest.raises(DesignFailed, match="is gaussian"):
+    with pytest.raises(DesignFailed, match="is zcdp"):
         least_budget(ONE, good, "gaussian")
 
 

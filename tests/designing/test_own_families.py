@@ -34,6 +34,7 @@ from designer.families import FAMILIES, family_named, forget, known_families, re
 from designer.families.family import Family
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.choice.tabulated import Neighbours
 from designer.problem.relation import Relation
@@ -320,7 +321,7 @@ def test_a_metric_of_ones_own_is_not_saved(relation: Any, tmp_path: Path) -> Non
     with pytest.raises(InvalidProblem, match=r"is a rule of your own.*metrics\.from_matrix"):
         made.save(tmp_path / "s.json")
     assert not list(tmp_path.iterdir())
-    best = Selection.design(Linear(Workload.identity(6)), relation)
+    best = best_selection(Linear(Workload.identity(6)), relation)
     with pytest.raises(InvalidProblem, match="is a rule of your own"):
         best.save(tmp_path / "s.json")
 

@@ -185,7 +185,7 @@ def test_too_many_changes_for_a_search_leave_the_best_start(monkeypatch):
 # Subspace differential privacy ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("notion", "factors"), [("pure", (2, 3)), ("gaussian", (2**0.5, 3**0.5))])
+@pytest.mark.parametrize(("notion", "factors"), [("pure", (2, 3)), ("zcdp", (2**0.5, 3**0.5))])
 def test_subspace_privacy_spends_more_than_it_says(notion, factors):
     """Its certificate under Semi-DP fails by ||u|| / Delta(S_DP): 4 / 2 and 6 / 2 in l1,
     2 / sqrt 2 and sqrt 6 / sqrt 2 in l2."""

@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    MarginalWorkload,
-    Presence,
-    Problem,
-    StructuredWorkload,
-    Workload,
-    design,
-    design_marginals,
-    design_structured,
-    metrics,
-)
+from designer import MarginalWorkload, Presence, Problem, StructuredWorkload, Workload, design, metrics
 from designer.designing.printouts import cautions, page, summary
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from designer.tables import Count, Groups, Measure, PureSum, Sum, TablePlan
 

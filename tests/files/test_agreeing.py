@@ -20,15 +20,15 @@ from designer import (
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     invariants,
     metrics,
 )
 from designer.base.published import PublishedSums
 from designer.certified.agreement import agreed
+from designer.designing.products_plan import design_structured
 from designer.files.agreeing import agreeing_tables, negative_words, require_agreement
 from designer.mechanisms.additive.release import nearest_table
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
 
 TRUE = np.array([3, 0, 1, 2, 5, 0])

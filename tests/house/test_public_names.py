@@ -30,12 +30,12 @@ from designer.relations.invariants import Invariant
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 NAMES = {
-    "designer": """About AdditiveMechanism AttributeQueries Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee InvalidLedger InvalidProblem
-        InvalidSpec LeastBudget LeastMarginals MarginalMechanism MarginalRelease MarginalWorkload Mechanism NotPrivate
-        Optimality OverTotal Presence PrivacyCertificate Problem Refusal Release Selection Statistic StatisticalQueries StructuredDesign
-        StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload Targets Term WholeTables Workload
-        __version__ accounting compare datasets design design_marginals design_structured drawings_of extend invariants largest_rate
-        least_budget least_marginal_budget load marginals_meeting metrics norm_ball placed_drawing plot programs read_problem
+    "designer": """About AdditiveMechanism AttributeQueries Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee HierarchyProblem InvalidLedger InvalidProblem
+        InvalidSpec LeastBudget MarginalMechanism MarginalProblem MarginalRelease MarginalWorkload Mechanism NotPrivate
+        Optimality OverTotal PlanProblem Presence PrivacyCertificate Problem Refusal Release Selection SelectionProblem Statistic StatisticalQueries
+        StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload SyntheticProblem Targets Term WholeTables Workload
+        __version__ accounting compare datasets design drawings_of extend invariants largest_rate
+        least_budget load metrics norm_ball placed_drawing plot programs read_problem
         read_release save_release verify_release whole_tables""",
     "designer.accounts": """Balance Checked Composed DataSet Expense Forecast Ledger Recorded Reservation Signer Spent Total checked composed
         expense_of spent""",
@@ -54,13 +54,12 @@ NAMES = {
     "designer.programs": "ellipsoid gaussian laplace laplace_joint preprocessing records statistical strategy",
     "designer.tables": """Accuracy Answer Average COUNT Condition Count CountDistinct GaussianSums Groups Hierarchy Key Measure OTHERS PartitionSelection PolicyCertificate PriorRecords PureSum
         Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
-        consistent_levels consistent_margins design_records design_table_plan hierarchy least_plan nested_codes tree variance_for
-        variance_meeting""",
+        consistent_levels consistent_margins design_records hierarchy nested_codes tree variance_for""",
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.mechanisms.choice.scores": "Linear AbsoluteError Closeness LargestError",
-    "designer.mechanisms.synthetic.multiplicative": "MWEM equal_shares mwem",
+    "designer.mechanisms.synthetic.multiplicative": "MWEM",
     "designer.mechanisms.synthetic.small_databases": "SmallDB",
     "designer.mechanisms.odds_ratio.mechanism": "OddsRatioTest",
     "designer.mechanisms.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
@@ -82,7 +81,7 @@ DEEPER = {
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
     Invariant: "protect at",
-    Design: "privacy optimality error",
+    Design: "mechanism privacy optimality error loss",
     designer.Comparison: "to_markdown to_text to_latex",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text",
     Mechanism: "check release simulate privacy_loss error standard_errors margins joint_margins save verify",

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.frozen import Specified
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
@@ -70,5 +72,5 @@ MADE: Mapping[str, Callable[[Names], Specified]] = {
     "dp-designer/mwem": lambda names: MWEM(_lipschitz(names), 6, ((Fraction(1, 4), Fraction(1, 4)),)),
     "dp-designer/table-plan": _plan,
     "dp-designer/small-db": lambda names: SmallDB(_lipschitz(names), 6, 2),
-    "dp-designer/selection": lambda names: Selection.design(Linear(_asked(names)), metrics.uniform(4, 0.5)),
+    "dp-designer/selection": lambda names: best_selection(Linear(_asked(names)), metrics.uniform(4, 0.5)),
 }

@@ -19,12 +19,14 @@ from typing import Any
 import jsonschema
 import numpy as np
 
-from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.base.json_text import readable_text
 from designer.certified.frozen import Specified, to_spec
+from designer.designing.products_plan import design_structured
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.protection import Presence
@@ -149,7 +151,7 @@ def _others() -> dict[str, Specified]:
     return {
         "structured kinds": design_structured(StructuredWorkload.of(domain, terms), Presence(0.5)),
         "mwem last": replace(mwem, output="last"),
-        "selection permute": Selection.design(Linear(Workload.identity(2)), metrics.uniform(2, 0.5), "permute_and_flip"),
+        "selection permute": best_selection(Linear(Workload.identity(2)), metrics.uniform(2, 0.5), "permute_and_flip"),
         "test two records": OddsRatioTest(MARGINS, EpsilonDelta(1), adjacency=2),
         "test laplace": OddsRatioTest(MARGINS, LaplaceTradeoff("1/2"), noise="piecewise"),
         "lattice distance l1": design(Problem(Workload.identity(4), far), "lattice_laplace", shape="l1").mechanism,

@@ -8,9 +8,11 @@ from functools import cache
 
 import numpy as np
 
-from designer import Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
@@ -145,12 +147,12 @@ def selections() -> dict[str, Specified]:
     metric, rows = metrics.from_matrix(TRIANGLE), [[1.0, 0.0, 2.0], [0.5, 0.5, 0.5]]
     table = Tabulated.of(lambda x: [float(min(x)), x[0] / 2], ["a", "b"], records=3, candidates=["low", "half"])
     return {
-        "selection linear": Selection.design(Linear(asked, [0.5, 0.0, 0.0]), metric),
-        "selection error": Selection.design(AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])),
-        "selection closeness": Selection.design(Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
-        "selection database": Selection.design(LargestError(asked, rows, ["one", "two"]), metric),
-        "selection table": Selection.design(table, metrics.uniform(2, 0.5)),
-        "selection invariant": Selection.design(Linear(asked), invariants.total(3).protect(0.5, 2)),
+        "selection linear": best_selection(Linear(asked, [0.5, 0.0, 0.0]), metric),
+        "selection error": best_selection(AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])),
+        "selection closeness": best_selection(Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
+        "selection database": best_selection(LargestError(asked, rows, ["one", "two"]), metric),
+        "selection table": best_selection(table, metrics.uniform(2, 0.5)),
+        "selection invariant": best_selection(Linear(asked), invariants.total(3).protect(0.5, 2)),
     }
 
 

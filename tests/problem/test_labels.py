@@ -15,6 +15,7 @@ import pytest
 from designer import Counts, Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
 from designer.files.data_files import whole_number
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
 from designer.relations.rows.tabulation import OUTSIDE, tabulated
 
@@ -229,7 +230,7 @@ def test_records_are_tabulated_over_the_domain() -> None:
 
 
 def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_position() -> None:
-    from designer import MarginalWorkload, design_marginals
+    from designer import MarginalWorkload
     from designer.mechanisms.odds_ratio.fisher import Margins
     from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
     from designer.promises.tradeoff import EpsilonDelta

@@ -118,7 +118,7 @@ def test_classes_of_a_page_have_a_module_and_its_families_are_forgotten(assert_r
         fenced(
             "python",
             "from dataclasses import dataclass\nfrom designer.families import Family, register\n"
-            "@dataclass\nclass Own:\n    size: 'int'\nregister_family(Family('own', 'a test', 'pure', Own))",
+            "@dataclass\nclass Own:\n    size: 'int'\nregister(Family('own', 'a test', 'pure', Own))",
         )
     )
     assert names["Own"].__module__ == "page_some_page" and known_families() == before

@@ -23,12 +23,11 @@ from designer.tables import (
     UnitSplitting,
     consistent_levels,
     consistent_margins,
-    design_table_plan,
     hierarchy,
     nested_codes,
     tree,
 )
-from designer.tables.from_records import require_equal_policies
+from designer.tables.from_records import design_table_plan, require_equal_policies
 from designer.tables.policies.design import design_records
 from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Targets
-from designer.tables import Average, Count, Groups, Measure, Sum, UnitSplitting, least_plan, variance_for, variance_meeting
+from designer.tables import Average, Count, Groups, Measure, Sum, UnitSplitting, variance_for
+from designer.tables.least import least_plan, variance_meeting
 
 STATES = Groups(["state"], [["DE"], ["MD"]])
 PAY = Measure("payroll", step=10, lower=0, upper=10**6)

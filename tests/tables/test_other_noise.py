@@ -27,8 +27,8 @@ from designer.tables import (
     TablePlan,
     TransformedNoise,
     UnitSplitting,
-    least_plan,
 )
+from designer.tables.least import least_plan
 from tests.oracles.records_tables import firms, on_duckdb
 from tests.oracles.table_plans import STATES
 

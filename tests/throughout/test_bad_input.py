@@ -25,9 +25,9 @@ from designer import (
     Workload,
     design,
     invariants,
-    largest_rate,
     metrics,
 )
+from designer.mechanisms.choice.mechanism import best_selection, largest_rate
 from designer.mechanisms.choice.scores import LargestError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.marginals.plan import design_marginals
@@ -105,7 +105,7 @@ def learner() -> MWEM:
 
 @cache
 def chooser() -> Selection:
-    return Selection.design(LINEAR, UNIFORM)
+    return best_selection(LINEAR, UNIFORM)
 
 
 @cache
@@ -168,9 +168,9 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "table elements": (lambda v: Tabulated.of(counted, v, 2, ["x", "y"]), [None, 5, "ab", object(), [], ["a", "a"]]),
     "table records": (lambda v: Tabulated.of(counted, ["a", "b"], v, ["x", "y"]), [*NO_COUNT, 0, 10**9]),
     "table candidates": (lambda v: Tabulated.of(counted, ["a", "b"], 2, v), [None, 5, "ab", object(), ["a"], ["a", "a"]]),
-    "selection score": (lambda v: Selection.design(v, UNIFORM), NO_OBJECT),
-    "selection relation": (lambda v: Selection.design(LINEAR, v), [*NO_OBJECT, metrics.uniform(4, 1.0)]),
-    "selection law": (lambda v: Selection.design(LINEAR, UNIFORM, v), NO_CHOICE),
+    "selection score": (lambda v: best_selection(v, UNIFORM), NO_OBJECT),
+    "selection relation": (lambda v: best_selection(LINEAR, v), [*NO_OBJECT, metrics.uniform(4, 1.0)]),
+    "selection law": (lambda v: best_selection(LINEAR, UNIFORM, v), NO_CHOICE),
     "selection constant": (lambda v: largest_rate(LINEAR, UNIFORM, v), NO_CHOICE),
     "selection rate": (lambda v: Selection(LINEAR, UNIFORM, v), [*NO_NUMBER, 1e-200, 1e200]),
     "selection beta": (lambda v: chooser().shortfall_bound(v), [*NO_NUMBER, 0, 1]),
@@ -304,8 +304,8 @@ def test_sums_that_floats_round_away_prove_nothing() -> None:
     with pytest.raises(InvalidProblem, match="coarser steps"):
         Selection(Linear(Workload([[1e16, -1, 1e16, 0], [0, 0, 0, 0]])), relation, 1.0)
     with pytest.raises(InvalidProblem, match="coarser steps"):
-        Selection.design(Linear(Workload([[1e16, -1, 1e16, 0], [0, 0, 0, 0]])), relation)
-    exact = Selection.design(Linear(Workload([[2.0**50, -1, 2.0**50, 0], [0, 0, 0, 0]])), relation)
+        best_selection(Linear(Workload([[1e16, -1, 1e16, 0], [0, 0, 0, 0]])), relation)
+    exact = best_selection(Linear(Workload([[2.0**50, -1, 2.0**50, 0], [0, 0, 0, 0]])), relation)
     assert exact.rate == pytest.approx(0.5)
 
 
@@ -340,7 +340,7 @@ def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_o
     assert len(relation.changes) + 1 == relation.size
     table = Tabulated.of(lambda x: [float(x[1]), 0.0], ["a", "b", "c"], records=2, candidates=["u", "v"])
     with pytest.raises(InvalidProblem, match="no metric"):
-        Selection.design(table, relation)
+        best_selection(table, relation)
 
 
 @pytest.mark.slow

@@ -18,13 +18,13 @@ from designer import (
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     metrics,
 )
 from designer.accounts import Ledger, Total
 from designer.certified.frozen import Specified
-from designer.mechanisms.choice.mechanism import Selection
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.choice.mechanism import best_selection
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.relations.rows.given import form_for
 from designer.relations.rows.tabulation import TakesCounts
 from designer.tables.plan import TablePlan
@@ -195,7 +195,7 @@ def test_a_selection_is_simulated_from_records_as_from_counts() -> None:
     from designer.mechanisms.choice.scores import Linear
 
     asked = Workload(np.eye(4), elements=PEOPLE.elements, keys=PEOPLE.keys)
-    made = Selection.design(Linear(asked), metrics.uniform(4, 1.0))
+    made = best_selection(Linear(asked), metrics.uniform(4, 1.0))
     assert isinstance(made, TakesCounts)
     from_records, from_counts = (made.simulate(50, seed=1, data=data) for data in (COLUMNS, TRUE))
     assert from_records.indices.tolist() == from_counts.indices.tolist() and len(from_counts) == 50

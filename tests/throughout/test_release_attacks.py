@@ -25,13 +25,13 @@ from designer import (
     Domain,
     InvalidProblem,
     Problem,
-    Selection,
     StatisticalQueries,
     Workload,
     design,
     invariants,
     metrics,
 )
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.marginals.plan import design_marginals
@@ -84,9 +84,9 @@ def subjects() -> dict[str, Subject]:
     people = {"sex": ["F"] * 3 + ["M"], "age": [0, 0, 0, 2]}
     first = margins.table(987)
     return {
-        "selection": over_counts(Selection.design(Linear(asked), uniform)),
-        "selection error": over_counts(Selection.design(AbsoluteError(asked), uniform, "permute_and_flip")),
-        "selection table": over_counts(Selection.design(table, metrics.uniform(2, 1e-4)), (39, 1)),
+        "selection": over_counts(best_selection(Linear(asked), uniform)),
+        "selection error": over_counts(best_selection(AbsoluteError(asked), uniform, "permute_and_flip")),
+        "selection table": over_counts(best_selection(table, metrics.uniform(2, 1e-4)), (39, 1)),
         "mwem": over_counts(mwem(whole, rounds=3, constant="unbiased")),
         "small-db": over_counts(small_db(vague, size=3, constant="unbiased", exponent=-1)),
         "lattice": over_counts(design(marked, "lattice_laplace", shape="l1").mechanism),
@@ -296,7 +296,7 @@ def test_all_randomness_is_the_operating_system_s_and_none_is_kept(name: str, mo
 
 @pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
 def test_simulated_choices_repeat_with_a_seed_only_and_say_so(law: str) -> None:
-    made = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), law)  # type: ignore[arg-type]
+    made = best_selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), law)  # type: ignore[arg-type]
     seeded = [made.simulate(200, seed=5, data=[1, 2, 3]) for _ in range(2)]
     free = [made.simulate(200, data=[1, 2, 3]) for _ in range(2)]
     assert (seeded[0].indices == seeded[1].indices).all() and (free[0].indices != free[1].indices).any()

@@ -22,11 +22,13 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from designer import Counts, Problem, Selection, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import Counts, Problem, Selection, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.guarantee import ADDITIVE_FAMILIES
+from designer.designing.products_plan import design_structured
 from designer.families import FAMILIES
 from designer.files.kinds import KINDS
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
@@ -338,7 +340,7 @@ def test_selections(law: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """One candidate is ahead of 400 others by so much that it is chosen about every second
     time: 9 times what one dimension tells."""
     others, lead = 400, 600
-    made = Selection.design(
+    made = best_selection(
         Linear(Workload(np.vstack([[[1.0, 0.0]], np.tile([[0.0, 1.0]], (others, 1))]))), metrics.uniform(2, 0.02), law
     )
     cached(Selection, "_law", monkeypatch)

@@ -20,7 +20,6 @@ from designer import (
     Domain,
     InvalidProblem,
     Problem,
-    Selection,
     StatisticalQueries,
     Workload,
     design,
@@ -29,6 +28,7 @@ from designer import (
 )
 from designer.base.confidential import WITHHELD, withholding
 from designer.cli import main
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
@@ -56,7 +56,7 @@ def by_counts() -> dict[str, Any]:
         "odds-ratio-test": OddsRatioTest(Margins((15, 9), (13, 11)), EpsilonDelta("1/10")),
         "mwem": mwem(Problem(asked, metrics.uniform(3, 1.0), records=60), rounds=2, constant="unbiased"),
         "small-db": small_db(Problem(asked, metrics.uniform(3, 1.0), records=60), size=3, constant="unbiased", exponent=-1),
-        "selection": Selection.design(Linear(asked), vague),
+        "selection": best_selection(Linear(asked), vague),
     }
 
 

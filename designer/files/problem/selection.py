@@ -43,7 +43,7 @@ from designer.files.problem.kind import Kind
 from designer.files.problem.linear_request import listing_of
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Request
-from designer.mechanisms.choice.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection
+from designer.mechanisms.choice.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection, best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.relation import Relation
@@ -120,7 +120,7 @@ class SelectionFile(Request):
         with naming(self.path, "selection"):
             if self.rate is not None:
                 return Selection(self.score, self.relation, self.rate, self.law)
-            return Selection.design(self.score, self.relation, self.law, self.constant)
+            return best_selection(self.score, self.relation, self.law, self.constant)
 
     def listing(self) -> Listing:
         return listing_of([self.score.workload.keys])

@@ -102,11 +102,12 @@ class Selection(TakesCounts["Choice"]):
     or permute-and-flip.
 
     `rate` is in budget per unit of score. Construction certifies `rate * (max v - min v) <= b` for the changes v of the scores
-    under every protected change of the data, and raises `NotPrivate` otherwise. `Selection.design` finds the largest rate.
+    under every protected change of the data, and raises `NotPrivate` otherwise. `design(SelectionProblem(score, relation))`
+    finds the largest rate.
 
     >>> from designer import Workload, metrics
     >>> from designer.mechanisms.choice.scores import Linear
-    >>> chosen = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 1.0))
+    >>> chosen = best_selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0))
     >>> round(chosen.rate, 6), chosen.privacy.holds
     (0.5, True)
     """
@@ -130,7 +131,7 @@ class Selection(TakesCounts["Choice"]):
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        _require_parts(self.score, self.relation)
+        require_parts(self.score, self.relation)
         if not isinstance(self.law, str) or self.law not in LAWS:
             raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.", value=self.law)
         _require_equal_sizes(self.score, self.relation)
@@ -145,18 +146,6 @@ class Selection(TakesCounts["Choice"]):
             raise InvalidProblem(
                 f"relation: protects nothing in the scores: {NOTHING_MOVES}; give budgets to changes that move them."
             )
-
-    @classmethod
-    def design(
-        cls, score: Score, relation: Relation, law: LawName = "exponential", constant: RateConstant = "range"
-    ) -> Selection:
-        """The selection with the largest private rate, `min b / (max v - min v)` over all protected changes.
-
-        constant="theorem_3" takes DX Theorem 3's `min b / (2 max |v|)` instead, which is never larger. DesignFailed when no
-        protected change moves scores apart (the best candidate may then be published as it is)
-        or when a change without budget does.
-        """
-        return cls(score, relation, largest_rate(score, relation, constant), law)
 
     @property
     def workload(self) -> Workload:
@@ -327,8 +316,16 @@ class SimulatedChoices:
         return len(self.indices)
 
 
+def best_selection(
+    score: Score, relation: Relation, law: LawName = "exponential", constant: RateConstant = "range"
+) -> Selection:
+    """The selection with the largest private rate; see `SelectionProblem`. DesignFailed when no protected change moves scores
+    apart (the best candidate may then be published as it is) or when a change without budget does."""
+    return Selection(score, relation, largest_rate(score, relation, constant), law)
+
+
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
-    """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `Selection.design`.
+    """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `best_selection`.
 
     score: of the candidates; relation: what is hidden; constant: "range", or "theorem_3" for that of DX, which is never larger.
     Raises `InvalidProblem` where score and relation speak of different elements, `DesignFailed` where nothing moves.
@@ -336,7 +333,7 @@ def largest_rate(score: Score, relation: Relation, constant: RateConstant = "ran
     from designer.certified.refusals import refuse_infinite
     from designer.certified.scale_up import scale_up_to_private
 
-    _require_parts(score, relation)
+    require_parts(score, relation)
     if not isinstance(constant, str) or constant not in ("range", "theorem_3"):
         raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".', value=constant)
     _require_equal_sizes(score, relation)
@@ -362,7 +359,7 @@ def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
     return SensitivitySet.of(forms, changes)
 
 
-def _require_parts(score: object, relation: object) -> None:
+def require_parts(score: object, relation: object) -> None:
     if not isinstance(score, Score) or not isinstance(relation, Relation):
         raise InvalidProblem(
             "score, relation: give a score of designer.mechanisms.choice.scores and a relation, such as a metric."

@@ -67,7 +67,7 @@ def design_marginals(
     if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
         raise InvalidProblem(
             "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`. "
-            "`design_structured` designs tables with running totals or intervals, and metrics on the values of attributes."
+            "a StructuredProblem takes tables with running totals or intervals, and metrics on the values of attributes."
         )
     if not isinstance(loss, str) or loss not in OBJECTIVES:
         raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".', value=loss)

@@ -17,12 +17,9 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
-    Selection,
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     invariants,
     metrics,
 )
@@ -32,8 +29,11 @@ from designer.accounts.together.elements import _join
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.certified.norms import Norm
+from designer.designing.products_plan import design_structured
 from designer.mechanisms.additive.noise import Grid
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
 from designer.promises.costs import Cost
@@ -58,7 +58,7 @@ def made(relation: Relation, notion: str = "pure", names: list[str] | None = Non
 
 def chosen(epsilon: float) -> Specified:
     """A pure mechanism of whose law nothing but its budget is known."""
-    return Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, epsilon))
+    return best_selection(Linear(Workload.identity(3)), metrics.uniform(3, epsilon))
 
 
 def test_the_statement_of_two_metric_mechanisms() -> None:
@@ -71,7 +71,7 @@ def test_the_statement_of_two_metric_mechanisms() -> None:
     assert told.notion == NOTIONS["exponential"]
     assert len({told.fingerprint, first.fingerprint, second.fingerprint, composed(second, first).fingerprint}) == 4
     assert Guarantee.from_dict(told.to_dict()) == told
-    normal = composed(made(LINE, "gaussian"), made(OWN, "gaussian"))
+    normal = composed(made(LINE, "zcdp"), made(OWN, "zcdp"))
     assert normal.guarantee.relation == metrics.root_sum_squares(LINE, OWN).sentence()
     assert for_groups(both, 3).parameters["largest_finite_budget"] == 3 * 3.75
 
@@ -98,7 +98,7 @@ def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_wh
 
 
 def test_notions_are_mixed_by_the_best_conversion() -> None:
-    pure, normal = made(LINE), made(OWN, "gaussian")
+    pure, normal = made(LINE), made(OWN, "zcdp")
     both = composed(pure, normal)
     assert both.notion == "zcdp" and isinstance(both.relation, CommonPairs)
     for i, j in combinations(range(3), 2):
@@ -131,7 +131,7 @@ def test_thirty_pure_releases_have_no_delta_at_thirty() -> None:
 
 
 def test_never_looser_than_plain_addition() -> None:
-    pure, normal, told = made(LINE), made(OWN, "gaussian"), made(OWN, "approximate", delta=1e-6)
+    pure, normal, told = made(LINE), made(OWN, "zcdp"), made(OWN, "approximate", delta=1e-6)
     for first, second in ((pure, pure), (pure, normal), (pure, told), (told, told)):
         both, parts = composed(first, second), (composed(first), composed(second))
         most = sum(part.epsilon(1e-4, change=(0, 2)) for part in parts)
@@ -252,10 +252,10 @@ def test_distances_compose_with_each_other_and_with_records() -> None:
     assert few.adjacency == 2 and few.epsilon() == 4.5 and few.cost(2 * swap) is None
 
 
-@pytest.mark.parametrize(("first", "second"), [("pure", "pure"), ("gaussian", "pure"), ("gaussian", "gaussian")])
+@pytest.mark.parametrize(("first", "second"), [("pure", "pure"), ("zcdp", "pure"), ("zcdp", "zcdp")])
 def test_what_is_stated_of_distances_is_what_holds_for_every_change(first: str, second: str) -> None:
     """Likelihood ratios are bounded only where all mechanisms are pure; budgets stated as zCDP are no such bounds."""
-    families = {"pure": "lattice_laplace", "gaussian": "lattice_gaussian"}
+    families = {"pure": "lattice_laplace", "zcdp": "lattice_gaussian"}
     parts = [
         design(Problem(Workload.identity(4), TABLE.protect(epsilon, per_distance="l1"), notion=notion), families[notion])
         for epsilon, notion in ((1, first), (0.5, second))
@@ -346,7 +346,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         "no change is protected by all",
     ),
     "a row": (
-        lambda: composed(plan(Count("n", SHOP, variance=1)), Selection.design(Linear(Workload([[0, 1], [1, 0]])),
+        lambda: composed(plan(Count("n", SHOP, variance=1)), best_selection(Linear(Workload([[0, 1], [1, 0]])),
         metrics.uniform(2, 1.0))), "makes the number of records public",
     ),
     "an element beyond": (lambda: composed(made(LINE)).cost((0, 9)), "beyond the last of 3"),

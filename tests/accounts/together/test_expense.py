@@ -19,7 +19,6 @@ from designer import (
     Problem,
     Workload,
     design,
-    design_marginals,
     invariants,
     metrics,
 )
@@ -27,6 +26,7 @@ from designer.accounts import Expense, expense_of, spent
 from designer.accounts.together.terms import largest_budget, rule_of
 from designer.certified.frozen import Specified
 from designer.files.kinds import KINDS
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
 from designer.promises.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta
@@ -84,8 +84,8 @@ def test_notions_and_numbers_by_hand() -> None:
     pure = expense_of(made(metrics.uniform(3, 0.5)))
     assert (pure.notion, pure.epsilon, pure.delta, pure.moves) == ("pure", Fraction(1, 2), None, "replace")
     assert float(pure.rho) == pytest.approx(0.5 * math.tanh(0.25), rel=1e-15) and pure.rho >= Fraction(0.5 * math.tanh(0.25))
-    normal = expense_of(made(metrics.uniform(3, 0.5), "gaussian"))
-    assert (normal.notion, normal.epsilon, normal.rho) == ("gaussian", None, Fraction(1, 8))
+    normal = expense_of(made(metrics.uniform(3, 0.5), "zcdp"))
+    assert (normal.notion, normal.epsilon, normal.rho) == ("zcdp", None, Fraction(1, 8))
     told = expense_of(made(metrics.uniform(3, 1.0), "approximate", delta=1e-6))
     assert (told.notion, told.epsilon, told.delta) == ("approximate", 1, Fraction(1e-6))
     assert gdp_epsilon(math.sqrt(told.mu_squared), 1e-6) == pytest.approx(1.0, rel=1e-9)
@@ -98,7 +98,7 @@ def test_notions_and_numbers_by_hand() -> None:
 def test_a_plan_of_a_table_costs_what_its_worst_record_does() -> None:
     counted, summed = Count("firms", SHOP, variance=5), Sum("jobs", SHOP, variance=2000, measure=EMP)
     expense = expense_of(plan(counted, summed))
-    assert (expense.notion, expense.rho, expense.delta) == ("gaussian", Fraction(1, 10) + Fraction(100**2, 4000), None)
+    assert (expense.notion, expense.rho, expense.delta) == ("zcdp", Fraction(1, 10) + Fraction(100**2, 4000), None)
     laplace = plan(PureSum("jobs", SHOP, measure=EMP, scale=50))
     pure = expense_of(laplace)
     assert (pure.notion, pure.epsilon) == ("pure", 2)

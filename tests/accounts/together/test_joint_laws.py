@@ -17,12 +17,10 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
-    Selection,
     StructuredMechanism,
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
     invariants,
     metrics,
 )
@@ -32,8 +30,10 @@ from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.files.kinds import KINDS
 from designer.mechanisms.additive.noise import Grid
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
@@ -97,7 +97,7 @@ def on_elements() -> dict[str, Specified]:
         "odds-ratio": OddsRatioTest(Margins((3, 3), (3, 3)), EpsilonDelta(HALF), adjacency=2, exponent=1),
         "mwem": MWEM(queries, 6, ((HALF, HALF),)),
         "small-db": SmallDB(queries, 6, 2),
-        "selection": Selection.design(Linear(asked), metrics.uniform(4, 0.6)),
+        "selection": best_selection(Linear(asked), metrics.uniform(4, 0.6)),
     }
 
 
@@ -115,7 +115,7 @@ def on_rows() -> dict[str, Specified]:
             OVER_A, Presence(0.5), "laplace", {0: (ONES,)}, (MeasuredProduct({0: 0}, 0.5),), (0,)
         ),
         "marginals": design_marginals(SIDE, Presence(0.5)),
-        "selection": Selection.design(Linear(Workload([[0, 1, 2, 1], [1, 0, 0, 1]])), appears),
+        "selection": best_selection(Linear(Workload([[0, 1, 2, 1], [1, 0, 0, 1]])), appears),
     }
 
 

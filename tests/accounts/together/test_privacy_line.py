@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import Domain, Problem, StructuredWorkload, Workload, design, design_structured, metrics
+from designer import Domain, Problem, StructuredWorkload, Workload, design, metrics
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.certified.frozen import save
 from designer.cli import main
+from designer.designing.products_plan import design_structured
 from designer.mechanisms.marginals.protection import Presence
 from designer.promises.costs import Cost
 from tests.oracles.spec_specimens import specimens

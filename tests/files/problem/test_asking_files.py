@@ -35,6 +35,7 @@ from designer.families.programs.preprocessing_program import PreprocessingProgra
 from designer.families.programs.statistical_program import StatisticalProgram
 from designer.files.problem.kinds import read_request
 from designer.files.problem.schema import problem_schema
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.odds_ratio.fisher import Margins
@@ -93,12 +94,12 @@ def written_out() -> Tabulated:
 
 # Text of the file after its kind, and the same in Python.
 SELECTIONS: dict[str, tuple[str, Callable[[], Specified]]] = {
-    "the largest count": (ASKED + UNIFORM + '[selection]\nscore = "linear"\n', lambda: Selection.design(Linear(QUERIES), ONE)),
+    "the largest count": (ASKED + UNIFORM + '[selection]\nscore = "linear"\n', lambda: best_selection(Linear(QUERIES), ONE)),
     "targets, law and constant": (
         ASKED
         + HAMMING
         + '[selection]\nscore = "absolute_error"\ntargets = [1, 2, 3.5, 4]\nlaw = "permute_and_flip"\nconstant = "theorem_3"\n',
-        lambda: Selection.design(AbsoluteError(QUERIES, np.array([1, 2, 3.5, 4])), TWO, "permute_and_flip", "theorem_3"),
+        lambda: best_selection(AbsoluteError(QUERIES, np.array([1, 2, 3.5, 4])), TWO, "permute_and_flip", "theorem_3"),
     ),
     "targets of a file, and a rate": (
         ASKED + UNIFORM + '[selection]\nscore = "closeness"\ntargets = "targets.csv"\nrate = 0.125\n',
@@ -108,25 +109,25 @@ SELECTIONS: dict[str, tuple[str, Callable[[], Specified]]] = {
         ASKED
         + UNIFORM
         + '[selection]\nscore = "largest_error"\ntargets = [[1, 2, 3, 4], [4, 3, 2, 1]]\ncandidates = ["x", "y"]\n',
-        lambda: Selection.design(LargestError(QUERIES, np.array([[1.0, 2, 3, 4], [4, 3, 2, 1]]), ["x", "y"]), ONE),
+        lambda: best_selection(LargestError(QUERIES, np.array([[1.0, 2, 3, 4], [4, 3, 2, 1]]), ["x", "y"]), ONE),
     ),
     "rows of targets of a file": (
         ASKED + UNIFORM + '[selection]\nscore = "largest_error"\ntargets = "rows.csv"\n',
-        lambda: Selection.design(LargestError(QUERIES, np.array([[1.0, 2, 3, 4], [4, 3, 2, 1]])), ONE),
+        lambda: best_selection(LargestError(QUERIES, np.array([[1.0, 2, 3, 4], [4, 3, 2, 1]])), ONE),
     ),
     "under a public total": (
         ASKED + '[invariant]\ntotal = true\n[relation]\nepsilon = 1\n[selection]\nscore = "linear"\n',
-        lambda: Selection.design(Linear(QUERIES), invariants.total(4).protect(1.0)),
+        lambda: best_selection(Linear(QUERIES), invariants.total(4).protect(1.0)),
     ),
     "a table of scores": (
         UNIFORM + '[selection]\nscore = "tabulated"\ntable = "scores.csv"\nrecords = 2\nelements = ["a", "b"]\n',
-        lambda: Selection.design(written_out(), metrics.uniform(2, 1.0)),
+        lambda: best_selection(written_out(), metrics.uniform(2, 1.0)),
     ),
     "a table of scores, elements of a table": (
         '[elements]\ntable = "elements.csv"\nnames = ["name"]\n'
         + UNIFORM
         + '[selection]\nscore = "tabulated"\ntable = "scores.csv"\nrecords = 2\ncandidates = ["many", "one"]\n',
-        lambda: Selection.design(written_out(), metrics.uniform(2, 1.0)),
+        lambda: best_selection(written_out(), metrics.uniform(2, 1.0)),
     ),
 }
 SYNTHETIC: dict[str, tuple[str, Callable[[], Specified]]] = {
@@ -383,7 +384,7 @@ BAD = [  # kind, name of a good file, what is replaced by what, and what the ref
     ("statistical_queries", "separable", "records = 50", "records = 0.5", "[problem] records: 0.5", "from 1 to 2^53"),
     ("statistical_queries", "separable", "F = 1", "F = 1e200", "[statistics] women = 1e+200", "choose units"),
     ("statistical_queries", "separable", "records = 50", "", "[problem] records: is missing", "separable"),
-    ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "zcdp"', "notion: 'gaussian'", "leave it out"),
+    ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "zcdp"', "notion: 'zcdp'", "leave it out"),
     ("statistical_queries", "squared, weights by name", "women = 3", "men = 3", "[problem] weights = 'men'", "perhaps 'women'"),
     ("statistical_queries", "a family of linear queries, weights in order", "[1, 3]", "[1]", "weights = [1]", "one for each"),
     ("statistical_queries", "sums of terms, tables and arrays", '"wage"', '"wages"', "no column 'wages'", "perhaps 'wage' is meant"),

@@ -10,21 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import (
-    InvalidProblem,
-    MarginalMechanism,
-    MarginalWorkload,
-    Presence,
-    Targets,
-    datasets,
-    design_marginals,
-    load,
-    marginals_meeting,
-    metrics,
-)
+from designer import InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, datasets, load, metrics
 from designer.cli.entry import main
+from designer.designing.marginals_least import marginals_meeting
 from designer.files.problem.kinds import read_request
 from designer.files.problem.marginals import MarginalsRequest
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from tests.files.problem.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
 
@@ -149,7 +140,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
         r"\[relation\] budgets = .*: unknown key; \[relation\] takes \['metric', 'mu'\]",
     ),
     "an unknown loss": ('"max"', '"absolute"', r"\[problem\] loss = 'absolute': unknown; use one of \['squared', 'max'\]"),
-    "another notion": ('"gaussian"', '"pure"', r"\[problem\] notion = 'pure': should be 'gaussian'"),
+    "another notion": ('"zcdp"', '"pure"', r"\[problem\] notion = 'pure': should be 'zcdp'"),
     "no tolerance": ("1e-5", "1", r"\[problem\] tolerance = 1: should be a number above 0 and below 1"),
     "a key of nothing": ("loss =", "losses =", r"\[problem\] losses = 'max': unknown key; perhaps 'loss' is meant"),
     "an unknown section": ("[problem]", "[problems]", r"section \[problems\] is unknown; perhaps 'problem' is meant"),

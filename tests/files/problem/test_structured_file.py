@@ -16,18 +16,18 @@ from designer import (
     InvalidProblem,
     Presence,
     Problem,
-    StructuredDesign,
     StructuredMechanism,
     StructuredProblem,
     StructuredWorkload,
     design,
-    design_structured,
     load,
     metrics,
     read_problem,
 )
 from designer.base.json_text import plain
 from designer.cli import main
+from designer.designing.products_plan import design_structured
+from designer.designing.structured_problem import StructuredDesign
 from designer.files.problem.structured import ASKED_KINDS
 from designer.problem.attribute_queries import KINDS
 from designer.problem.domain import Domain
@@ -193,7 +193,7 @@ BAD = {
     "targets": (GOOD + "[targets]\nmargin = 3\n", ["[targets]", "leave it out"]),
     "another loss": (GOOD + 'loss = "max"\n', ["loss = 'max'", "squared"]),
     "records": (GOOD + "records = 10\n", ["records = 10", "leave it out"]),
-    "a notion": (GOOD.replace('"gaussian"', '"approximate"'), ["notion", "'gaussian'"]),
+    "a notion": (GOOD.replace('"zcdp"', '"approximate"'), ["notion", "'zcdp'"]),
     "two kinds": (GOOD.replace("terms =", 'builder = "prefix"\nterms ='), ["exactly one of"]),
     "a term over too wide a window": (GOOD.replace("{widths = 2}", "{widths = 9}"), ["width", "from 1 to 4"]),
 }  # fmt: skip
@@ -217,7 +217,7 @@ def test_a_structured_workload_in_a_problem_for_matrices_says_where_it_goes() ->
         ((workload.written_out(), Presence(1.0)), "use Problem"),
         ((workload, metrics.uniform(48, 1.0)), "Presence"),
         ((workload, metrics.hamming(Domain.of({"a": 2}), [1.0])), "another domain"),
-        ((workload, Presence(1.0), "approximate"), "'gaussian'"),
+        ((workload, Presence(1.0), "approximate"), "'zcdp'"),
     ):
         with pytest.raises(InvalidProblem, match=words):
             StructuredProblem(*wrong)  # type: ignore[arg-type]

@@ -31,12 +31,12 @@ from designer.tables import (
     TransformedNoise,
     UnitSplitting,
     VarianceBy,
-    design_table_plan,
     hierarchy,
-    least_plan,
     tree,
     variance_for,
 )
+from designer.tables.from_records import design_table_plan
+from designer.tables.least import least_plan
 from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from tests.files.problem.good_files import CAP, DESIGN, PLAN, write, write_tables
 

@@ -18,20 +18,11 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from designer import (
-    DesignFailed,
-    InvalidProblem,
-    InvalidSpec,
-    NotPrivate,
-    Selection,
-    Workload,
-    invariants,
-    largest_rate,
-    metrics,
-)
+from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Selection, Workload, invariants, metrics
 from designer.base.json_text import canonical
 from designer.certified.frozen import seal
 from designer.files import spec
+from designer.mechanisms.choice.mechanism import best_selection, largest_rate
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.relation import Relation
@@ -126,7 +117,7 @@ def worst_log_ratio(selection: Selection, records: int, rate: Fraction | None = 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", METRICS)
 def test_every_protected_pair_and_every_candidate(relation: str, kind: str, law: str) -> None:
-    selection = Selection.design(score_of(kind), METRICS[relation], law)  # type: ignore[arg-type]
+    selection = best_selection(score_of(kind), METRICS[relation], law)  # type: ignore[arg-type]
     worst = worst_log_ratio(selection, records=4)
     assert worst <= 1, f"{worst} above 1"
     assert 1 - Fraction(1, 10**11) < selection.privacy.worst_ratio <= 1  # type: ignore[operator]
@@ -142,7 +133,7 @@ def test_permute_and_flip_attains_the_bound(kind: str) -> None:
         "closeness": Closeness(Workload([[1.0, 0.0, 0.5], [-1.0, 0.0, -0.5]]), [0.0, -6.0]),
         "largest_error": LargestError(Workload([[1.0, 0.0, 0.5]]), [[-10.0], [10.0]]),
     }
-    selection = Selection.design(scores[kind], metrics.uniform(3, 0.7), "permute_and_flip")
+    selection = best_selection(scores[kind], metrics.uniform(3, 0.7), "permute_and_flip")
     records = 12 if kind in ("largest_error", "closeness") else 3
     attained = worst_log_ratio(selection, records)
     assert 1 - 1e-9 < attained <= 1
@@ -150,7 +141,7 @@ def test_permute_and_flip_attains_the_bound(kind: str) -> None:
 
 
 def test_exponential_mechanism_comes_close_to_the_bound_and_one_percent_more_breaks_it() -> None:
-    selection = Selection.design(Linear(Workload([[1.0, 0.0], [0.0, 1.0]])), metrics.uniform(2, 1.0))
+    selection = best_selection(Linear(Workload([[1.0, 0.0], [0.0, 1.0]])), metrics.uniform(2, 1.0))
     assert 0.999 < worst_log_ratio(selection, records=20) <= 1
     assert worst_log_ratio(selection, records=20, rate=Fraction(selection.rate) * Fraction(101, 100)) > 1
 
@@ -220,7 +211,7 @@ def test_exact_scores_of_wild_numbers() -> None:
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_simulation_follows_the_probabilities(kind: str, law: str) -> None:
-    selection = Selection.design(score_of(kind), METRICS["line"], law)  # type: ignore[arg-type]
+    selection = best_selection(score_of(kind), METRICS["line"], law)  # type: ignore[arg-type]
     x = (3, 1, 2)
     drawn = selection.simulate(100_000, seed=5, data=x)
     assert "not private" in drawn.stamp and "seed 5" in drawn.stamp
@@ -231,7 +222,7 @@ def test_simulation_follows_the_probabilities(kind: str, law: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_permute_and_flip_never_chooses_worse_on_average(kind: str) -> None:
-    one, other = (Selection.design(score_of(kind), METRICS["triangle"], law) for law in LAWS)  # type: ignore[arg-type]
+    one, other = (best_selection(score_of(kind), METRICS["triangle"], law) for law in LAWS)  # type: ignore[arg-type]
     for x in histograms(3, 5):
         assert other.expected_shortfall(x) <= one.expected_shortfall(x) * (1 + 1e-12)
 
@@ -240,7 +231,7 @@ def test_permute_and_flip_never_chooses_worse_on_average(kind: str) -> None:
 def test_shortfall_bound_against_enumeration(law: str) -> None:
     """Every histogram, several beta: the exact probability of a shortfall of at least the bound is at most beta;
     DX Theorem 4 is weaker."""
-    selection = Selection.design(score_of("linear"), METRICS["uniform"], law)  # type: ignore[arg-type]
+    selection = best_selection(score_of("linear"), METRICS["uniform"], law)  # type: ignore[arg-type]
     for x in histograms(3, 6):
         scores, p = scores_by_definition(selection.score, x), selection.probabilities(x)
         best = sum(s == max(scores) for s in scores)
@@ -252,7 +243,7 @@ def test_shortfall_bound_against_enumeration(law: str) -> None:
 
 
 def test_shortfall_bound_is_attained_by_the_exponential_mechanism() -> None:
-    selection = Selection.design(Linear(Workload.identity(4)), metrics.uniform(4, 1.0))
+    selection = best_selection(Linear(Workload.identity(4)), metrics.uniform(4, 1.0))
     gap = 10
     law = ExponentialLaw([gap, 0, 0, 0], Fraction(selection.rate))
     assert selection.shortfall_bound(float(1 - law.pmf()[0])) == pytest.approx(gap, rel=1e-9)
@@ -260,7 +251,7 @@ def test_shortfall_bound_is_attained_by_the_exponential_mechanism() -> None:
 
 
 def test_release() -> None:
-    selection = Selection.design(Linear(Workload(np.eye(3), queries=["red", "green", "blue"])), metrics.uniform(3, 1.0))
+    selection = best_selection(Linear(Workload(np.eye(3), queries=["red", "green", "blue"])), metrics.uniform(3, 1.0))
     release = selection.release([0, 1000, 0])
     assert (release.choice, release.index, release.fingerprint) == ("green", 1, selection.fingerprint)
     assert release.guarantee == selection.guarantee
@@ -281,7 +272,7 @@ def table(records: int = 4) -> Tabulated:
 @pytest.mark.parametrize("relation", ["uniform", "line", "triangle", "islands"])
 def test_any_function_on_a_small_universe(relation: str, law: str) -> None:
     """Every protected pair of databases of the stated size, all candidates, by the table's own function."""
-    selection = Selection.design(table(), METRICS[relation], law)  # type: ignore[arg-type]
+    selection = best_selection(table(), METRICS[relation], law)  # type: ignore[arg-type]
     rate, worst, widest = Fraction(selection.rate), arb(0), Fraction(0)
     with ctx.workprec(200):
         for x, y, budget in neighbours(METRICS[relation], 4):
@@ -297,7 +288,7 @@ def test_any_function_on_a_small_universe(relation: str, law: str) -> None:
 
 
 def test_tables_in_specs(tmp_path: Path) -> None:
-    made = Selection.design(table(), METRICS["triangle"])
+    made = best_selection(table(), METRICS["triangle"])
     path = made.save(tmp_path / "s.json")
     assert spec.load(path) == made
     with pytest.raises(NotPrivate, match=r"\(\d, \d, \d\) -> \(\d, \d, \d\)"):
@@ -312,7 +303,7 @@ BAD_COUNTS: list[Any] = [[-1, 0, 2], [0.5, 1, 1], [math.nan, 0, 1], [2.0**53, 0,
 
 
 def test_refusals_do_not_depend_on_the_data() -> None:
-    selection = Selection.design(Linear(Workload.identity(3)), metrics.uniform(3, 1.0))
+    selection = best_selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0))
     messages = set()
     for bad in BAD_COUNTS:
         with pytest.raises(InvalidProblem) as refusal:
@@ -326,10 +317,10 @@ def test_refusals_do_not_depend_on_the_data() -> None:
 
 
 def test_guarantee_says_what_matters() -> None:
-    text = Selection.design(score_of("largest_error"), METRICS["islands"], "permute_and_flip").guarantee.to_text()
+    text = best_selection(score_of("largest_error"), METRICS["islands"], "permute_and_flip").guarantee.to_text()
     for words in ("Pure dX-privacy", "candidates", "public", "time", "different connected components", "Permute-and-flip"):
         assert words in text
-    assert "number of records is public" not in Selection.design(score_of("linear"), METRICS["add_remove"]).guarantee.to_text()
+    assert "number of records is public" not in best_selection(score_of("linear"), METRICS["add_remove"]).guarantee.to_text()
 
 
 @pytest.mark.parametrize(
@@ -345,10 +336,10 @@ def test_guarantee_says_what_matters() -> None:
         (lambda: Tabulated.of(rank_of_first, ["a", "b", "c"], 4, ["x", "y"]), "must return 2 scores"),
         (lambda: Tabulated.of(rank_of_first, [], 4, ["x", "y"]), "none"),
         (lambda: Tabulated.of(rank_of_first, list(range(30)), 40, ["x", "y"]), "too many to enumerate"),
-        (lambda: Selection.design(table(), metrics.add_remove(3, 1.0)), "number public"),
-        (lambda: Selection.design(table(), METRICS["line"]).release([1, 1, 1]), "4 records in all"),
+        (lambda: best_selection(table(), metrics.add_remove(3, 1.0)), "number public"),
+        (lambda: best_selection(table(), METRICS["line"]).release([1, 1, 1]), "4 records in all"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(2, 1.0), 0.1), "speaks of 2"),
-        (lambda: Selection.design(Linear(Workload.identity(3)), metrics.uniform(2, 1.0)), "speaks of 2"),
+        (lambda: best_selection(Linear(Workload.identity(3)), metrics.uniform(2, 1.0)), "speaks of 2"),
         (lambda: Selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0), 0.1, "best"), "unknown"),  # type: ignore[arg-type]
         (
             lambda: Selection(Linear(Workload([[1, 1, 1], [2, 2, 2]])), metrics.uniform(3, 1.0), 0.1),
@@ -390,16 +381,16 @@ def test_candidates_and_elements_are_called_what_was_said() -> None:
 def test_designs_that_need_no_choice_or_cannot_be() -> None:
     same = Linear(Workload([[1.0, 2.0], [1.0, 2.0]]), [0.0, 5.0])
     with pytest.raises(DesignFailed, match="moves two scores apart"):
-        Selection.design(same, metrics.uniform(2, 1.0))
+        best_selection(same, metrics.uniform(2, 1.0))
     with pytest.raises(DesignFailed, match="budget 0"):
-        Selection.design(Linear(Workload.identity(2)), metrics.from_matrix([[0, 0], [0, 0]]))
+        best_selection(Linear(Workload.identity(2)), metrics.from_matrix([[0, 0], [0, 0]]))
 
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("relation", METRICS)
 def test_core_round_trip(relation: str, kind: str, law: str) -> None:
-    made = Selection.design(score_of(kind), METRICS[relation], law)  # type: ignore[arg-type]
+    made = best_selection(score_of(kind), METRICS[relation], law)  # type: ignore[arg-type]
     plain = json.loads(canonical(made.core()))
     twin = Selection.from_core(plain)
     assert twin == made and hash(twin) == hash(made) and twin.privacy == made.privacy and twin.guarantee == made.guarantee
@@ -408,7 +399,7 @@ def test_core_round_trip(relation: str, kind: str, law: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_spec_round_trip_and_alterations(kind: str, tmp_path: Path) -> None:
-    made = Selection.design(score_of(kind), METRICS["triangle"], "permute_and_flip").annotated({"seconds": 1.0})
+    made = best_selection(score_of(kind), METRICS["triangle"], "permute_and_flip").annotated({"seconds": 1.0})
     path = made.save(tmp_path / "s.json")
     twin = spec.load(path)
     assert twin == made and dict(twin.provenance) == {"seconds": 1.0}

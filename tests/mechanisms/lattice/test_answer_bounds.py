@@ -22,7 +22,7 @@ def test_rank_1_is_the_law_itself(epsilon: float) -> None:
     z = np.arange(-400, 401)
     for family, notion, masses in (
         ("lattice_laplace", "pure", np.exp(-epsilon * np.abs(z))),
-        ("lattice_gaussian", "gaussian", np.exp(-(epsilon**2) * z**2.0 / 2)),
+        ("lattice_gaussian", "zcdp", np.exp(-(epsilon**2) * z**2.0 / 2)),
     ):
         made = design(Problem(Workload([[3, 0], [1, 1]]), relation, notion), family).mechanism  # type: ignore[arg-type]
         law = masses / masses.sum()

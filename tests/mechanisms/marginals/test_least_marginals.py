@@ -8,18 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from designer import (
-    DesignFailed,
-    InvalidProblem,
-    MarginalMechanism,
-    MarginalWorkload,
-    Presence,
-    Targets,
-    design_marginals,
-    least_marginal_budget,
-    metrics,
-)
-from designer.designing.marginals_least import table_margins
+from designer import DesignFailed, InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, metrics
+from designer.designing.marginals_least import least_marginal_budget, table_margins
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Protection
 from designer.problem.domain import Domain
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, MarginalWorkload, Presence, design_marginals
+from designer import InvalidProblem, MarginalWorkload, Presence
 from designer.mechanisms.marginals import tables
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 
 ibis = pytest.importorskip("ibis")

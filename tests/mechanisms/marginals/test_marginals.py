@@ -16,20 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from designer import (
-    Counts,
-    MarginalMechanism,
-    MarginalWorkload,
-    Presence,
-    Problem,
-    Workload,
-    design,
-    design_marginals,
-    load,
-    metrics,
-)
+from designer import Counts, MarginalMechanism, MarginalWorkload, Presence, Problem, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certified.frozen import seal
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.residuals import residual, squared_norms, synthesis
 from designer.mechanisms.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN
 from designer.problem.domain import Domain

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import MarginalWorkload, Presence, StructuredWorkload, design_marginals, design_structured
+from designer import MarginalWorkload, Presence, StructuredWorkload
 from designer.base.errors import InvalidProblem
+from designer.designing.products_plan import design_structured
 from designer.mechanisms.marginals import tables
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.tables import UNKNOWN, tables_of_columns, tables_of_database
 from designer.problem.domain import Domain
 from tests.tables.test_tables_on_spark import as_table, spark

@@ -6,17 +6,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer import (
-    DesignFailed,
-    InvalidProblem,
-    MarginalMechanism,
-    MarginalWorkload,
-    Presence,
-    Targets,
-    design_marginals,
-    marginals_meeting,
-    metrics,
-)
+from designer import DesignFailed, InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, metrics
+from designer.designing.marginals_least import marginals_meeting
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Protection, changes, load_matrix
 from designer.problem.domain import Domain
 

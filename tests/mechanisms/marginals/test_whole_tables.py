@@ -7,7 +7,8 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, MarginalWorkload, Presence, design_marginals, metrics, whole_tables
+from designer import InvalidProblem, MarginalWorkload, Presence, metrics, whole_tables
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
 

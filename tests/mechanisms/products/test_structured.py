@@ -19,11 +19,11 @@ from designer import (
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     load,
     metrics,
 )
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from solvers.ellipsoids.program import minimise_trace
 

@@ -25,11 +25,11 @@ from designer import (
     StructuredProblem,
     StructuredWorkload,
     design,
-    design_marginals,
-    design_structured,
     load,
     metrics,
 )
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.products.blocks import MeasuredProduct
 from designer.mechanisms.products.exact_products import exact_product
 from designer.problem.domain import Domain
@@ -221,9 +221,9 @@ def test_a_product_is_released_from_a_database(tmp_path: Path) -> None:
 def test_refusals_name_the_room_that_serves() -> None:
     relation = metrics.add_remove(DOMAIN.size, 1.0)
     for asked in (ASKED, MARGINALS):
-        with pytest.raises(InvalidProblem, match=r"A StructuredWorkload goes into a StructuredProblem .*`design_marginals`"):
+        with pytest.raises(InvalidProblem, match=r"A StructuredWorkload goes into a StructuredProblem .*MarginalProblem"):
             Problem(asked, relation)  # type: ignore[arg-type]
-    with pytest.raises(InvalidProblem, match="`design_structured`"):
+    with pytest.raises(InvalidProblem, match="StructuredProblem"):
         design_marginals(ASKED, Presence(1.0))  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="no MarginalWorkload"):
         StructuredWorkload.of_marginals(ASKED)  # type: ignore[arg-type]

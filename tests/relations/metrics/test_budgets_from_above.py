@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import pytest
 
-from designer import InvalidProblem, Problem, StructuredWorkload, Workload, design, design_structured, invariants, metrics
+from designer import InvalidProblem, Problem, StructuredWorkload, Workload, design, invariants, metrics
+from designer.designing.products_plan import design_structured
 from designer.problem.domain import Domain
 from designer.relations.row_groups import RowGroups
 from designer.sampling.lattices.lattice_chain import Assessment

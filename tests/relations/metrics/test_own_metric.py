@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, NotPrivate, Problem, Selection, Workload, design, invariants, load, metrics
+from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.base.arrays import Floats
 from designer.certified.frozen import Specified
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
@@ -85,7 +86,7 @@ def specified() -> dict[str, Specified]:
         "under an invariant": design(Problem(ASKED, RING & total), "laplace").mechanism,
         "with presence": design(Problem(ASKED, metrics.appear_or_change(RING, 2.0)), "laplace").mechanism,
         "lattice": design(Problem(Workload.identity(4), RING & total), "lattice_laplace", shape="l2").mechanism,
-        "selection": Selection.design(Linear(ASKED), RING),
+        "selection": best_selection(Linear(ASKED), RING),
         "mwem": MWEM(queries, 6, ((Fraction(1, 2), Fraction(1, 2)),)),
     }
 

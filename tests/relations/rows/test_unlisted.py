@@ -21,12 +21,9 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
-    Selection,
     StructuredWorkload,
     Workload,
     design,
-    design_marginals,
-    design_structured,
     load,
     metrics,
     save_release,
@@ -35,7 +32,10 @@ from designer import (
 from designer.accounts.together.expense import expense_of
 from designer.certified.frozen import Specified, seal, to_spec
 from designer.cli import main
+from designer.designing.products_plan import design_structured
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.histogram import Keys
 from designer.problem.unlisted import OTHERS, RULES, WORDS
 from designer.relations.rows.row_unit import RowUnit
@@ -162,7 +162,7 @@ def test_a_choice_and_counts_by_names_of_elements_follow_the_rule() -> None:
     asked = Workload(np.eye(3), keys.names, None, keys)
     held = tabulated(frames(ROWS)["pandas"], asked.universe)
     assert held.tolist() == [7, 5, 15]
-    chosen = Selection.design(Linear(asked), metrics.uniform(3, MANY))
+    chosen = best_selection(Linear(asked), metrics.uniform(3, MANY))
     released = chosen.release(frames(ROWS)["ibis"])
     assert released.choice == f"{OTHERS}, {OTHERS}" and WORDS["count as others"] in released.guarantee.unit
 
@@ -228,7 +228,7 @@ def test_a_record_that_counts_as_others_is_protected_as_these_are() -> None:
         lambda: design_structured(
             StructuredWorkload.tables(domain("drop"), [["sex"]]), metrics.hamming(domain("drop"), [1.0, 1.0])
         ),
-        lambda: Selection.design(Linear(Workload.identity(domain("drop"))), metrics.uniform(9, 1.0)),
+        lambda: best_selection(Linear(Workload.identity(domain("drop"))), metrics.uniform(9, 1.0)),
     ],
 )
 def test_records_are_not_left_out_where_their_number_is_public(make: Callable[[], Any]) -> None:

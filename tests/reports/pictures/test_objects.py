@@ -13,7 +13,6 @@ from designer import (
     InvalidProblem,
     LeastBudget,
     Problem,
-    Selection,
     Targets,
     Workload,
     compare,
@@ -25,6 +24,7 @@ from designer import (
 )
 from designer import least_budget as find_least
 from designer.certified.about import About
+from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Closeness
 from designer.mechanisms.staircase.noise import Stairs
 from designer.promises.account import Account
@@ -187,7 +187,7 @@ def test_a_plan_draws_the_loss_of_a_record_and_the_noise_of_its_queries() -> Non
 def test_the_chance_of_the_worse_candidate_is_that_of_the_law(law: str) -> None:
     """Two candidates: by the mechanism's own probabilities, or by its draws (20,000, off by more than 5 deviations with
     probability below 1e-6)."""
-    two = Selection.design(Closeness(Workload.identity(2)), metrics.uniform(2, 0.7), law)  # type: ignore[arg-type]
+    two = best_selection(Closeness(Workload.identity(2)), metrics.uniform(2, 0.7), law)  # type: ignore[arg-type]
     curve = plot(two).lines[0]
     for counts in ([9, 7], [30, 10], [5, 5]):
         scores = two.score.floats(np.array([counts]))[0][0]

@@ -1,0 +1,267 @@
+"""Design, comparison and least budget of problems that are not linear queries: their builders, behind the same three verbs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from designer.base.checks import near, positive, shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
+from designer.certified.frozen import Specified
+from designer.designing.comparison import COMPARING, Comparison, compare_linear, empty_row
+from designer.designing.least import LeastBudget, least_linear
+from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
+from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+from designer.designing.structured_problem import FAMILY, StructuredProblem
+from designer.families.made import Design, DesignOfKind
+from designer.problem.targets import Targets
+
+BETA = 0.05  # of what a loss is exceeded with
+Settings = Mapping[str, Any]
+
+
+def _chosen(problem: Any, family: str, options: Settings, known: Sequence[str], rest: Settings) -> str:
+    """The family that is asked for, the first for "auto"; refused where family, options, targets or solver are unknown."""
+    if not isinstance(family, str) or family not in ("auto", *problem.families):
+        raise InvalidProblem(
+            f"family: {shown(family)} is unknown to a {type(problem).__name__}{near(family, problem.families)}; use "
+            f"{' or '.join(map(repr, ('auto', *problem.families)))}.",
+            value=family,
+        )
+    given = {**options, **{name: value for name, value in rest.items() if value not in (None, "auto")}}
+    if unknown := sorted(set(given) - set(known)):
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to a {type(problem).__name__}, which takes {list(known) or 'none'}; leave "
+            "them out.",
+            value=unknown,
+        )
+    return problem.families[0] if family == "auto" else family
+
+
+def _made(problem: Any, start: float, mechanism: Any, loss: float) -> DesignOfKind:
+    return DesignOfKind(problem, mechanism, time.perf_counter() - start, loss)
+
+
+def design_marginal(
+    problem: MarginalProblem,
+    family: str = "auto",
+    *,
+    targets: Targets | None = None,
+    tolerance: float | None = None,
+    **rest: Any,
+) -> DesignOfKind:
+    """Least loss among residuals of marginals; or, without targets, by products of queries of the attributes ("structured")."""
+    from designer.designing.products_plan import design_structured
+    from designer.mechanisms.marginals.plan import design_marginals
+    from designer.problem.products_workload import StructuredWorkload
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    chosen = _chosen(problem, family, options, (), other)
+    vacuous = problem.allow_vacuous
+    if chosen == "residual":
+        asked = problem.workload, problem.relation
+        if targets is not None:
+            made = marginals_meeting(*asked, targets, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
+        else:
+            made = design_marginals(*asked, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
+        return _made(problem, start, made, made.error(problem.loss))
+    if targets is not None or problem.loss != "squared":
+        raise DesignFailed("family: 'structured' has no targets, and the squared loss alone; use 'residual'.", value=family)
+    products = design_structured(
+        StructuredWorkload.of_marginals(problem.workload), problem.relation, "gaussian", allow_vacuous=vacuous
+    )
+    return _made(problem, start, products, products.error())
+
+
+def design_selection(problem: SelectionProblem, family: str = "auto", **rest: Any) -> DesignOfKind:
+    """The exponential mechanism, or permute-and-flip, at the largest private rate."""
+    from designer.mechanisms.choice.mechanism import best_selection
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    chosen: Any = _chosen(problem, family, options, (), other)
+    made = best_selection(problem.score, problem.relation, chosen, problem.constant)
+    return _made(problem, start, made, made.shortfall_bound(BETA))
+
+
+def design_synthetic(problem: SyntheticProblem, family: str = "auto", **rest: Any) -> DesignOfKind:
+    """MWEM or SmallDB; "auto" takes the one of the smaller bound. options: those of the builder."""
+    from designer.mechanisms.synthetic.multiplicative import mwem
+    from designer.mechanisms.synthetic.small_databases import small_db
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    builders: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+        "mwem": (mwem, ("rounds", "constant", "selection", "output", "choice")),
+        "small_db": (small_db, ("size", "constant", "exponent", "selection")),
+    }
+    if family == "auto":
+        if options:
+            raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
+        found = []
+        for name in problem.families:
+            try:
+                found.append(design_synthetic(problem, name, **other))
+            except DesignFailed as failure:
+                last = failure
+        if not found:
+            raise last
+        return replace(min(found, key=lambda one: one.loss), seconds=time.perf_counter() - start)
+    build, known = builders.get(family, (mwem, ()))
+    _chosen(problem, family, options, known, other)
+    made = build(problem.linear, **options)
+    return _made(problem, start, made, made.bound(BETA))
+
+
+def design_hierarchy(problem: HierarchyProblem, family: str = "auto", *, tolerance: float = 1e-6, **rest: Any) -> DesignOfKind:
+    """The plan whose consistent answers meet all targets at the least functional of the exact policy."""
+    from designer.tables.from_records import design_table_plan
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    _chosen(problem, family, options, (), other)
+    made = design_table_plan(
+        problem.levels,
+        problem.measures,
+        problem.accuracies,
+        problem.prior,
+        where=problem.where,
+        beside=problem.beside,
+        splitting=problem.splitting,
+        families=problem.shared,
+        tolerance=tolerance,
+        unlisted=problem.unlisted,
+    )
+    assert made.optimality is not None
+    return _made(problem, start, made, made.optimality.value)
+
+
+def design_plan(problem: PlanProblem, family: str = "auto", *, targets: Targets | None = None, **rest: Any) -> DesignOfKind:
+    """The plan of these queries, with the widest noise that the targets allow where there are some."""
+    from designer.tables.least import least_plan
+    from designer.tables.plan import TablePlan
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    _chosen(problem, family, options, (), other)
+    queries = tuple(problem.queries) if targets is None else least_plan(problem.queries, targets).queries
+    made = TablePlan(queries, problem.splitting, unlisted=problem.unlisted)
+    _, budgets = made.told_budgets()
+    return _made(problem, start, made, 0.0 if budgets is None else float(budgets.max()))
+
+
+def _apart(rest: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of a builder, and what `design` is given for every kind."""
+    shared = ("targets", "solver", "solver_options")
+    return (
+        {name: value for name, value in rest.items() if name not in shared},
+        {name: rest[name] for name in shared if name in rest},
+    )
+
+
+def compare_own(problem: Any, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+    """The families of a kind side by side, each run to its end; see `designer.compare`."""
+    positive(seconds, "seconds")
+    asked = problem.families if families is None else [families] if isinstance(families, str) else families
+    from designer.designing.best import design, reason
+
+    rows: list[dict[str, Any]] = []
+    designs: dict[str, Any] = {}
+    if not asked:
+        raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
+    for name in asked:
+        _chosen(problem, name, {}, (), {})
+        try:
+            with step(name):
+                made = design(problem, name)
+        except DesignFailed as failure:
+            rows.append(empty_row(name, reason(failure)))
+            continue
+        gap = None if made.optimality is None else made.optimality.gap
+        ratio = getattr(made.privacy, "ratio", None)
+        own = {"loss": made.loss, "gap": gap, "worst_ratio": ratio, "seconds": made.seconds}
+        rows.append({**empty_row(name, ""), **own})
+        designs[name] = made
+    return Comparison(problem, rows, designs)
+
+
+def compare_structured(
+    problem: StructuredProblem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING
+) -> Comparison:
+    """The structured design beside those of the queries written out, where the domain is small."""
+    from designer.designing.best import design
+
+    asked = families if families is None or not isinstance(families, str) else [families]
+    rows: list[dict[str, Any]] = []
+    designs: dict[str, Any] = {}
+    if asked is None or FAMILY in asked:
+        made = design(problem, FAMILY)
+        gap = None if made.optimality is None else made.optimality.gap
+        rows = [
+            {
+                **empty_row(FAMILY, ""),
+                "loss": made.loss,
+                "squared": made.loss,
+                "gap": gap,
+                "worst_ratio": made.privacy.ratio,
+                "seconds": made.seconds,
+            }
+        ]
+        designs = {FAMILY: made}
+    others = None if asked is None else [name for name in asked if name != FAMILY]
+    if (others is None and problem.is_small) or others:
+        dense = compare_linear(problem.written_out(), others, seconds=seconds)
+        return Comparison(dense.problem, [*rows, *dense.rows], {**designs, **dense.designs}, dense.limit)
+    return Comparison(problem, rows, designs)
+
+
+def least_structured(problem: StructuredProblem, targets: Targets, family: str = "auto", **options: Any) -> LeastBudget:
+    """Of small domains, by the queries written out; `InvalidProblem` for large ones."""
+    if not problem.is_small:
+        raise InvalidProblem(
+            "problem: has too many queries or elements to write out, which a least budget needs; ask about fewer attributes, "
+            "or "
+            "give `design` other budgets until `variances` are small enough."
+        )
+    return least_linear(problem.written_out(), targets, family, **options)
+
+
+def least_marginal(
+    problem: MarginalProblem, targets: Targets, family: str = "auto", *, step: float = 1e-4, **options: Any
+) -> LeastMarginals:
+    """The least factor on the budgets at which every table meets its target."""
+    if family not in ("auto", "residual") or options:
+        _chosen(problem, family, options, (), {})
+        raise InvalidProblem(f"family: {shown(family)} has no least budget; use 'residual'.", value=family)
+    asked = problem.workload, problem.relation
+    return least_marginal_budget(*asked, targets, step=step, allow_vacuous=problem.allow_vacuous)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastPlan:
+    """The plan of least loss for every record at once whose noisy numbers meet their targets: no factor on all budgets does
+    better for any record, so there is none. design: the plan, certified. targets: what it meets."""
+
+    problem: PlanProblem
+    targets: Targets
+    design: Design[Any]
+
+    @property
+    def mechanism(self) -> Specified:
+        """The plan."""
+        made: Specified = self.design.mechanism
+        return made
+
+
+def least_plan_of(problem: PlanProblem, targets: Targets, family: str = "auto", **options: Any) -> LeastPlan:
+    """The widest noise that each target allows, which costs every record least."""
+    return LeastPlan(problem, targets, design_plan(problem, family, targets=targets, **options))
+
+
+def no_least(problem: Any, targets: object, family: str = "auto", **options: Any) -> LeastBudget:
+    """`InvalidProblem`: nothing is stated of the answers of this kind that targets could be held against."""
+    what = {
+        "SelectionProblem": "a choice has no standard error; compare `design(problem).loss` at other budgets",
+        "SyntheticProblem": "the errors of synthetic data depend on the data; compare `design(problem).loss` at other budgets",
+        "HierarchyProblem": "its targets are its own (`accuracies`), and `design(problem)` meets them at the least loss",
+    }[type(problem).__name__]
+    raise InvalidProblem(f"problem: a {type(problem).__name__} has no least budget: {what}; use design.", value=problem)

@@ -1,0 +1,94 @@
+"""Every kind of problem that `design`, `compare` and `least_budget` take, and where each of them is done for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, Literal
+
+from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
+
+Verb = Literal["design", "compare", "least_budget"]
+OWN = "designer.designing.of_kinds"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemKind:
+    """A kind of problem: its class, and the functions that design it, compare its families, and find its least budget, as
+    addresses `module:name`, which are imported when they are first asked for."""
+
+    problem: str
+    design: str
+    compare: str
+    least_budget: str
+
+    def part(self, verb: Verb) -> Callable[..., Any]:
+        """The function of one of the three verbs."""
+        return _named(getattr(self, verb))
+
+
+LINEAR = ProblemKind(
+    problem="designer.relations.problem:Problem",
+    design="designer.designing.best:design_linear",
+    compare="designer.designing.comparison:compare_linear",
+    least_budget="designer.designing.least:least_linear",
+)
+LISTED = (
+    LINEAR,
+    ProblemKind(
+        problem="designer.designing.structured_problem:StructuredProblem",
+        design="designer.designing.best:design_of_structure",
+        compare=f"{OWN}:compare_structured",
+        least_budget=f"{OWN}:least_structured",
+    ),
+    ProblemKind(
+        problem="designer.designing.problems:MarginalProblem",
+        design=f"{OWN}:design_marginal",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:least_marginal",
+    ),
+    ProblemKind(
+        problem="designer.designing.problems:SelectionProblem",
+        design=f"{OWN}:design_selection",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:no_least",
+    ),
+    ProblemKind(
+        problem="designer.designing.problems:SyntheticProblem",
+        design=f"{OWN}:design_synthetic",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:no_least",
+    ),
+    ProblemKind(
+        problem="designer.designing.problems:HierarchyProblem",
+        design=f"{OWN}:design_hierarchy",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:no_least",
+    ),
+    ProblemKind(
+        problem="designer.designing.problems:PlanProblem",
+        design=f"{OWN}:design_plan",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:least_plan_of",
+    ),
+)
+KINDS = {kind.problem: kind for kind in LISTED}
+NAMES = tuple(kind.problem.partition(":")[2] for kind in LISTED)
+
+
+@cache
+def _named(address: str) -> Callable[..., Any]:
+    module, _, name = address.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+def kind_of(problem: object) -> ProblemKind:
+    """The kind of a problem, by its class or one that this derives from; `InvalidProblem` for what is none."""
+    for cls in type(problem).__mro__:
+        if found := KINDS.get(f"{cls.__module__}:{cls.__qualname__}"):
+            return found
+    raise InvalidProblem(f"problem: {shown(problem)} is none; give one of {', '.join(NAMES)}.", value=problem)
