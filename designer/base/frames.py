@@ -60,6 +60,12 @@ def column_names(table: object) -> list[Label] | None:
     return None if frame is None else [*(name for name, _ in index_of(table)), *_names(frame)]
 
 
+def columns_of_numbers(table: object) -> list[Label]:
+    """The columns of a data frame whose type is one of numbers; none for anything else. No entry is read."""
+    frame = _adapted(table)
+    return [] if frame is None else [name for name, kind in frame.collect_schema().items() if kind.is_numeric()]
+
+
 def columns_of(table: object, wanted: Iterable[Label] | None = None) -> Columns | None:
     """The columns of a data frame by name, the levels of its index among them and before them; None for anything else.
 

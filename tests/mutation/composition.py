@@ -262,8 +262,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/together/elements.py",
-        '            return "pure" if self._pure else "gaussian"\n',
-        '            return "gaussian" if self._pure else "pure"\n',
+        '            return "pure" if self._pure else "zcdp"\n',
+        '            return "zcdp" if self._pure else "pure"\n',
         "releases by distance, one of them Gaussian, are stated as bounded likelihood ratios",
         ("tests/accounts/together/test_composed.py::test_what_is_stated_of_distances_is_what_holds_for_every_change",),
     ),

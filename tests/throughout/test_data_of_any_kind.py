@@ -134,6 +134,17 @@ def test_a_data_frame_of_counts_that_its_index_names_is_no_table_of_records() ->
             send(frame)
 
 
+@pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, polars.LazyFrame, arrow.table])
+def test_a_data_frame_that_may_hold_counts_or_records_is_refused_until_that_is_said(make: Callable[[Any], Any]) -> None:
+    frame = make(COUNTED)
+    for send in (quiet().check, quiet().release):
+        with pytest.raises(InvalidProblem, match=r"Counts\(table\) where it holds counts"):
+            send(frame)
+    assert quiet().release(Counts(frame)).answers.round().tolist() == TRUE
+    assert quiet().release(make({**COUNTED, "more": list("abcd")})).answers.round().tolist() == [1, 1, 1, 1]
+    assert quiet().release(frame, unit="visit").answers.round().tolist() == [1, 1, 1, 1]
+
+
 def test_rows_that_differ_in_their_columns_are_refused() -> None:
     rows = [{"sex": "F", "age": "old"}, {"sex": "F"}]
     for send in (quiet().check, quiet().release):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
+from designer.base.frames import Columns, column_names, columns_of, columns_of_numbers, index_of, is_frame
 from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
 from designer.problem.histogram import Universe, counts, require_form
@@ -38,6 +38,12 @@ NO_RECORDS = "records: {kind} is no table; give an Ibis table, a pandas, polars 
 IN_INDEX = (
     "records: the index holds {levels}, which name elements, as it does in a table of counts; give Counts(table) where the "
     "table holds counts, and reset_index() where each row is a record. Nothing was released."
+)
+EITHER = (
+    "records: the data frame has the columns {columns}, which name elements, and one of numbers, {other!r}: a table of counts "
+    "has "
+    "those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the columns {columns} "
+    "alone where each row is a record. Nothing was released."
 )
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
@@ -132,6 +138,7 @@ def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bo
     for keys in universe.tables or (universe.keys,):
         columns = list(keys.columns) if keys is not None else []
         _require_no_index(table, columns)
+        _require_records(table, columns, row)
         _require([*columns, *([row.entity] if row.entity else [])], present)
         if is_expression(table):
             row.rows(table, columns)
@@ -150,6 +157,7 @@ def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fix
     columns = list(universe.keys.columns)
     own = row or RowUnit()
     _require_no_index(table, columns)
+    _require_records(table, columns, own)
     on_engine = is_expression(table) or own.entity is not None
     found, amounts = _grouped(table, columns, own, fixed) if on_engine else _counted(_chosen(table, columns))
     amounts_of = np.zeros(len(universe.elements), dtype=np.int64)
@@ -217,6 +225,17 @@ def require_one_index(columns: Iterable[Any]) -> None:
     indices = [column.index for column in columns if hasattr(getattr(column, "index", None), "equals")]
     if not all(index.equals(indices[0]) for index in indices[1:]):
         raise InvalidProblem(UNEQUAL)
+
+
+def _require_records(table: Any, columns: list[str], row: RowUnit) -> None:
+    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and one more column of
+    numbers stands beside those that name elements."""
+    if row != RowUnit() or not is_frame(table):
+        return
+    names = list(column_names(table) or ())
+    others = [name for name in names if name not in columns]
+    if len(others) == 1 and set(columns) <= set(names) and others[0] in columns_of_numbers(table):
+        raise InvalidProblem(EITHER.format(columns=columns, other=others[0]))
 
 
 def _require_no_index(table: Any, columns: list[str]) -> None:
