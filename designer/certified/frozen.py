@@ -64,6 +64,19 @@ class Released(Protocol):
         """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
 
 
+# What the rest of the house asks a mechanism for, and nobody who designs, verifies or releases: `dir` leaves it out.
+_INNER = """
+    accuracy_words allow_vacuous annotated answer_lines ball_words below_by_noise blocks candidates cells certificate_schema
+    certificate_words choose_each core counted counted_keys design_lines deviations differences display_facts display_rows draw
+    draw_blocks drawn entity_budget falloffs flag flat_loss from_core heard hidden histogram_of integers known_errors limits_of
+    named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines parameters_schema parts plain_lines position
+    proves_bound reach_of_answers rebuilding release_entropy require_listed require_substance require_unchanged round_of rows
+    sampler schema serves settled_claim simulated_draws spec_rules spent_delta spent_deltas summary_lines tells_multiples
+    told_budgets universe warning workload_places
+"""
+INNER = frozenset(_INNER.split())
+
+
 class _Sealed(ReadOnlyParts):
     """Objects that are sealed when their constructor has run."""
 
@@ -94,6 +107,10 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     provenance: Mapping[str, Any] = MappingProxyType({})
     about: About = NOTHING  # words of the maker for readers
     _seal: ClassVar[Seal]  # of each object
+
+    def __dir__(self) -> list[str]:
+        """What a user of the object needs; `INNER` is there, and not listed."""
+        return sorted(name for name in super().__dir__() if name not in INNER)
 
     @abstractmethod
     def core(self) -> dict[str, Any]:

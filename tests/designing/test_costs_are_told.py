@@ -101,7 +101,7 @@ def test_queries_that_are_known_by_a_rule_are_named_where_a_search_is_too_large(
 
 def test_refusals_of_the_gaussian_strategy_speak_of_it() -> None:
     sums = Problem(Workload.prefix(513), metrics.uniform(513, 1.0), notion="zcdp")
-    with pytest.raises(DesignFailed, match=r'^strategy_gaussian: 513 .*"gaussian"\) needs .*use diagonal_gaussian or gaussian'):
+    with pytest.raises(DesignFailed, match=r'^strategy_gaussian: 513 .*"zcdp"\)\) needs .*use diagonal_gaussian or gaussian'):
         design(sums, "strategy_gaussian")
     still = Problem(Workload(np.ones((1, 4))), metrics.uniform(4, 1.0), notion="zcdp")
     with pytest.raises(DesignFailed, match=r"^strategy_gaussian: no protected change .*use gaussian"):

@@ -21,7 +21,7 @@ from designer import (
     metrics,
 )
 from designer.accounts import Ledger, Total
-from designer.certified.frozen import Specified
+from designer.certified.frozen import INNER, Specified
 from designer.designing.products_plan import design_structured
 from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.marginals.plan import design_marginals
@@ -159,7 +159,7 @@ def test_counts_hide_what_they_hold() -> None:
 @pytest.mark.parametrize("name", list(specimens()))
 def test_every_kind_has_one_verb_for_releases_and_one_for_simulations(name: str) -> None:
     made = specimens()[name]
-    others = [word for word in dir(made) if word.startswith(("release", "simulate", "sample_", "check"))]
+    others = [word for word in object.__dir__(made) if word.startswith(("release", "simulate", "sample_", "check"))]
     assert sorted({*others} - {"simulated_draws"}) == ["check", "release", "release_entropy", "simulate"]
     needs_data = isinstance(made, TablePlan) or "data: are missing" in refusal_of_no_data(made)
     data = {} if not needs_data else {"data": pandas.DataFrame(table_of()) if isinstance(made, TablePlan) else invented(made)}
@@ -175,6 +175,20 @@ def test_every_kind_has_one_verb_for_releases_and_one_for_simulations(name: str)
     if not needs_data:
         with pytest.raises(InvalidProblem, match="have no part"):
             made.simulate(1, 1, data=[1])
+
+
+@pytest.mark.parametrize("name", list(specimens()))
+def test_a_mechanism_lists_what_a_user_needs(name: str) -> None:
+    made = specimens()[name]
+    listed = [word for word in dir(made) if not word.startswith("_")]
+    assert {"about", "check", "fingerprint", "guarantee", "privacy", "release", "save", "simulate", "verify"} <= set(listed)
+    assert len(listed) <= 50 and not INNER & set(listed)
+    assert all(hasattr(type(made), word) or word in vars(made) for word in listed)
+
+
+def test_what_is_not_listed_is_somewhere_there() -> None:
+    found = {word for made in specimens().values() for word in object.__dir__(made)}
+    assert found >= INNER
 
 
 def refusal_of_no_data(made: Specified) -> str:

@@ -37,7 +37,7 @@ def dressed(found: object, made: Specified) -> bool:
 
 
 def callables(made: Specified) -> Iterator[str]:
-    for name in dir(made):
+    for name in {*object.__dir__(made)}:
         listed = not name.startswith("_") and name not in (*ENTRIES, "save", "plot")
         if listed and not isinstance(getattr(type(made), name, None), property) and callable(getattr(made, name, None)):
             yield name
@@ -66,5 +66,5 @@ def test_the_way_back_from_a_file_is_no_public_name(name: str) -> None:
     made, released = releases()[name]
     assert release_document(made, released)["fingerprint"] == made.fingerprint
     assert not hasattr(made, "released")
-    doing = {method for method in dir(made) if not method.startswith("_") and method.startswith("releas")}
+    doing = {method for method in object.__dir__(made) if not method.startswith("_") and method.startswith("releas")}
     assert doing <= {*ENTRIES, "release_entropy"}

@@ -105,7 +105,7 @@ def test_a_plan_of_a_table_costs_what_its_worst_record_does() -> None:
     assert pure.rho == AsZcdp(laplace.queries[0].pure_policy).exact({"emp": 100})
     found = Groups(["shop"], selection=PartitionSelection.design("1/8", 1e-6))
     loose = expense_of(plan(Count("firms", found, variance=5)))
-    assert (loose.notion, loose.epsilon, loose.rho) == ("approximate_gaussian", None, Fraction(1, 10) + Fraction(1, 8))
+    assert (loose.notion, loose.epsilon, loose.rho) == ("zcdp", None, Fraction(1, 10) + Fraction(1, 8))
     assert loose.delta == Fraction(found.selection.delta) <= 1e-6
     with pytest.raises(InvalidProblem, match=r"'jobs2' has no bound"):
         expense_of(plan(Sum("jobs", SHOP, variance=9, measure=Measure("jobs2"))))
