@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from designer import Domain, Mechanism, Problem, Workload, datasets, design, metrics
+from designer import Domain, Mechanism, Problem, SyntheticProblem, Workload, datasets, design, metrics
 from designer.extend import figure
-from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
+from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares
 from examples.reproduction import Floats, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries
@@ -55,7 +55,10 @@ def problem(names: Names, budgets: str, epsilon: float) -> Problem:
 @cache
 def queries(names: Names, budgets: str, epsilon: float) -> Any:
     """The marginals themselves with their constants: for zero-one queries under these metrics bias does not pay."""
-    return mwem(problem(names, budgets, epsilon), rounds=1, constant="unbiased").queries
+    asked = problem(names, budgets, epsilon)
+    records = int(asked.records or 0)
+    made = design(SyntheticProblem(asked.workload, asked.relation, records), "mwem", rounds=1, constant="unbiased")
+    return made.mechanism.queries
 
 
 def mwem_errors(names: Names, budgets: str, epsilon: float, rounds: int, runs: int) -> dict[str, float]:

@@ -23,6 +23,7 @@ INSIDE = {
         "base.progress.track",
     },
     "marginals_adult": {"tables.opening.open_table"},  # as the command line opens a file, so that no type is guessed
+    "mwem_adult": {"mechanisms.synthetic.multiplicative.equal_shares"},  # of every number of rounds, from the same queries
     "pictures": {
         *(
             "reports.pictures.drawing.beside",

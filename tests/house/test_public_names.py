@@ -81,7 +81,7 @@ DEEPER = {
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",
     Invariant: "protect at",
-    Design: "mechanism privacy optimality error loss",
+    Design: "privacy optimality error loss",
     designer.Comparison: "to_markdown to_text to_latex",
     designer.LeastBudget: "factor rho_factor design reached missed_at lower_bound to_markdown to_text",
     Mechanism: "check release simulate privacy_loss error standard_errors margins joint_margins save verify",

@@ -360,6 +360,7 @@ def _moved_forms(score: Score, relation: Relation) -> SensitivitySet:
 
 
 def require_parts(score: object, relation: object) -> None:
+    """`InvalidProblem` for what is no score, and for what is no relation."""
     if not isinstance(score, Score) or not isinstance(relation, Relation):
         raise InvalidProblem(
             "score, relation: give a score of designer.mechanisms.choice.scores and a relation, such as a metric."
