@@ -141,10 +141,10 @@ class Store:
                 for pragma in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF", "recursive_triggers = ON"):
                     connection.execute(f"PRAGMA {pragma}")
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite hands texts of a damaged file on, in its messages too
             raise self._told(error) from None
 
-    def _told(self, error: sqlite3.Error) -> InvalidProblem | InvalidLedger:
+    def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> InvalidProblem | InvalidLedger:
         name = getattr(error, "sqlite_errorname", "")
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             return InvalidProblem(f"ledger: {shown(str(self.path))} {BUSY.format(wait=self.wait)}", value=self.path)
@@ -180,10 +180,9 @@ def _writing(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _schema(connection: sqlite3.Connection) -> list[str]:
-    """The statements that made what is in the file."""
-    return sorted(
-        sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
-    )
+    """The statements that made what is in the file; in a damaged one they may be of any type."""
+    made = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
+    return sorted(str(sql) for (sql,) in made)
 
 
 def _has(connection: sqlite3.Connection, entry: Entry) -> bool:

@@ -178,6 +178,15 @@ def test_no_byte_of_the_file_says_something_else_unseen(original: Path, tmp_path
     assert bytes_altered(original, tmp_path / "altered", [*range(40), *places], lambda byte: byte ^ 1) > 20
 
 
+@pytest.mark.parametrize("mask", [1, 128, 255])
+def test_no_byte_of_what_made_the_tables_ends_in_an_error_without_words(original: Path, tmp_path: Path, mask: int) -> None:
+    """The first page: SQLite quotes it in messages that are no text, and hands out statements that are bytes."""
+    content = original.read_bytes()
+    begin = content.index(b"CREATE TABLE") - 60
+    places = [*range(100), *range(begin, begin + 200)]
+    assert bytes_altered(original, tmp_path / "altered", places, lambda byte: byte ^ mask) > 150
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("mask", [1, 128, 255])
 def test_no_byte_of_the_file_says_something_else_unseen_in_full(original: Path, tmp_path: Path, mask: int) -> None:
