@@ -222,4 +222,40 @@ MUTANTS = (
             "tests/designing/test_approximate_notion.py::test_no_protected_pair_is_told_apart_by_more_than_delta_of_the_rounded_law",
         ),
     ),
+    Mutant(
+        "designer/relations/rows/tabulation.py",
+        "return stated, counts(found, self.universe)",
+        "return None, counts(found, self.universe)",
+        "a release from records does not say what a row is",
+        (
+            "tests/throughout/test_data_of_any_kind.py::test_the_type_and_the_names_of_the_data_decide_and_every_form_counts_the_same",
+        ),
+    ),
+    Mutant(
+        "designer/relations/rows/tabulation.py",
+        "if row != RowUnit() or not is_frame(table):",
+        "if is_frame(table) or not is_frame(table):",
+        "the rows of a table of counts are counted as one record each",
+        (
+            "tests/throughout/test_data_of_any_kind.py::"
+            "test_a_data_frame_that_may_hold_counts_or_records_is_refused_until_that_is_said",
+        ),
+    ),
+    Mutant(
+        "designer/relations/rows/given.py",
+        'return "records" if names & set(columns) and not names <= set(elements) else "histogram"',
+        'return "records" if any(hasattr(data[name], "__len__") for name in names) else "histogram"',
+        "an entry of confidential data is looked at before the ledger has reserved what it costs",
+        (
+            "tests/accounts/test_ledger.py::"
+            "test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out",
+        ),
+    ),
+    Mutant(
+        "designer/base/confidential.py",
+        "own(*error.args)  # without its value",
+        "own(*error.args, value=getattr(error, 'value', None))",
+        "the refusal of a release holds the value that was refused",
+        ("tests/house/test_refusals.py::test_what_is_refused_of_confidential_data_has_no_value",),
+    ),
 )
