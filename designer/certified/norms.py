@@ -16,12 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-<<<<<<< HEAD
 from designer.base.arrays import Floats, Immutable, frozen, real_array
-=======
-from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import shown
->>>>>>> 85d1b298 (Ask of a relation in one place whether it speaks of a workload, and put what makes objects read-only beside the arrays; verifying enters 24 files)
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.problem.relation import Block
@@ -199,7 +195,7 @@ class Norm(Immutable):
 def require_falloff(falloff: str, known: Sequence[str], norm: Norm) -> None:
     """Refuse a fall-off of noise that is unknown, or has no proof for the norm."""
     if falloff not in known:
-        raise InvalidProblem(f"falloff: {shown(falloff)} is unknown; use one of {sorted(known)}.")
+        raise InvalidProblem(f"falloff: {shown(falloff)} is unknown; use one of {sorted(known)}.", value=falloff)
     if falloff != "exponential" and norm.order != "l2":
         raise InvalidProblem(
             f"falloff: a {falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."

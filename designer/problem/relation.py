@@ -87,7 +87,7 @@ class Relation(Immutable, ABC):
         of: what it is called, where it is none.
         """
         if self.size != elements:
-            raise InvalidProblem(f"{field}: speaks of {self.size} elements, the {of} of {elements}; they must agree.")
+            raise InvalidProblem(f"{field}: speaks of {self.size} elements, the {of} of {elements}; make them equal.")
         self.require_rule(unlisted)
 
     def require_rule(self, unlisted: Unlisted) -> None:

@@ -133,13 +133,8 @@ class Selection(TakesCounts["Choice"]):
     def __post_init__(self) -> None:
         require_parts(self.score, self.relation)
         if not isinstance(self.law, str) or self.law not in LAWS:
-<<<<<<< HEAD
             raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.", value=self.law)
-        _require_equal_sizes(self.score, self.relation)
-=======
-            raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.")
         self.relation.require_elements(self.score.size, self.score.workload.unlisted, "score")
->>>>>>> 85d1b298 (Ask of a relation in one place whether it speaks of a workload, and put what makes objects read-only beside the arrays; verifying enters 24 files)
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
             raise InvalidProblem(
@@ -340,13 +335,8 @@ def largest_rate(score: Score, relation: Relation, constant: RateConstant = "ran
 
     require_parts(score, relation)
     if not isinstance(constant, str) or constant not in ("range", "theorem_3"):
-<<<<<<< HEAD
         raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".', value=constant)
-    _require_equal_sizes(score, relation)
-=======
-        raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".')
     relation.require_elements(score.size, score.workload.unlisted, "score")
->>>>>>> 85d1b298 (Ask of a relation in one place whether it speaks of a workload, and put what makes objects read-only beside the arrays; verifying enters 24 files)
     sensitivity = _moved_forms(score, relation)
     unit = score.spread(1.0) if constant == "range" else Norm(np.full(score.workload.shape[0], 2.0), "linf")
     worst = refuse_infinite(sensitivity, unit)
