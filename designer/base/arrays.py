@@ -1,22 +1,251 @@
-"""Arrays that nobody can change, and the validation of what callers hand in as arrays."""
+"""Arrays that nobody can change, and the validation of what callers hand in as arrays; all that is reachable from a frozen
+object, made read-only; and a seal that shows any later change of it."""
 
 from __future__ import annotations
 
+import copyreg
+from abc import ABCMeta
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from functools import cached_property
+from enum import Enum
+from fractions import Fraction
+from functools import cached_property, partial
+from threading import RLock
+from types import CellType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType, NoneType
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
-from designer.base.read_only import ReadOnlyParts, ReadOnlyProperty, copied
+
+ATOMS = frozenset({NoneType, bool, int, float, complex, str, bytes, Fraction, range, slice})
+OWN = ("designer.", "solvers.", "scipy.sparse.")  # rooms whose objects are opened; those of a caller are the caller's
+MISSING = object()
+LOCK = RLock()  # objects that two threads build may share parts
+
+
+def view(entries: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    """A mapping that nobody can write to, of a dictionary that nobody else has."""
+    return MappingProxyType(entries)
+
+
+copyreg.pickle(MappingProxyType, lambda mapping: (view, (dict(mapping),)))  # Python pickles none by itself
+
+
+def settled(array: NDArray[Any]) -> bool:
+    """Whether nobody can write to an array, nor make it writable again: its numbers are those of a `bytes` object, or, where
+    it holds objects, of another array that is read-only.
+
+    array: (...,), any shape.
+    """
+    part: Any = array
+    while isinstance(part, np.ndarray):
+        if part.flags.writeable:
+            return False
+        owner, part = part, part.base
+    return isinstance(part, bytes) or (array.dtype.hasobject and owner is not array) or not array.size
+
+
+def copied(array: NDArray[Any], order: str = "C") -> NDArray[Any]:
+    """A copy to which nobody can write, whatever its flags are set to.
+
+    array: (...,), any shape, kept; order: "C", or "F" for columns first. Objects stay those that they are, and a copy of them
+    is read-only through every view of it.
+    """
+    if order == "F":
+        return copied(array.T).T
+    if array.dtype.hasobject or not array.size or not array.dtype.itemsize:
+        owner = np.array(array, order="C", copy=True)
+        owner.setflags(write=False)
+        return owner[...]
+    return np.frombuffer(array.tobytes(), dtype=array.dtype).reshape(array.shape)
+
+
+def locked(value: Any) -> Any:
+    """`value` with nothing in it that could be written to.
+
+    Arrays become read-only copies, lists tuples, dictionaries views of a dictionary that nobody else has, sets frozen sets.
+    Attributes of objects of this program, and what its functions close over, are replaced in place.
+    """
+    with LOCK:
+        return _Walk(opens=False).of(value)
+
+
+class Seal:
+    """What an object consisted of when it was sealed, part by part, by identity: since no part can be written to, an object
+    whose parts are the same is the same.
+
+    holder: is made read-only. notes: names of attributes that may be replaced.
+    """
+
+    def __init__(self, holder: Any, notes: Iterable[str]) -> None:
+        with LOCK:
+            walk = _Walk(opens=True)
+            own = {name: walk.of(value) for name, value in vars(holder).items()}
+            vars(holder).update(own)
+            self._own = tuple((name, value) for name, value in own.items() if name not in frozenset(notes))
+            self._places = tuple(walk.places)
+
+    def copy(self) -> Seal:
+        """Of a twin: what it remembers later is its own."""
+        made = object.__new__(Seal)
+        made._own, made._places = self._own, self._places
+        return made
+
+    def add(self, name: str, value: Any) -> None:
+        """What the object has remembered since, read-only."""
+        walk = _Walk(opens=True)
+        walk.of(value)
+        self._own, self._places = (*self._own, (name, value)), (*self._places, *walk.places)
+
+    def holds(self, holder: Any) -> bool:
+        """Whether all that was there is there, in `holder` or in a twin of it, and is what it was."""
+        return _same(vars(holder), self._own) and all(_same(_parts(place), parts) for place, parts in self._places)
+
+
+def _same(now: Mapping[Any, Any], parts: tuple[tuple[Any, Any], ...]) -> bool:
+    return all(now.get(name, MISSING) is value for name, value in parts)
+
+
+class _Walk:
+    """One pass over what is reachable; `places`: where references stand that somebody could replace, with what they name.
+
+    opens: also objects whose own constructor has made them read-only.
+    """
+
+    def __init__(self, opens: bool) -> None:
+        self.opens = opens
+        self.places: list[tuple[Any, tuple[tuple[Any, Any], ...]]] = []
+        self._seen: dict[int, tuple[Any, Any]] = {}  # by identity: the value, kept alive, and what stands for it
+
+    def of(self, value: Any) -> Any:
+        kind = type(value)
+        if kind in ATOMS or isinstance(value, (type, ModuleType, Enum, Seal)):  # a seal inside grows by ordinary use
+            return value
+        if id(value) not in self._seen:
+            self._seen[id(value)] = (value, value)  # a circle ends here
+            self._seen[id(value)] = (value, made := self._made(value))
+            self._seen.setdefault(id(made), (made, made))
+        return self._seen[id(value)][1]
+
+    def _made(self, value: Any) -> Any:
+        match value:
+            case np.ndarray():
+                return self._array(value)
+            case tuple() | list():
+                return self._sequence(value)
+            case set() | frozenset():
+                return value if isinstance(value, frozenset) else frozenset(value)
+            case dict() | MappingProxyType():
+                return self._mapping(value)
+            case partial():
+                held = (value.func, *value.args, *value.keywords.values())
+                parts = [self.of(part) for part in held]
+                if all(a is b for a, b in zip(parts, held, strict=True)):
+                    return value
+                named = 1 + len(value.args)
+                return partial(parts[0], *parts[1:named], **dict(zip(value.keywords, parts[named:], strict=True)))
+            case MethodType():
+                self.of(value.__self__)
+                return value
+            case FunctionType() if _own(value.__module__):
+                for cell in value.__closure__ or ():
+                    self._replaced(cell)
+            case FunctionType() | CellType():
+                pass
+            case _ if _own(type(value).__module__) and (self.opens or not isinstance(type(value), ReadOnlyParts)):
+                self._replaced(value)
+        return value
+
+    def _array(self, array: NDArray[Any]) -> NDArray[Any]:
+        if settled(array):
+            return array
+        columns_first = array.flags.f_contiguous and not array.flags.c_contiguous
+        return copied(array, "F" if columns_first else "C")
+
+    def _sequence(self, given: tuple[Any, ...] | list[Any]) -> Any:
+        parts = [self.of(part) for part in given]
+        if isinstance(given, tuple) and all(a is b for a, b in zip(parts, given, strict=True)):
+            return given
+        return type(given)(*parts) if hasattr(given, "_fields") else tuple(parts)
+
+    def _mapping(self, given: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
+        parts = {name: self.of(part) for name, part in given.items()}
+        same = isinstance(given, MappingProxyType) and all(parts[name] is part for name, part in given.items())
+        made = given if isinstance(given, MappingProxyType) and same else MappingProxyType(parts)
+        self.places.append((made, tuple(parts.items())))
+        return made
+
+    def _replaced(self, place: Any) -> None:
+        """The attributes of an object, or the content of a cell, read-only."""
+        found = _parts(place)
+        made = {name: self.of(part) for name, part in found.items()}
+        for name, part in made.items():
+            if part is not found[name]:
+                _put(place, name, part)
+        self.places.append((place, tuple(made.items())))
+
+
+def _own(module: str | None) -> bool:
+    return f"{module}.".startswith(OWN)
+
+
+def _parts(place: Any) -> Mapping[Any, Any]:
+    """The references that an object, a mapping or a cell of a closure holds, by name."""
+    if isinstance(place, MappingProxyType):
+        return place
+    if isinstance(place, CellType):
+        try:
+            return {"cell_contents": place.cell_contents}
+        except ValueError:  # nothing is in it
+            return {}
+    slots = (name for kind in type(place).__mro__ for name, part in vars(kind).items() if type(part) is MemberDescriptorType)
+    held = {name: getattr(place, name) for name in slots if hasattr(place, name)}
+    return held | vars(place) if hasattr(place, "__dict__") else held
+
+
+def _put(place: Any, name: str, part: Any) -> None:
+    if isinstance(place, CellType):
+        place.cell_contents = part
+    elif name in getattr(place, "__dict__", {}):
+        vars(place)[name] = part
+    else:
+        object.__setattr__(place, name, part)
+
+
+class ReadOnlyParts(ABCMeta):
+    """Of classes whose constructors leave nothing behind that could be written to."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        vars(made).update({name: locked(part) for name, part in vars(made).items()})
+        return made
+
+
+class ReadOnlyProperty(cached_property[Any]):
+    """A cached property whose value is made read-only, and part of the seal of the object, if it has one."""
+
+    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None or self.attrname is None:
+            return self
+        known = vars(instance)
+        if self.attrname in known:
+            return known[self.attrname]
+        made = locked(self.func(instance))
+        with LOCK:
+            if self.attrname not in known:
+                known[self.attrname] = made
+                if isinstance(seal := known.get("_seal"), Seal):
+                    seal.add(self.attrname, made)
+        return known[self.attrname]
+
 
 Floats = NDArray[np.float64]
 
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """A private, contiguous copy to which nobody can write: see `designer.base.read_only.copied`.
+    """A private, contiguous copy to which nobody can write: see `copied`.
 
     array: (...,), any shape, kept.
     """

@@ -23,14 +23,13 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable
 from designer.base.answers_for_people import answer_lines, has_errors
-from designer.base.arrays import Floats, Immutable
+from designer.base.arrays import Floats, Immutable, ReadOnlyParts, Seal, locked
 from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, canonical_text, plain, readable_text
 from designer.base.output import write_whole
 from designer.base.printing import in_markdown, printed
-from designer.base.read_only import ReadOnlyParts, Seal, locked
 from designer.base.schema import Named, Schema
 from designer.certified.about import NOTHING, About
 from designer.certified.certificate import PrivacyCertificate

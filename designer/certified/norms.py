@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
+from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.problem.relation import Block
@@ -189,6 +190,16 @@ class Norm(Immutable):
         """Integers n, (1, R') or (S, R'), and an exponent e with `map = n 2^e` on the coordinates that get noise."""
         rows, exponent = dyadic_integers(np.atleast_2d(self.map[..., ~self.silent]))
         return np.array(rows, dtype=object), exponent
+
+
+def require_falloff(falloff: str, known: Sequence[str], norm: Norm) -> None:
+    """Refuse a fall-off of noise that is unknown, or has no proof for the norm."""
+    if falloff not in known:
+        raise InvalidProblem(f"falloff: {shown(falloff)} is unknown; use one of {sorted(known)}.", value=falloff)
+    if falloff != "exponential" and norm.order != "l2":
+        raise InvalidProblem(
+            f"falloff: a {falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
+        )
 
 
 def weighted_l1(weights: object) -> Norm:

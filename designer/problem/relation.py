@@ -81,6 +81,15 @@ class Relation(Immutable, ABC):
     def size(self) -> int:
         """N, the number of universe elements."""
 
+    def require_elements(self, elements: int, unlisted: Unlisted, of: str = "workload", field: str = "relation") -> None:
+        """Refuse a workload of another number of elements, or with a rule for others that the relation cannot have.
+
+        of: what it is called, where it is none.
+        """
+        if self.size != elements:
+            raise InvalidProblem(f"{field}: speaks of {self.size} elements, the {of} of {elements}; make them equal.")
+        self.require_rule(unlisted)
+
     def require_rule(self, unlisted: Unlisted) -> None:
         """Refuse to leave records out where the number of those that count is public: one that comes to be left out would
         change it, which no budget covers."""

@@ -72,11 +72,7 @@ class Problem(Displayed):
                 value=type(self.relation).__name__,
             )
         queries, elements = self.workload.shape
-        if self.relation.size != elements:
-            raise InvalidProblem(
-                f"problem.relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
-            )
-        self.relation.require_rule(self.workload.unlisted)
+        self.relation.require_elements(elements, self.workload.unlisted, field="problem.relation")
         _require_one_order(self.workload, self.relation)
         _require_matched(self.workload, self.relation)
         for name, value, known in (("notion", self.notion, NOTIONS), ("loss", self.loss, LOSSES)):

@@ -11,42 +11,42 @@ NAMED = "tests/accounts/test_names.py::"
 
 MUTANTS = (
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "    return isinstance(part, bytes) or (array.dtype.hasobject and owner is not array) or not array.size\n",
         "    return True\n",
         "an array that its owner can make writable again passes as read-only",
         (FROZEN + "test_no_flag_makes_an_array_writable_again",),
     ),
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "        self.places.append((place, tuple(made.items())))\n",
         "        pass\n",
         "the seal forgets the attributes of parts",
         (FROZEN + "test_whatever_is_replaced_by_force_is_seen_before_the_first_draw",),
     ),
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "(type, ModuleType, Enum, Seal)):",
         "(type, ModuleType, Enum)):",
         "what a sealed object inside a sealed one remembers counts as a change",
         (FROZEN + "test_every_public_name_of_what_is_reachable_answers_hasattr_and_leaves_nothing_writable",),
     ),
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "                for cell in value.__closure__ or ():\n",
         "                for cell in ():\n",
         "what functions close over stays writable",
         (FROZEN + "test_nothing_reachable_from_a_frozen_object_can_be_written_to",),
     ),
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "        return _same(vars(holder), self._own) and all(",
         "        return all(",
         "the seal forgets the attributes of the object itself",
         (FROZEN + "test_release_and_ledger_refuse_what_was_changed",),
     ),
     Mutant(
-        "designer/base/read_only.py",
+        "designer/base/arrays.py",
         "        made = locked(self.func(instance))\n",
         "        made = self.func(instance)\n",
         "what a property remembers stays writable",

@@ -14,8 +14,8 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
+from designer.base.arrays import MappingProxyType, locked, settled
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.read_only import MappingProxyType, locked, settled
 from designer.certified.frozen import NOTES, Specified
 from tests.oracles.spec_specimens import specimens
 
@@ -25,7 +25,7 @@ NAMES = list(specimens())
 
 def reachable(root: object, but: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Everything that attributes, entries, cells of functions and bound methods lead to, with the way there, attributes of
-    the names `but` left out. Written for itself: it knows nothing of `designer.base.read_only`."""
+    the names `but` left out. Written for itself: it knows nothing of `designer.base.arrays`."""
     waiting, seen = [("", root)], {}
     while waiting:
         way, value = waiting.pop()

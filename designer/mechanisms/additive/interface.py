@@ -19,7 +19,6 @@ from designer.base.checks import count, probability, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.certified.certificate import PrivacyCertificate
-from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.release import Release, SimulatedNoise, require_no_data
 from designer.problem.histogram import Universe
@@ -208,22 +207,3 @@ class Mechanism(TakesCounts[Release]):
         ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
         error = f"Error:       expected total squared error {self.error():.6g} of the answers"
         return [*self.summary_lines(), *ball, error, *([f"             {self.accuracy_words}"] if self.accuracy_words else [])]
-
-    def _require_law(self, norm: Norm) -> None:
-        """A fall-off that is known and proven for the norm, and a relation over the elements of the workload."""
-        if self.falloff not in self.falloffs:
-            raise InvalidProblem(
-                f"falloff: {shown(self.falloff)} is unknown; use one of {sorted(self.falloffs)}.", value=self.falloff
-            )
-        if self.falloff != "exponential" and norm.order != "l2":
-            raise InvalidProblem(
-                f"falloff: a {self.falloff} fall-off has a proof for l2 norms only, not for {norm.order}; use exponential."
-            )
-        self._require_elements()
-
-    def _require_elements(self) -> None:
-        """A relation over the elements of the workload."""
-        size, elements = self.relation.size, self.workload.shape[1]
-        if size != elements:
-            raise InvalidProblem(f"relation: speaks of {size} elements, the workload of {elements}; make them equal.")
-        self.relation.require_rule(self.workload.unlisted)

@@ -52,7 +52,7 @@ from designer.certified.guarantee import (
     require_family,
 )
 from designer.certified.norm_specs import NORM, norm_from_spec, norm_to_spec
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, require_falloff
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import report_lines
 from designer.mechanisms.additive.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
@@ -309,7 +309,8 @@ class AdditiveMechanism(Mechanism):
         if self.projected:
             self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
-        self._require_law(self.norm)
+        require_falloff(self.falloff, self.falloffs, self.norm)
+        self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         assign(self, delta=checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
         rows = self.workload.shape[0] if self.measured is None else len(self.measured)

@@ -134,7 +134,7 @@ class Selection(TakesCounts["Choice"]):
         require_parts(self.score, self.relation)
         if not isinstance(self.law, str) or self.law not in LAWS:
             raise InvalidProblem(f"law: {shown(self.law)} is unknown; use one of {sorted(LAWS)}.", value=self.law)
-        _require_equal_sizes(self.score, self.relation)
+        self.relation.require_elements(self.score.size, self.score.workload.unlisted, "score")
         rate = positive(self.rate, "rate")
         if not LEAST_RATE <= rate <= 1 / LEAST_RATE:
             raise InvalidProblem(
@@ -336,7 +336,7 @@ def largest_rate(score: Score, relation: Relation, constant: RateConstant = "ran
     require_parts(score, relation)
     if not isinstance(constant, str) or constant not in ("range", "theorem_3"):
         raise InvalidProblem(f'constant: {shown(constant)} is unknown; use "range" or "theorem_3".', value=constant)
-    _require_equal_sizes(score, relation)
+    relation.require_elements(score.size, score.workload.unlisted, "score")
     sensitivity = _moved_forms(score, relation)
     unit = score.spread(1.0) if constant == "range" else Norm(np.full(score.workload.shape[0], 2.0), "linf")
     worst = refuse_infinite(sensitivity, unit)
@@ -365,9 +365,3 @@ def require_parts(score: object, relation: object) -> None:
         raise InvalidProblem(
             "score, relation: give a score of designer.mechanisms.choice.scores and a relation, such as a metric."
         )
-
-
-def _require_equal_sizes(score: Score, relation: Relation) -> None:
-    if relation.size != score.size:
-        raise InvalidProblem(f"relation: speaks of {relation.size} elements, the score of {score.size}; make them equal.")
-    relation.require_rule(score.workload.unlisted)

@@ -51,7 +51,7 @@ from designer.certified.guarantee import (
     require_family,
 )
 from designer.certified.norm_specs import FALLOFF, NORM, norm_from_spec, norm_to_spec
-from designer.certified.norms import Gauge, Norm
+from designer.certified.norms import Gauge, Norm, require_falloff
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
@@ -151,7 +151,8 @@ class LatticeMechanism(Mechanism):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        self._require_law(self.norm)
+        require_falloff(self.falloff, self.falloffs, self.norm)
+        self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
         known = all(type(c) is int and 0 <= c < size for c in here)

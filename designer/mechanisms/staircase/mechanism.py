@@ -103,7 +103,7 @@ class StaircaseMechanism(Mechanism):
 
     def __post_init__(self) -> None:
         require_family(self.family, STAIRCASE_FAMILIES)
-        self._require_elements()
+        self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         if not isinstance(self.noise, (Peaks, Stairs)):
             raise InvalidProblem("noise: is neither Peaks nor Stairs; see designer.mechanisms.staircase.noise.")
         for name in ("measured", "reconstruction"):

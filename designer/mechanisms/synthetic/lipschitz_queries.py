@@ -67,11 +67,7 @@ class LipschitzQueries(Immutable):
                 "public; use a metric."
             )
         queries, elements = self.workload.shape
-        if self.relation.size != elements:
-            raise InvalidProblem(
-                f"relation: speaks of {self.relation.size} elements, the workload of {elements}; they must agree."
-            )
-        self.relation.require_rule(self.workload.unlisted)
+        self.relation.require_elements(elements, self.workload.unlisted)
         if self.integers.shape != (queries, elements) or self.weights.shape != (queries,):
             raise InvalidProblem(
                 f"queries: integers {self.integers.shape} and weights {self.weights.shape} do not fit a workload "
