@@ -204,7 +204,7 @@ def open_quietly(engine: Any, path: Path) -> Any:
 def test_engines_that_fail_in_the_middle_of_a_query(name: str, lines: Path) -> None:
     pytest.importorskip("ibis")
     made = by_records()[name]
-    sends = [made.release] + ([lambda table: made.simulate(1, data=table)] if name == "table-plan" else [])
+    sends = [made.release] + ([lambda table, **rows: made.simulate(1, data=table, **rows)] if name == "table-plan" else [])
     for _, table in engine_tables(lines):
         with pytest.raises(Exception, match=r"SECRET|gone") as own:
             table.to_pyarrow()
