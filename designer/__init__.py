@@ -6,8 +6,9 @@
 True
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from designer.base.lazily import public_names
 
 if TYPE_CHECKING:
     from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal, Refusal
@@ -50,55 +51,6 @@ if TYPE_CHECKING:
     from designer.reports.pictures.drawing import Drawing
     from designer.reports.pictures.kinds import drawings_of, plot
     from designer.reports.pictures.places import placed_drawing
-
-# Where each public name lives; it is imported when it is first asked for.
-_HOMES = {
-    "designer.base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec NotPrivate OverTotal Refusal",
-    "designer.base.version": "__version__=VERSION",
-    "designer.certified.about": "About",
-    "designer.certified.certificate": "PrivacyCertificate",
-    "designer.certified.guarantee": "Guarantee Optimality",
-    "designer.designing.best": "design",
-    "designer.designing.comparison": "Comparison compare",
-    "designer.designing.least": "LeastBudget least_budget",
-    "designer.designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
-    "designer.designing.structured_problem": "StructuredProblem",
-    "designer.families.averages.queries": "Statistic StatisticalQueries Term",
-    "designer.families.made": "Design",
-    "designer.files.problem.linear": "read_problem",
-    "designer.files.releases": "read_release save_release verify_release",
-    "designer.files.spec": "load",
-    "designer.mechanisms.additive.interface": "Mechanism",
-    "designer.mechanisms.additive.mechanism": "AdditiveMechanism",
-    "designer.mechanisms.additive.release": "Release",
-    "designer.mechanisms.choice.mechanism": "Choice Selection largest_rate",
-    "designer.mechanisms.marginals.mechanism": "MarginalMechanism",
-    "designer.mechanisms.marginals.protection": "Presence",
-    "designer.mechanisms.marginals.release": "MarginalRelease",
-    "designer.mechanisms.marginals.whole": "WholeTables whole_tables",
-    "designer.mechanisms.products.mechanism": "StructuredMechanism",
-    "designer.mechanisms.products.release": "StructuredRelease",
-    "designer.problem.attribute_queries": "AttributeQueries",
-    "designer.problem.domain": "Domain",
-    "designer.problem.histogram": "Counts",
-    "designer.problem.marginals_workload": "MarginalWorkload",
-    "designer.problem.products_workload": "StructuredWorkload",
-    "designer.problem.targets": "Targets",
-    "designer.problem.workload": "Workload",
-    "designer.relations.problem": "Problem",
-    "designer.reports.pictures.chosen_balls": "norm_ball",
-    "designer.reports.pictures.drawing": "Drawing",
-    "designer.reports.pictures.kinds": "drawings_of plot",
-    "designer.reports.pictures.places": "placed_drawing",
-}
-_ROOMS = {
-    "accounting": "designer.accounting",
-    "datasets": "designer.files.datasets",
-    "extend": "designer.extend",
-    "invariants": "designer.relations.invariants",
-    "metrics": "designer.relations.metrics",
-    "programs": "designer.families.programs",
-}
 
 __all__ = [
     "About",
@@ -167,19 +119,51 @@ __all__ = [
     "whole_tables",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        found = globals()[name] = import_module(_ROOMS[name])
-        return found
-    for home, names in _HOMES.items():
-        for given in names.split():
-            public, _, own = given.partition("=")
-            if public == name:
-                found = globals()[name] = getattr(import_module(home), own or public)
-                return found
-    raise AttributeError(f"module 'designer' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = public_names(
+    __name__,
+    {
+        "base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec NotPrivate OverTotal Refusal",
+        "base.version": "__version__=VERSION",
+        "certified.about": "About",
+        "certified.certificate": "PrivacyCertificate",
+        "certified.guarantee": "Guarantee Optimality",
+        "designing.best": "design",
+        "designing.comparison": "Comparison compare",
+        "designing.least": "LeastBudget least_budget",
+        "designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
+        "designing.structured_problem": "StructuredProblem",
+        "families.averages.queries": "Statistic StatisticalQueries Term",
+        "families.made": "Design",
+        "files.problem.linear": "read_problem",
+        "files.releases": "read_release save_release verify_release",
+        "files.spec": "load",
+        "mechanisms.additive.interface": "Mechanism",
+        "mechanisms.additive.mechanism": "AdditiveMechanism",
+        "mechanisms.additive.release": "Release",
+        "mechanisms.choice.mechanism": "Choice Selection largest_rate",
+        "mechanisms.marginals.mechanism": "MarginalMechanism",
+        "mechanisms.marginals.protection": "Presence",
+        "mechanisms.marginals.release": "MarginalRelease",
+        "mechanisms.marginals.whole": "WholeTables whole_tables",
+        "mechanisms.products.mechanism": "StructuredMechanism",
+        "mechanisms.products.release": "StructuredRelease",
+        "problem.attribute_queries": "AttributeQueries",
+        "problem.domain": "Domain",
+        "problem.histogram": "Counts",
+        "problem.marginals_workload": "MarginalWorkload",
+        "problem.products_workload": "StructuredWorkload",
+        "problem.targets": "Targets",
+        "problem.workload": "Workload",
+        "relations.problem": "Problem",
+        "reports.pictures.chosen_balls": "norm_ball",
+        "reports.pictures.drawing": "Drawing",
+        "reports.pictures.kinds": "drawings_of plot",
+        "reports.pictures.places": "placed_drawing",
+        "accounting": "accounting=",
+        "extend": "extend=",
+        "families.programs": "programs=",
+        "files.datasets": "datasets=",
+        "relations.invariants": "invariants=",
+        "relations.metrics": "metrics=",
+    },
+)

@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib import metadata
 
 VERSION = "0.1.0"
 WHEEL = f"dp_designer-{VERSION}-py3-none-any.whl"  # no package index has it: nobody owns the name there
@@ -10,6 +9,8 @@ WHEEL = f"dp_designer-{VERSION}-py3-none-any.whl"  # no package index has it: no
 
 def wheel_hash() -> str | None:
     """The SHA-256 of the wheel that this was installed from, as the installer recorded it (PEP 610); None of a source tree."""
+    from importlib import metadata
+
     try:
         recorded = metadata.distribution("dp-designer").read_text("direct_url.json")
         found = json.loads(recorded or "{}").get("archive_info", {}).get("hash", "")

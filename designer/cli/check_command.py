@@ -6,21 +6,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from designer.cli.options import TOML, Commands
-from designer.files.problem.checking import check_records
+from designer.cli.options import TOML
 
 FOUND = 9  # the exit code where something was found
 
 
-def add_check(commands: Commands) -> None:
+def add_check(made: argparse.ArgumentParser) -> None:
     """check."""
-    about = "CONFIDENTIAL: say what is wrong with records, to those who hold them; quotes them, releases and spends nothing"
-    made = commands.add("check", _check, about, "records (CSV, Parquet)")
     made.add_argument("problem", type=Path, help=TOML)
     made.add_argument("--entity", help="the column that tells whose the records are: how many have more rows than count?")
     made.add_argument("--rows-per-entity", type=int, help="how many rows of each entity count (default 1)")
     add_marks(made)
-    made.set_defaults(confidential=True, exit_code=lambda data: FOUND if data["findings"] else 0)
+    made.set_defaults(run=_check, confidential=True, exit_code=lambda data: FOUND if data["findings"] else 0)
 
 
 def add_marks(made: argparse.ArgumentParser) -> None:
@@ -31,6 +28,8 @@ def add_marks(made: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> tuple[str, Any]:
+    from designer.files.problem.checking import check_records
+
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     found = check_records(
         options.problem, options.file, entity=options.entity, rows_per_entity=options.rows_per_entity, **marks

@@ -13,7 +13,7 @@ from designer.base.on_terminal import terminal_width
 from designer.base.output import checked_target
 from designer.base.printing import printed
 from designer.certified.frozen import save
-from designer.cli.options import TOML, Commands, add_output, add_seconds, check_output, given_seconds
+from designer.cli.options import add_output, add_seconds, check_output, given_seconds
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
@@ -26,19 +26,22 @@ from designer.reports.pictures.figures import check_picture
 from designer.reports.pictures.kinds import plot
 
 
-def add_design_commands(commands: Commands) -> None:
-    """design, compare, budget."""
-    made = commands.add("design", _design, "design a mechanism for a problem file and save its spec", TOML)
+def add_design(made: argparse.ArgumentParser) -> None:
+    """design."""
+    made.set_defaults(run=_design)
     add_output(made, "-o", "where to save the spec (JSON)")
     add_sign_options(made)
     _add_choices(made)
     add_seconds(made)
-    made = commands.add("compare", _compare, "design all families for a problem file and compare them", TOML)
+
+
+def add_compare(made: argparse.ArgumentParser) -> None:
+    """compare."""
+    made.set_defaults(run=_compare)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     add_seconds(made)
     add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made.add_argument("--markdown", action="store_true", help="print every column as a table in Markdown")
-    _add_budget_options(commands.add("budget", _budget, "find the least factor on all budgets that meets the [targets]", TOML))
 
 
 def _add_choices(made: argparse.ArgumentParser) -> None:
@@ -50,8 +53,9 @@ def _add_choices(made: argparse.ArgumentParser) -> None:
     made.add_argument("--solver-option", action="append", type=_setting, metavar="NAME=VALUE", help=several)
 
 
-def _add_budget_options(made: argparse.ArgumentParser) -> None:
-    """For the least budget: which families, how near, and what to keep of the answer."""
+def add_budget(made: argparse.ArgumentParser) -> None:
+    """budget: which families, how near, and what to keep of the answer."""
+    made.set_defaults(run=_budget)
     made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
     add_seconds(made)
     made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")

@@ -11,17 +11,15 @@ from typing import Any
 from designer.base.printing import printed
 from designer.base.version import VERSION
 from designer.cli.installation import ADDS, WITHOUT_EXTRA, Diagnosis, found_here
-from designer.cli.options import Commands
 from designer.cli.probes import OK
 
 SICK = 8  # the exit code where something needed is broken
 MARKS = {"ok": "ok", "missing": "--", "broken": "!!", "outside": "??"}
 
 
-def add_doctor(commands: Commands) -> None:
+def add_doctor(made: argparse.ArgumentParser) -> None:
     """doctor."""
-    made = commands.add("doctor", _doctor, "say what is installed, what each extra adds and how to get what is missing", None)
-    made.set_defaults(exit_code=lambda data: 0 if data["healthy"] else SICK)
+    made.set_defaults(run=_doctor, exit_code=lambda data: 0 if data["healthy"] else SICK)
 
 
 def _doctor(options: argparse.Namespace) -> tuple[str, Any]:

@@ -15,7 +15,7 @@ from designer.base.json_text import readable_text
 from designer.base.output import write_whole
 from designer.base.printing import printed
 from designer.certified.frozen import Specified
-from designer.cli.options import SPEC, Commands, add_output, check_output, loaded, release_and_signer
+from designer.cli.options import add_output, check_output, loaded, release_and_signer
 from designer.exchange.noise_law import noise_document, noise_rows
 from designer.exchange.opendp import measurement_module
 from designer.exchange.portable import portable_text, release_vectors
@@ -31,9 +31,9 @@ OWN_OPTIONS = {
 }
 
 
-def add_export_commands(commands: Commands) -> None:
+def add_export(made: argparse.ArgumentParser) -> None:
     """export."""
-    made = commands.add("export", _export, "write what other tools take of a spec", SPEC)
+    made.set_defaults(run=_export)
     made.add_argument("--as", dest="kind", required=True, choices=list(KINDS), help="; ".join(HELP))
     add_output(made, "-o", "save it instead of printing it")
     made.add_argument("--release", type=Path, help="registry: the release (JSON) that is published")

@@ -7,17 +7,15 @@ from typing import Any
 
 from designer.base.output import write_whole
 from designer.base.printing import printed
-from designer.cli.options import Commands, add_output, check_output
+from designer.cli.options import add_output, check_output
 from designer.files.headers import columns_of_file
 from designer.files.problem.kind import DEFAULT
 from designer.files.problem.starting import STARTS, starting_file
 
-RECORDS = "records (CSV, Parquet), of which the names of the columns are read and no row"
 
-
-def add_init(commands: Commands) -> None:
+def add_init(made: argparse.ArgumentParser) -> None:
     """init."""
-    made = commands.add("init", _init, "write a commented problem file to start from, from the names of columns alone", RECORDS)
+    made.set_defaults(run=_init)
     made.add_argument("--kind", default=DEFAULT, help=f"of problem file: {', '.join(STARTS)}")
     made.add_argument("--column", action="append", default=[], help="ask about this column; may be given several times")
     made.add_argument("--number", action="append", default=[], help="this column holds numbers; may be given several times")

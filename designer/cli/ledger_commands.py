@@ -3,70 +3,52 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from designer.accounts.check import checked, plain_check, require_recorded
 from designer.accounts.content import content_hash
-from designer.accounts.ledger import DataSet, Ledger
+from designer.accounts.ledger import Ledger
 from designer.accounts.totals import Total
 from designer.accounts.words import balance_lines, check_lines, entry_lines, forecast_data, forecast_lines
 from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.printing import printed
-from designer.certified.frozen import Released, Specified
-from designer.cli.options import SPEC, Commands, add_signer, loaded
+from designer.cli.options import SPEC, add_signer, command, loaded
+from designer.cli.recording import add_check_options, add_who, entry_signer
 from designer.cli.signing_commands import add_key_options, given_key
-from designer.files.releases import release_document
-from designer.files.signatures import EntryCheck, EntrySigner, SigningKey, trusted_keys
+from designer.files.signatures import EntryCheck, trusted_keys
 from designer.relations.rows.row_unit import RowUnit
 
 LEDGER = "ledger (SQLite)"
-AnyRelease = TypeVar("AnyRelease", bound=Released)
 
 
-def add_ledger_commands(commands: Commands) -> None:
+def add_ledger(own: argparse._SubParsersAction[Any]) -> None:
     """ledger create, raise, show, check, plan."""
-    own = commands.group("ledger", "what was spent of which data set: create, raise, show, check, plan")
-    made = own.add("create", _create, "state a data set and its total, in a new ledger or in one that is there", LEDGER)
+    made = command(own, "create", "state a data set and its total, in a new ledger or in one that is there", LEDGER)
+    made.set_defaults(run=_create)
     _add_terms(made)
     made.add_argument("--content", type=Path, help="the data file, whose SHA-256 is kept and compared before each release")
-    made = own.add(
-        "raise",
-        _raise,
-        "state a new total of a data set, or what else it may leave unprotected, by name and with a reason",
-        LEDGER,
-    )
+    again = "state a new total of a data set, or what else it may leave unprotected, by name and with a reason"
+    made = command(own, "raise", again, LEDGER)
+    made.set_defaults(run=_raise)
     _add_terms(made)
     made.add_argument("--reason", required=True, help="why, for those who read the ledger")
-    made = own.add("show", _show, "what was released, what it cost and what is left, in each notion", LEDGER)
+    made = command(own, "show", "what was released, what it cost and what is left, in each notion", LEDGER)
+    made.set_defaults(run=_show)
     made.add_argument("--dataset", help="only this data set")
     made.add_argument("--entries", action="store_true", help="every entry, too")
-    made = own.add("check", _check, "follow the whole chain, and hold every total against its expenses", LEDGER)
+    made = command(own, "check", "follow the whole chain, and hold every total against its expenses", LEDGER)
+    made.set_defaults(run=_check)
     made.add_argument("--release", type=Path, action="append", default=[], help="a release that must be recorded; several")
     add_check_options(made)
     add_signer(made, "a ledger with an entry that none of these keys has signed")
-    made = own.add("plan", _plan, "what a release of a spec would cost, and what would be left; nothing is recorded", SPEC)
+    made = command(own, "plan", "what a release of a spec would cost, and what would be left; nothing is recorded", SPEC)
+    made.set_defaults(run=_plan)
     made.add_argument("--ledger", type=Path, required=True, help="the ledger")
     made.add_argument("--dataset", required=True, help="the data set in it")
     made.add_argument("--entity", help="as for release")
     made.add_argument("--rows-per-entity", type=int, help="as for release")
-
-
-def add_recording_options(made: argparse.ArgumentParser) -> None:
-    """For a release: where it is recorded, and in whose name."""
-    made.add_argument("--ledger", type=Path, help="reserve the budget in this ledger first, and record what is released")
-    made.add_argument("--dataset", help="the data set of the ledger that the data are")
-    _add_who(made)
-
-
-def add_check_options(made: argparse.ArgumentParser) -> None:
-    """For the check of a ledger: what must be in it."""
-    made.add_argument("--head", help="a hash that a release carries: refuse a ledger that does not have its entry")
-
-
-def _add_who(made: argparse.ArgumentParser) -> None:
-    made.add_argument("--who", help="in whose name the entry is made (default: the login name)")
 
 
 def _add_terms(made: argparse.ArgumentParser) -> None:
@@ -78,7 +60,7 @@ def _add_terms(made: argparse.ArgumentParser) -> None:
     allowed = "what releases may leave unprotected: a sentence of their guarantee; several"
     made.add_argument("--publishes", action="append", default=[], metavar="SENTENCE", help=allowed)
     made.add_argument("--allow-unprotected", action="store_true", help="releases may leave unprotected whatever they say")
-    _add_who(made)
+    add_who(made)
     add_key_options(made, "sign the entry")
 
 
@@ -92,7 +74,7 @@ def _publishes(options: argparse.Namespace) -> Sequence[str] | None:
 
 def _create(options: argparse.Namespace) -> tuple[str, Any]:
     total, publishes = _total(options), _publishes(options)
-    ledger = Ledger.create(options.file, who=options.who, signer=_signer(given_key(options)))
+    ledger = Ledger.create(options.file, who=options.who, signer=entry_signer(given_key(options)))
     content = content_hash([options.content], ledger.id) if options.content else None
     balance = ledger.state(options.dataset, total, publishes=publishes, content=content).balance()
     lines = [f"{printed(options.file)}: ledger {ledger.id}, head {ledger.head}.", *balance_lines(balance)]
@@ -104,7 +86,7 @@ def _raise(options: argparse.Namespace) -> tuple[str, Any]:
     if not stated and _publishes(options) == []:
         raise InvalidProblem("ledger raise: changes nothing; give a total, --publishes or --allow-unprotected.")
     balance = (
-        Ledger(options.file, who=options.who, signer=_signer(given_key(options)))
+        Ledger(options.file, who=options.who, signer=entry_signer(given_key(options)))
         .dataset(options.dataset)
         .raise_total(_total(options) if stated else None, options.reason, publishes=_publishes(options))
     )
@@ -147,48 +129,3 @@ def _plan(options: argparse.Namespace) -> tuple[str, Any]:
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
     forecast = Ledger(options.ledger).dataset(options.dataset).forecast(loaded(options), row)
     return "\n".join(forecast_lines(forecast)), forecast_data(forecast)
-
-
-def recorded(
-    options: argparse.Namespace,
-    mechanism: Specified,
-    files: Sequence[Path],
-    ready: Callable[[], object],
-    release: Callable[[], AnyRelease],
-    key: SigningKey | None,
-) -> tuple[AnyRelease, dict[str, Any]]:
-    """A release of confidential data and its document; where a ledger is given, once the expense is reserved in it, and with
-    where it is recorded.
-
-    files: the data, whose content is compared where the ledger knows it. ready: looks at their names of columns, once the
-    ledger has agreed. key: signs the entries, too.
-    """
-    if options.ledger is None:
-        if options.dataset is not None or options.who is not None:
-            raise InvalidProblem("--dataset, --who: belong to a ledger, and none is given; add --ledger FILE.")
-        ready()
-        released = release()
-        return released, release_document(mechanism, released)
-    row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
-    with _dataset(options, key).reserve(mechanism, row, files, ready) as reservation:
-        released = release()
-        return released, reservation.record(release_document(mechanism, released))
-
-
-def recorded_lines(document: Mapping[str, Any]) -> list[str]:
-    """Where a release is recorded, for the terminal."""
-    where = document.get("ledger")
-    if not where:
-        return []
-    place = f"entry {where['entry']} of ledger {where['id']}, data set {printed(where['dataset'])}"
-    return ["", f"Recorded:      {place}", f"Head:          {where['head']}"]
-
-
-def _dataset(options: argparse.Namespace, key: SigningKey | None) -> DataSet:
-    if options.dataset is None:
-        raise InvalidProblem("--dataset: is missing; name the data set of the ledger that the data are.")
-    return Ledger(options.ledger, who=options.who, signer=_signer(key)).dataset(options.dataset)
-
-
-def _signer(key: SigningKey | None) -> EntrySigner | None:
-    return None if key is None else EntrySigner(key)

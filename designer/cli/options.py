@@ -1,49 +1,41 @@
-"""What commands share: how one is added, options of several, and the spec that one is about."""
+"""What commands share: how one is added, options of several, and the spec that one is about.
+
+What lists commands imports this file, so it imports what runs them when they run.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from designer.base.errors import InvalidProblem
-from designer.base.output import checked_target
-from designer.certified.frozen import Specified
-from designer.files.signatures import SignedBy
-from designer.files.spec import from_spec, read_signed
+if TYPE_CHECKING:
+    from designer.certified.frozen import Specified
+    from designer.files.signatures import SignedBy
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
 TOML = "problem file (TOML)"
 SPEC = "spec (JSON)"
 
 
-@dataclass(frozen=True)
-class Commands:
-    """The commands of a parser."""
-
-    parsers: argparse._SubParsersAction[Any]
-
-    def add(self, name: str, run: Run, help_text: str, target: str | None) -> argparse.ArgumentParser:
-        """One more, about the file `target` or about none; its options are added to what is handed back."""
-        made: argparse.ArgumentParser = self.parsers.add_parser(name, help=help_text, description=help_text)
-        if target is not None:
-            made.add_argument("file", type=Path, help=target)
-        made.add_argument("--json", action="store_true", help="print JSON for machines")
-        shown = made.add_mutually_exclusive_group()
-        shown.add_argument("--quiet", action="store_true", help="show no progress, on a terminal neither")
-        shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
-        made.set_defaults(run=run, doing=name, confidential=False, exit_code=lambda data: 0)
-        if target is not None and "spec" in target:
-            made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
-            add_signer(made, "a release that none of these keys has signed, or a spec where no release is given")
-        return made
-
-    def group(self, name: str, help_text: str) -> Commands:
-        """Commands of their own behind a word."""
-        made = self.parsers.add_parser(name, help=help_text, description=help_text)
-        return Commands(made.add_subparsers(title="commands", required=True, metavar="COMMAND"))
+def command(
+    commands: argparse._SubParsersAction[Any], name: str, help_text: str, target: str | None
+) -> argparse.ArgumentParser:
+    """One more command, about the file `target` or about none, with what all have; its own options, and `run`, are added to
+    what is handed back: a `Run`."""
+    made: argparse.ArgumentParser = commands.add_parser(name, help=help_text, description=help_text)
+    if target is not None:
+        made.add_argument("file", type=Path, help=target)
+    made.add_argument("--json", action="store_true", help="print JSON for machines")
+    shown = made.add_mutually_exclusive_group()
+    shown.add_argument("--quiet", action="store_true", help="show no progress, on a terminal neither")
+    shown.add_argument("--progress", action="store_true", help="show progress as lines, without a terminal, too")
+    made.set_defaults(doing=name, confidential=False, exit_code=lambda data: 0)
+    if target is not None and "spec" in target:
+        made.add_argument("--allow-vacuous", action="store_true", help="accept a spec that hides nothing, and says so")
+        add_signer(made, "a release that none of these keys has signed, or a spec where no release is given")
+    return made
 
 
 def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None:
@@ -65,6 +57,8 @@ def given_seconds(options: argparse.Namespace) -> dict[str, float]:
 
 def check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
     """Refuse what cannot be written before anything is computed for it, or spent."""
+    from designer.base.output import checked_target
+
     if options.output:
         checked_target(options.output, inputs=inputs, replace=options.force)
 
@@ -83,6 +77,8 @@ def loaded(options: argparse.Namespace) -> Specified:
 def spec_and_signer(options: argparse.Namespace) -> tuple[Specified, SignedBy | None]:
     """The mechanism of the spec that a command is about, and who signed it: a signature beside the file is always checked. By
     `--signer` it must be of one of those keys, unless a release is given: then that must be, and it names its spec."""
+    from designer.files.spec import from_spec, read_signed
+
     trusted = None if getattr(options, "release", None) is not None else options.signer
     content, signer = read_signed(options.file, trusted)
     return from_spec(content, allow_vacuous=options.allow_vacuous), signer
@@ -90,11 +86,15 @@ def spec_and_signer(options: argparse.Namespace) -> tuple[Specified, SignedBy | 
 
 def release_and_signer(options: argparse.Namespace) -> tuple[dict[str, Any], SignedBy | None]:
     """The plain data of the release that a command is about, and who signed it; see `spec_and_signer`."""
+    from designer.files.spec import read_signed
+
     return read_signed(options.release, options.signer)
 
 
 def refuse_signer(options: argparse.Namespace) -> None:
     """Refuse to ask for a signature of a problem file."""
+    from designer.base.errors import InvalidProblem
+
     if options.signer is not None:
         raise InvalidProblem("--signer: is for specs and releases; a problem file has no signature, leave it out.")
 

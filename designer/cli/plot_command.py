@@ -9,7 +9,7 @@ from typing import Any
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.certified.frozen import Released, Specified
-from designer.cli.options import Commands, add_output, check_output, loaded, refuse_signer, release_and_signer
+from designer.cli.options import add_output, check_output, loaded, refuse_signer, release_and_signer
 from designer.files.problem.kinds import read_request
 from designer.files.problem.linear_request import ProblemFile
 from designer.files.problem.request import Choices
@@ -23,11 +23,9 @@ from designer.reports.pictures.requested import problem_drawings
 LIST = "list"
 
 
-def add_plot(commands: Commands) -> None:
+def add_plot(made: argparse.ArgumentParser) -> None:
     """plot."""
-    made = commands.add(
-        "plot", _plot, "draw a picture of a spec, a release or a problem file", "problem file (TOML) or spec (JSON)"
-    )
+    made.set_defaults(run=_plot)
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON) of the spec, to draw its answers")
     made.add_argument("--kind", help=f"which picture (default: the first); {LIST!r} prints the names of all")
     made.add_argument("--places", type=Path, help="a table of places (CSV, Parquet), to draw answers or errors on a map")

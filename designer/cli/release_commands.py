@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,12 +26,11 @@ from designer.base.printing import printed
 from designer.certified.frozen import Released, Specified
 from designer.certified.guarantee import Guarantee
 from designer.cli.check_command import add_marks
-from designer.cli.ledger_commands import add_recording_options, recorded, recorded_lines
-from designer.cli.options import SPEC, Commands, add_output, check_output, loaded
+from designer.cli.options import add_output, check_output, loaded
+from designer.cli.recording import add_recording_options, recorded, recorded_lines
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
-from designer.designing.printouts import cautions
-from designer.families.averages.queries import StatisticalQueries
+from designer.designing.caution_lines import cautions
 from designer.files.agreeing import negative_words
 from designer.files.data_files import (
     read_histogram,
@@ -40,26 +39,29 @@ from designer.files.data_files import (
     require_readable_histogram,
     require_records_file,
 )
-from designer.files.problem.averages import AveragesFile
-from designer.files.problem.kinds import read_request
 from designer.problem.histogram import Counts
 from designer.relations.rows.row_unit import RowUnit
-from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table, require_openable, require_table_file
+
+if TYPE_CHECKING:
+    from designer.families.averages.queries import StatisticalQueries
 
 FLAG = "--counted-by"
+COUNTING = "statistical_queries"  # the kind of problem files that say how records are counted
 
 
 def add_counting_option(made: argparse.ArgumentParser) -> None:
     """The problem file of averages."""
     made.add_argument(
-        FLAG, type=Path, help=f"the problem file (kind {AveragesFile.kind!r}) of the spec, which says how --table is counted"
+        FLAG, type=Path, help=f"the problem file (kind {COUNTING!r}) of the spec, which says how --table is counted"
     )
 
 
 def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of records, and the release of a spec of averages from them; refused here where spec,
     problem file and options do not fit. The records are not opened here."""
+    from designer.files.problem.averages import AveragesFile
+    from designer.files.problem.kinds import read_request
+
     request = read_request(options.counted_by)
     if not isinstance(request, AveragesFile):
         raise InvalidProblem(
@@ -79,6 +81,8 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
     stated, given = mechanism.guarantee_for(row), (options.table, attributes, options.delimiter)
 
     def ready() -> None:
+        from designer.tables.opening import require_openable
+
         read_records(*given)
         if row.entity is not None:
             require_openable(options.table, delimiter=options.delimiter)
@@ -101,6 +105,8 @@ def _released(
 
 def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -> dict[str, list[Any]]:
     """The rows of each entity that count, as columns."""
+    from designer.tables.opening import open_table
+
     rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes)
     held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
     return held
@@ -111,15 +117,18 @@ COUNTED = "counts of the universe elements"
 RECORDED = "records, one row each"
 
 
-def add_release_commands(commands: Commands) -> None:
-    """release, sample."""
-    made = commands.add("release", _release, "release noisy answers for confidential data; spends the budget once", SPEC)
-    made.set_defaults(confidential=True)
+def add_release(made: argparse.ArgumentParser) -> None:
+    """release."""
+    made.set_defaults(run=_release, confidential=True)
     _add_data_options(made)
     add_recording_options(made)
     add_table_output(made)
     add_sign_options(made)
-    made = commands.add("sample", _sample, "draw noise for simulation; never a release", SPEC)
+
+
+def add_sample(made: argparse.ArgumentParser) -> None:
+    """sample."""
+    made.set_defaults(run=_sample)
     made.add_argument("-n", "--size", type=int, default=1000, help="number of draws (default 1000)")
     made.add_argument("--seed", type=int, help="make the simulation repeatable")
     add_output(made, "-o", "save the draws (NPY)")
@@ -179,6 +188,8 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
     where the options do not fit. No file of data is opened here."""
+    from designer.tables.csv_rows import Marks
+
     if options.counted_by is not None:
         return releasing_averages(mechanism, options)
     needed, from_counts = mechanism.takes[0], mechanism.takes[0] == "histogram"
@@ -197,6 +208,8 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
         require_histogram_file(options.histogram)
         given = options.histogram, options.column, options.delimiter
         return lambda: require_readable_histogram(*given), lambda: mechanism.release(Counts(read_histogram(*given)))
+    from designer.tables.opening import require_openable, require_table_file
+
     require_table_file(options.table)
     named = {"whole": mechanism.counted_keys, "delimiter": options.delimiter}
     return (
@@ -206,6 +219,8 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
 
 
 def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
+    from designer.tables.opening import open_table
+
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
     return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)

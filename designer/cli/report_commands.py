@@ -10,15 +10,14 @@ from typing import Any, Literal
 from designer.accounts.check import checked, require_recorded
 from designer.accounts.ledger import Ledger
 from designer.accounts.together.privacy_in_words import privacy_line
-from designer.audit.deep import SECONDS, audit
 from designer.audit.verdict import DeepVerdict
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.output import write_whole
 from designer.base.printing import printed
 from designer.certified.frozen import Specified
-from designer.cli.deep_verification import add_deep_options
-from designer.cli.options import SPEC, Commands, add_output, check_output, release_and_signer, spec_and_signer
+from designer.cli.deep_verification import add_deep_options, deeply
+from designer.cli.options import add_output, check_output, release_and_signer, spec_and_signer
 from designer.designing.comparison import Comparison, compare
 from designer.designing.printouts import page
 from designer.files.releases import read_release, verify_release
@@ -32,11 +31,9 @@ from designer.reports.page import board_page
 ENDINGS = (".html", ".md")
 
 
-def add_report_commands(commands: Commands) -> None:
+def add_report(made: argparse.ArgumentParser) -> None:
     """report."""
-    made = commands.add(
-        "report", _report, "write a spec as a page to read: in Markdown, or whole in HTML with -o page.html", SPEC
-    )
+    made.set_defaults(run=_report)
     made.add_argument("release", type=Path, nargs="?", help="also a release (JSON) of it, which is verified")
     made.add_argument("--ledger", type=Path, help="also what this ledger says of the data set")
     made.add_argument("--dataset", help="the data set of the ledger")
@@ -107,7 +104,7 @@ def _evidence(options: argparse.Namespace) -> Evidence:
 
 
 def _deep(options: argparse.Namespace, made: Specified) -> DeepVerdict | None:
-    return audit(made, seconds=SECONDS if options.seconds is None else options.seconds) if options.deep else None
+    return deeply(made, options) if options.deep else None
 
 
 def _release(options: argparse.Namespace, made: Specified) -> SeenRelease | None:

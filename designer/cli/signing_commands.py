@@ -10,19 +10,22 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import signature_path
 from designer.base.output import checked_target
 from designer.base.printing import printed
-from designer.cli.options import Commands
 from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file
 
 
-def add_signing_commands(commands: Commands) -> None:
-    """keys, sign."""
-    made = commands.add("keys", _keys, "make a key to sign with, or show one", None)
+def add_keys(made: argparse.ArgumentParser) -> None:
+    """keys."""
+    made.set_defaults(run=_keys)
     made.add_argument(
         "action", choices=["new", "show"], help="make KEYFILE and KEYFILE.pub, or print the fingerprint of a .pub"
     )
     made.add_argument("file", type=Path, metavar="KEYFILE", help="key file (PEM)")
     _add_passphrase(made)
-    made = commands.add("sign", _sign, "sign a spec or a release; the signature is written to FILE.sig", "the file (JSON)")
+
+
+def add_sign(made: argparse.ArgumentParser) -> None:
+    """sign."""
+    made.set_defaults(run=_sign)
     made.add_argument("--key", type=Path, required=True, help="key file (PEM), as `keys new` writes it")
     made.add_argument("--force", action="store_true", help="replace a signature that is there")
     _add_name(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from designer.accounts.store import is_ledger
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
@@ -13,9 +13,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.certified.frozen import to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
-from designer.cli.ledger_commands import add_check_options, check_ledger
 from designer.cli.options import (
-    Commands,
     add_output,
     caution_data,
     check_output,
@@ -24,32 +22,26 @@ from designer.cli.options import (
     release_and_signer,
     spec_and_signer,
 )
-from designer.designing.printouts import cautions, summary
-from designer.files.problem.kinds import read_request
-from designer.files.problem.linear_request import ProblemFile
-from designer.files.problem.marginals import MarginalsRequest
-from designer.files.problem.odds_ratio import OddsRatioFile
-from designer.files.problem.request import Request
-from designer.files.problem.selection import SelectionFile
-from designer.files.problem.synthetic import SyntheticFile
+from designer.cli.recording import add_check_options
+from designer.designing.caution_lines import cautions
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
-from designer.promises.costs import cost_of_tradeoff
-from designer.reports.pictures.of_designs import save_relation_picture
+
+if TYPE_CHECKING:
+    from designer.files.problem.request import Request
 
 
-def add_spec_commands(commands: Commands) -> None:
-    """verify, show."""
-    made = commands.add(
-        "verify",
-        _verify,
-        "recompute the guarantee of a spec from its numbers, check a release, or follow a ledger",
-        "spec (JSON) or ledger (SQLite)",
-    )
+def add_verify(made: argparse.ArgumentParser) -> None:
+    """verify."""
+    made.set_defaults(run=_verify)
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
     add_check_options(made)
     add_deep_options(made)
-    made = commands.add("show", _show, "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)")
+
+
+def add_show(made: argparse.ArgumentParser) -> None:
+    """show."""
+    made.set_defaults(run=_show)
     add_output(made, "--plot", "also draw what a problem file protects from what to this picture (needs matplotlib)")
 
 
@@ -57,6 +49,8 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     if is_ledger(options.file) or options.release is not None:
         refuse_deep(options)
     if is_ledger(options.file):
+        from designer.cli.ledger_commands import check_ledger
+
         return check_ledger(options, [] if options.release is None else [options.release])
     if options.release is not None:
         return _verify_release(options)
@@ -92,6 +86,8 @@ def _signer_data(signer: SignedBy | None) -> dict[str, Any]:
 
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
+    from designer.files.problem.kinds import read_request
+
     if options.file.suffix == ".toml":
         refuse_signer(options)
         file = read_request(options.file)
@@ -101,12 +97,21 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
         return "\n".join(f"{key:{width}}{printed(value)}" for key, value in data.items()), data
     if options.output:
         raise InvalidProblem("--plot: draws what a problem file protects; a spec is shown without a picture.")
+    from designer.designing.printouts import summary
+
     mechanism = loaded(options)
     return f"{summary(mechanism)}\n{privacy_line(mechanism)}", to_spec(mechanism)
 
 
 def _asked(file: Request) -> dict[str, str]:
     """Epsilon and delta of what a problem file asks for, where that is known before the design."""
+    from designer.files.problem.linear_request import ProblemFile
+    from designer.files.problem.marginals import MarginalsRequest
+    from designer.files.problem.odds_ratio import OddsRatioFile
+    from designer.files.problem.selection import SelectionFile
+    from designer.files.problem.synthetic import SyntheticFile
+    from designer.promises.costs import cost_of_tradeoff
+
     if isinstance(file, OddsRatioFile):
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
     if isinstance(file, MarginalsRequest):
@@ -120,6 +125,9 @@ def _asked(file: Request) -> dict[str, str]:
 
 def _drawn(file: Request, options: argparse.Namespace) -> Path | None:
     """The picture of what a problem file protects, where one is asked for."""
+    from designer.files.problem.linear_request import ProblemFile
+    from designer.reports.pictures.of_designs import save_relation_picture
+
     if not options.output:
         return None
     if not isinstance(file, ProblemFile):

@@ -19,7 +19,7 @@ from designer.base.output import write_whole
 from designer.base.printing import printed
 from designer.base.published import PublishedSums
 from designer.certified.frozen import Released, Specified
-from designer.cli.options import SPEC, Commands, loaded, release_and_signer
+from designer.cli.options import loaded, release_and_signer
 from designer.files.data_files import read_table
 from designer.files.releases import read_release
 from designer.files.signatures import SigningKey, sign_file
@@ -29,16 +29,14 @@ TRIES = 100  # names for a release whose tables were not written
 OPTIONS = {"kind": "--format", "level": "--level", "consistent": "--consistent", "published": "--published"}
 
 
-def add_table_commands(commands: Commands) -> None:
+def add_tables(made: argparse.ArgumentParser) -> None:
     """tables."""
-    about = "print the answers of a saved release with intervals that hold the truth, or write its tables (-o), without data"
-    made = commands.add("tables", _tables, about, SPEC)
     made.add_argument("release", type=Path, help="a release of this spec (JSON)")
     made.add_argument("-o", "--output", action=_Output, help="the folder to write; without it, the answers are printed")
     made.add_argument("--force", action="store_true", help="replace a folder that this program wrote")
     together = "print intervals that hold all answers without noise at once; tables that are written have both kinds"
     made.add_argument("--together", action="store_true", help=together)
-    made.set_defaults(folder=False)
+    made.set_defaults(run=_tables, folder=False)
     add_table_options(made)
 
 

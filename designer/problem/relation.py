@@ -278,18 +278,25 @@ def _least(budgets: Floats, positive: bool) -> float:
 
 
 def graph_components(blocks: Iterator[Block], points: int) -> Indices:
-    """Connected components of the graph whose edges are the finite budgets."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    """Connected components of the graph whose edges are the finite budgets, numbered in the order of their first points.
 
-    label: Indices = np.arange(points)
+    Every point knows the least point that it was found connected with: of two such points that an edge joins, the larger one
+    follows the smaller, until no edge joins two.
+
+    >>> graph_components(iter([Block(np.array([4, 2]), np.array([3, 4]), np.ones(2))]), 5)
+    array([0, 1, 2, 2, 2])
+    """
+    least: Indices = np.arange(points)
     for block in blocks:
-        rows, columns = finite_pairs(block)
-        if len(rows):
-            graph = coo_array((np.ones(len(rows)), (label[rows], label[columns])), shape=(points, points))
-            merged = connected_components(graph, directed=False)[1]
-            label = merged[label].astype(np.intp)
-    return label
+        left, right = finite_pairs(block)
+        while len(left):
+            left, right = least[left], least[right]
+            apart = left != right
+            left, right = left[apart], right[apart]
+            np.minimum.at(least, np.maximum(left, right), np.minimum(left, right))
+            while not np.array_equal(further := least[least], least):
+                least = further
+    return np.unique(least, return_inverse=True)[1].astype(np.intp).reshape(points)
 
 
 def finite_pairs(block: Block) -> tuple[Indices, Indices]:

@@ -10,7 +10,7 @@ from designer.base.progress import announce
 from designer.base.times import utc_text
 from designer.base.version import VERSION
 from designer.certified.frozen import Specified
-from designer.designing.printouts import cautions
+from designer.designing.caution_lines import cautions
 from designer.files.kinds import kind_of
 from designer.reports import sections
 from designer.reports.content import BoardPage, PageSection, Picture

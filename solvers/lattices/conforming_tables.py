@@ -13,7 +13,6 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from solvers.programs.nearest_sums import none_at_all
 
@@ -69,6 +68,8 @@ class Fibre:
         By a list of all vectors where they are few; otherwise by multipliers, or by a solver, whose vector is checked.
         `RuntimeError` where neither has an answer.
         """
+        from scipy.sparse import csr_array
+
         one = np.eye(self.size, dtype=np.int64)[entry]
         rest = Fibre(self.matrix, self.totals - self.matrix @ one)
         if rest._few:

@@ -165,7 +165,7 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("designer.cli.options.from_spec", interrupted)
+    monkeypatch.setattr("designer.files.spec.from_spec", interrupted)
     assert told(capsys, "verify", "spec.json") == (130, "dp-designer: interrupted.\n")
 
 

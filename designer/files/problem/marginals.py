@@ -16,8 +16,8 @@ from designer.base.printing import printed
 from designer.base.rounding import at_least
 from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
 from designer.certified.frozen import to_spec
+from designer.designing.caution_lines import cautions
 from designer.designing.marginals_least import least_marginal_budget, marginals_meeting, table_names
-from designer.designing.printouts import cautions
 from designer.files.data_files import read_table
 from designer.files.problem.keys import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS
 from designer.files.problem.kind import Kind, Reader

@@ -15,7 +15,8 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.certified.about import NOTHING, About
 from designer.certified.frozen import Specified, to_spec
-from designer.designing.printouts import cautions, optimality_lines
+from designer.designing.caution_lines import cautions
+from designer.designing.printouts import optimality_lines
 from designer.files.problem.listing import Listing
 
 
