@@ -312,6 +312,27 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "the sentence of the release tells both numbers anyway; from which on it is a warning moves by a hundredth",
         (),
     ),
+    Mutant(
+        "designer/relations/metrics/longest.py",
+        "np.minimum(most[there], longest + away[there])",
+        "(np.minimum(longest + away[there], most[there]))",
+        "minimum takes its arguments in any order",
+        (),
+    ),
+    Mutant(
+        "designer/problem/attribute_queries.py",
+        "min(start + step, queries)",
+        "(min(queries, start + step))",
+        "min takes its arguments in any order",
+        (),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/accuracy.py",
+        "if m * math.log(middle / m) + m - middle <= math.log(beyond) else",
+        "if (m * math.log(middle / m) + m - middle < math.log(beyond)) else",
+        "at equality the upper end of a bisection stays where it is, which is above the margin",
+        (),
+    ),
 )
 
 

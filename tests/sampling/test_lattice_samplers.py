@@ -24,6 +24,7 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.theta_ratio import ThetaRatio
 from designer.sampling.lattices import zero_sum
 from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
+from designer.sampling.lattices.lattice_chain import Assessment
 from designer.sampling.lattices.lattice_choice import (
     EllipsoidNorm,
     LatticeSampler,
@@ -543,3 +544,22 @@ def test_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=r"lattice|rate|variance|count|labels"):
             build()
+
+
+def test_the_distance_of_a_chain_adds_to_a_budget_what_two_laws_that_far_off_may_differ_by() -> None:
+    """P and P' with a ratio of e^b, each moved by tau in the worst way: the delta is attained."""
+    tau, budget = 0.01, 0.7
+    p = 1 / (1 + math.exp(budget))
+    worst = (math.exp(budget) * p + tau) - math.exp(budget) * (p - tau)
+    assessment = Assessment(tau / 2, 0.0, tau, 100, 1.0)
+    assert assessment.delta(budget) == pytest.approx(worst, rel=1e-12)
+    assert assessment.delta(1e6) == math.inf
+
+
+def test_counts_that_would_leave_the_whole_numbers_of_64_bits_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = ZeroSum(4, Fraction(1, 2))
+    monkeypatch.setattr(
+        type(law._geometric), "draw_geometric", lambda _, rows, __: np.full(rows, 2**61, dtype=np.int64), raising=True
+    )
+    with pytest.raises(OverflowError, match="draw again"):
+        law.draw(2, SeededEntropy(1))

@@ -16,7 +16,7 @@ from designer.sampling.entropy import Entropy
 from designer.sampling.integers.discrete_stairs import DiscreteStairs
 from designer.sampling.integers.margins import sum_of_gaussians_margin
 from designer.sampling.reach import NoiseFacts, NoiseReach, confidence_of
-from designer.sampling.simulated_reach import FAILURE, Draws, margins_of_all, margins_of_each, safe_rank
+from designer.sampling.simulated_reach import FAILURE, Draws, Simulated, least, margins_of_all, margins_of_each, safe_rank
 from designer.tables.intervals import student_margin
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
@@ -194,3 +194,9 @@ def test_many_narrow_gaussians_are_bounded_by_their_smoothed_densities() -> None
 def test_a_share_survives_its_subtraction_from_one() -> None:
     for share in (0.3, 1e-6, 7e-13, 3e-16):
         assert 0 < 1 - confidence_of(share) <= share
+
+
+def test_of_two_margins_the_smaller_is_told_answer_by_answer() -> None:
+    found = Simulated(np.array([1.0, 5.0, 2.0]), 1000)
+    told, words = least(np.array([3.0, 4.0, 2.0]), found, "a bound")
+    assert told.tolist() == [1.0, 4.0, 2.0] and words == f"a bound, or {found.words}, whichever is less"

@@ -26,6 +26,8 @@ from designer import (
 from designer.accounts import composed, expense_of, spent
 from designer.accounts.together.common import CommonChanges, CommonPairs
 from designer.accounts.together.elements import _join
+from designer.accounts.together.terms import rule_of
+from designer.accounts.together.universes import require_one_unit
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import NOTIONS, Guarantee
 from designer.certified.norms import Norm
@@ -38,6 +40,7 @@ from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, pure_rho, zcdp_epsilon
 from designer.promises.costs import Cost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.joint_promises import for_groups
 from designer.relations.metrics.metric import Metric
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
@@ -95,6 +98,37 @@ def test_budgets_add_pair_by_pair_and_what_is_unprotected_in_one_is_so_in_the_wh
             true = sum(budgets) if notion == "pure" else Fraction(math.hypot(*map(float, budgets)))
             assert float(spent_here) == pytest.approx(float(true), rel=1e-14)
             assert spent_here >= (sum(budgets) if notion == "pure" else 0)
+
+
+def test_elements_in_another_order_are_not_taken_for_those_of_the_mechanism() -> None:
+    """The shift of the noise is that of the mechanism's own elements: by the numbers of the others it could be none at all."""
+    rows = np.array([[0.0, 0.0, 1.0]])
+    first = design(Problem(Workload(rows, None, ["a", "b", "c"]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    second = design(Problem(Workload(rows, None, ["c", "b", "a"]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    both = composed(first, second)
+    for i, j in combinations(range(3), 2):
+        alone = composed(second).delta(0, change=(2 - i, 2 - j))
+        assert both.delta(0, change=(i, j)) >= alone, (i, j)
+    assert composed(second).delta(0, change=(0, 2)) > 0.2
+
+
+def test_linked_tables_beside_single_counts_are_refused_whatever_their_order() -> None:
+    linked = next(m.relation for m in specimens().values() if isinstance(getattr(m, "relation", None), LinkedChanges))
+    for mixed in ([linked, metrics.uniform(3, 1.0)], [metrics.uniform(3, 1.0), linked]):
+        with pytest.raises(InvalidProblem, match="several linked tables, another counts it otherwise"):
+            require_one_unit(mixed)
+    require_one_unit([linked, linked])
+
+
+def test_what_no_spec_can_hold_has_no_rule() -> None:
+    with pytest.raises(InvalidProblem, match="has no rule of composition"):
+        rule_of(object())  # type: ignore[arg-type]
+
+
+def test_a_plan_of_normal_noise_has_no_pure_loss() -> None:
+    both = composed(plan(Count("firms", SHOP, variance=5)))
+    with pytest.raises(InvalidProblem, match="no pure budget; ask for `loss`"):
+        both.pure_loss({"shop": "a"})
 
 
 def test_notions_are_mixed_by_the_best_conversion() -> None:

@@ -252,3 +252,12 @@ def test_deep_nests_are_refused_when_built_and_when_read() -> None:
 def test_unknown_data_are_refused(spec: object) -> None:
     with pytest.raises(InvalidSpec):
         policy_from_spec(spec)
+
+
+def test_a_scaled_policy_of_columns_is_its_factor_times_the_policy() -> None:
+    """Never below the exact number, and by no more than roundings above it."""
+    scaled, one = ScaledPolicy("5/2", SPLIT), {"a": 120, "b": 0.5}
+    exact = scaled.exact(one)
+    assert exact == Fraction(5, 2) * SPLIT.exact(one)
+    found = float(scaled({name: np.array([value], dtype=float) for name, value in one.items()})[0])
+    assert exact <= found <= float(exact) * (1 + 1e-12)
