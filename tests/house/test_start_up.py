@@ -77,7 +77,7 @@ def test_importing_the_package_loads_no_room_of_it() -> None:
 
 def test_verify_loads_what_proves_and_nothing_that_designs(spec: Path) -> None:
     names = commanded("verify", str(spec))
-    assert len(ours(names)) <= 230, len(ours(names))
+    assert len(ours(names)) <= 215, len(ours(names))
     assert not {"scipy", "sysconfig", "email", *NEVER} & names
     assert [name for name in ours(names) if name.startswith(("designer.families", "designer.audit", "designer.reports"))] == []
 
@@ -85,7 +85,7 @@ def test_verify_loads_what_proves_and_nothing_that_designs(spec: Path) -> None:
 def test_release_loads_what_proves_and_draws_and_nothing_that_designs(spec: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "counts.npy", np.array([3, 4, 5]))
     names = commanded("release", str(spec), "--histogram", str(tmp_path / "counts.npy"))
-    assert len(ours(names)) <= 240, len(ours(names))
+    assert len(ours(names)) <= 220, len(ours(names))
     assert not {"scipy", "email", *NEVER} & names
     assert [name for name in ours(names) if name.startswith(("designer.families", "designer.audit", "designer.reports"))] == []
 
