@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
+from solvers.deadline import OutOfTime, time_limit
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.base.errors import Refusal
 from designer.designing.choosing import chosen_families, ways_of
-from solvers.deadline import OutOfTime, time_limit
 
 ALIKE = 1e-3  # of the loss: what is nearer counts as equal
 

@@ -23,7 +23,6 @@ BUDGETS = (0.5, 1.0, 2.0, 4.0, 6.0)
 QUERIES = (1, 2, 3)
 ELEMENTS = 6
 TABLES = ((2, 3), (3, 3), (3, 4), (4, 4))
-SECONDS = 60.0  # for all families of a problem
 ROWS = 1_000_000  # inequalities of the programs of the limit, of which `compare` takes fewer
 FEW = ("laplace", "k_norm", "staircase")  # families of a sample
 SOLVED = 0.01  # of the loss: up to this gap the program of a coset counts as solved
@@ -88,7 +87,7 @@ def cases(full: bool) -> dict[str, Problem]:
 def found(name: str, full: bool) -> Found:
     """Everything about a problem."""
     problem = cases(full)[name]
-    side_by_side = compare(problem, None if full else FEW, seconds=SECONDS)
+    side_by_side = compare(problem, None if full else FEW)
     least = limit(problem, rows=ROWS)
     assert least is not None
     rows = {row["family"]: row for row in side_by_side.rows if row["loss"] is not None}

@@ -93,7 +93,7 @@ PUBLISHED = Branch(
             "Larger tables, as long as an exact sampler is feasible",
             ("lattice_laplace",),
             ("margins 10 x 10",),
-            "The shape `l1`; ask for it by name, or give `design` more than its 15 seconds.",
+            'The shape `l1`; ask for it by name, or give `design` the effort "thorough".',
         ),
         Advice("Still larger tables", ("lattice_rows",), ("margins 12 x 12",)),
         Advice(

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import TextIO, TypeVar
 
 from designer.base.progress_line import Announced, Display, Step
-from solvers.deadline import go_on, time_left
+from solvers.work import about_left
 
 Item = TypeVar("Item")
 _display: ContextVar[Display | None] = ContextVar("progress_display", default=None)
@@ -54,7 +54,7 @@ def step(name: str, of: int | None = None, counts: bool = False) -> Iterator[Ste
         yield None
         return
     now = display.clock()
-    begun = Step(name, now, of, counts, since=now, end=now + time_left())
+    begun = Step(name, now, of, counts, since=now, end=now + about_left())
     display.begin(begun)
     try:
         yield begun
@@ -82,19 +82,17 @@ def announce(doing: str) -> None:
     display = _display.get()
     if display is not None:
         now = display.clock()
-        display.begin(Announced(doing, now, since=now, end=now + time_left()))
+        display.begin(Announced(doing, now, since=now, end=now + about_left()))
 
 
 def track(items: Iterable[Item], label: str, reached: Callable[[Item], float | None] | None = None) -> Iterator[Item]:
-    """The items, counted where progress is shown. No further item is begun once the `time_limit` has passed: `OutOfTime`.
+    """The items, counted where progress is shown.
 
     reached: the share of the whole that is done with an item; by default, and where it is None, all items are alike.
     """
     of = len(items) if isinstance(items, Sized) else None
     with step(label, of) as counted:
         for item in items:
-            if time_left() <= 0:
-                go_on()
             yield item
             if counted is not None:
                 _advance(counted, reached(item) if reached else None)
@@ -103,7 +101,7 @@ def track(items: Iterable[Item], label: str, reached: Callable[[Item], float | N
 def each_of(
     items: Sequence[Item], label: str, weight: Callable[[Item], float] = lambda item: 1.0, within: float = math.inf
 ) -> Iterator[Item]:
-    """The items, told one by one where progress is shown: "designing 3 of 14". No time limit ends them.
+    """The items, told one by one where progress is shown: "designing 3 of 14".
 
     weight: how long an item takes, in any unit. within: seconds that all are meant to take at most, for the time that is left.
     """

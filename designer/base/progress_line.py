@@ -76,7 +76,7 @@ class Step:
 
     def _time_left(self, now: float) -> str:
         left = self.left(now) if now - self.started >= SOON else None
-        return "" if left is None else f", {'about' if self.share else 'at most'} {time_words(left)} left"
+        return "" if left is None else f", about {time_words(left)} left"
 
 
 class Announced(Step):

@@ -13,7 +13,7 @@ from designer.base.on_terminal import terminal_width
 from designer.base.output import checked_target
 from designer.base.printing import printed
 from designer.certified.frozen import save
-from designer.cli.options import add_output, add_seconds, check_output, given_seconds
+from designer.cli.options import add_effort, add_output, check_output, given_effort
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
@@ -32,14 +32,14 @@ def add_design(made: argparse.ArgumentParser) -> None:
     add_output(made, "-o", "where to save the spec (JSON)")
     add_sign_options(made)
     _add_choices(made)
-    add_seconds(made)
+    add_effort(made)
 
 
 def add_compare(made: argparse.ArgumentParser) -> None:
     """compare."""
     made.set_defaults(run=_compare)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
-    add_seconds(made)
+    add_effort(made)
     add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made.add_argument("--markdown", action="store_true", help="print every column as a table in Markdown")
 
@@ -57,7 +57,7 @@ def add_budget(made: argparse.ArgumentParser) -> None:
     """budget: which families, how near, and what to keep of the answer."""
     made.set_defaults(run=_budget)
     made.add_argument("--family", help="override the problem file, and try this family only, or auto for all")
-    add_seconds(made)
+    add_effort(made)
     made.add_argument("--step", type=float, default=STEP, help=f"relative width of the answer (default {STEP:g})")
     made.add_argument("--plot", type=Path, help="also draw error against budget to this picture (needs matplotlib)")
     add_output(made, "-o", "save the spec of the design at the least factor (JSON)")
@@ -67,7 +67,7 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     request = read_request(options.file)
     check_output(options, request.files)
     key = signing_key(options)
-    choices = Choices(options.family, options.solver, dict(options.solver_option or ()), options.seconds)
+    choices = Choices(options.family, options.solver, dict(options.solver_option or ()), **given_effort(options))
     outcome = request.made(choices)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
@@ -96,7 +96,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         checked_target(options.plot, inputs=file.files, replace=options.force)
         check_picture(options.plot)
     family, chosen = (options.family, {}) if options.family else (file.family, file.options)
-    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_seconds(options)})
+    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_effort(options)})
     saved = (
         save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
     )
@@ -112,7 +112,7 @@ def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, A
     if options.plot:
         raise request.without("--plot", "error against budget is drawn for linear queries")
     check_output(options, request.files)
-    outcome = request.least(Choices(options.family, seconds=options.seconds), step=options.step)
+    outcome = request.least(Choices(options.family, **given_effort(options)), step=options.step)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep the design at this factor."
     return "\n".join([*outcome.lines, privacy_line(outcome.mechanism), kept]), outcome.data
@@ -126,7 +126,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     if options.output:
         check_picture(options.output)
     problem = file.matrix_problem
-    result = compare(problem, options.family, **given_seconds(options))
+    result = compare(problem, options.family, **given_effort(options))
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"
     text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"

@@ -45,14 +45,15 @@ def add_output(made: argparse.ArgumentParser, flag: str, help_text: str) -> None
     made.add_argument("--force", action="store_true", help="replace a file of that name; inputs are never replaced")
 
 
-def add_seconds(made: argparse.ArgumentParser) -> None:
-    """The time that all families have together."""
-    made.add_argument("--seconds", type=float, help="for all families together; none is started that will not fit into it")
+def add_effort(made: argparse.ArgumentParser) -> None:
+    """How much work searches have, and a limit on the clock."""
+    made.add_argument("--effort", help="how much work the search has: quick, normal (the default) or thorough")
+    made.add_argument("--seconds", type=float, help="a limit on the clock besides; what it cuts off depends on the machine")
 
 
-def given_seconds(options: argparse.Namespace) -> dict[str, float]:
-    """The time for all families, where it is given."""
-    return {} if options.seconds is None else {"seconds": options.seconds}
+def given_effort(options: argparse.Namespace) -> dict[str, Any]:
+    """Both, where they are given."""
+    return {name: value for name in ("effort", "seconds") if (value := getattr(options, name)) is not None}
 
 
 def check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:

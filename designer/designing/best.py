@@ -9,6 +9,7 @@ it is constructed once more, by classes of the house alone, from its numbers and
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
-from designer.base.checks import near, positive, shown
+from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.base.json_text import canonical
 from designer.base.progress import each_of, step
@@ -24,15 +25,21 @@ from designer.base.version import VERSION
 from designer.certified.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.choosing import (
     NOTHING_MADE,
-    SECONDS,
-    Deadline,
+    Allowance,
     Way,
     automatic_families,
+    cap_of,
     chosen_families,
+    cut_by_clock,
+    cut_words,
+    estimated,
     is_of_the_house,
     is_own,
     left_out,
     said_once,
+    saying_cut,
+    unfinished,
+    units_of,
     ways_of,
     weight_of,
 )
@@ -43,12 +50,13 @@ from designer.designing.structured_problem import StructuredProblem, designed_st
 from designer.families.approximate import FALLOFFS, under_the_notion
 from designer.families.family import Family
 from designer.families.made import Design
+from designer.families.sizes import Sizes
 from designer.mechanisms.additive.interface import BIASED, Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Relation
 from designer.problem.targets import Targets, require_targets
 from designer.relations.problem import Problem
-from solvers.deadline import OutOfTime
+from solvers.work import QUICK, OutOfWork, spend, within
 
 OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes may be parts of a mechanism
 OF_THE_PROBLEM = ("workload", "relation")
@@ -141,6 +149,8 @@ def design(
     /,
     family: LatticeFamily,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -152,6 +162,8 @@ def design(
     /,
     family: StaircaseFamily,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -163,6 +175,8 @@ def design(
     /,
     family: AdditiveFamily,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -174,6 +188,8 @@ def design(
     /,
     family: str = ...,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -185,6 +201,8 @@ def design(
     /,
     family: str = ...,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -196,6 +214,8 @@ def design(
     /,
     family: str = ...,
     *,
+    effort: str = ...,
+    seconds: float | None = ...,
     targets: Targets | None = ...,
     solver: str = ...,
     solver_options: Settings | None = ...,
@@ -206,6 +226,8 @@ def design(
     /,
     family: str = "auto",
     *,
+    effort: str = "normal",
+    seconds: float | None = None,
     targets: Targets | None = None,
     solver: str = "auto",
     solver_options: Settings | None = None,
@@ -215,15 +237,18 @@ def design(
     `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `HierarchyProblem` or `PlanProblem`.
 
     family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the
-    best that applies (see `best_of_all`). targets: accuracy that the answers must have at these budgets, checked at the frozen
-    noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family "structured",
-    without writing its queries out; "auto" tries the others beside where it is small. options: those of the builder; with
-    "auto" `seconds`, for all
-    families together, or `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen as they are
+    best that applies (see `best_of_all`). effort: how much work searches may take, counted, so that neither the clock nor a
+    busy machine decides: "quick", "normal" or "thorough", 2, 20 or 200 units, each about a second, for all families of
+    "auto" together; a family that is named runs to its end, but for "quick", where a search hands over its best after 2 units.
+    Kinds of problems whose design is one program, without a search, take any. seconds: a limit on the clock besides; what it
+    cuts off depends on the machine, and says so. targets: accuracy that the answers must have at these budgets, checked at the
+    frozen noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family
+    "structured", without writing its queries out; "auto" tries the others beside where it is small. options: those of the
+    builder; with "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen as they are
     (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of
     CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the
     best of those that have a program). What it answers is repaired and certified like every design, and the provenance says how
-    far it was off. Raises `InvalidProblem` for an unknown family, option or solver and for a family without a program,
+    far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family without a program,
     `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets: the message names the
     queries, what they reach, and the factor on the budgets that `least_budget` finds.
 
@@ -233,33 +258,39 @@ def design(
     (True, [2.0, 2.0, 2.0])
     """
     _require_settings(solver, solver_options)
+    units_of(effort), cap_of(seconds)
     choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
-    made: Design[Any] = kind_of(problem).part("design")(problem, family, **choices, **options)
+    limits = {"effort": effort, "seconds": seconds}
+    made: Design[Any] = kind_of(problem).part("design")(problem, family, **limits, **choices, **options)
     return made
 
 
 def design_linear(
     problem: Problem,
+    /,
     family: str = "auto",
     *,
+    effort: str = "normal",
+    seconds: float | None = None,
     targets: Targets | None = None,
     solver: str = "auto",
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Mechanism]:
     """`design` of linear queries."""
+    limits: Settings = {"effort": effort, "seconds": seconds}
+    units, cap = units_of(effort), cap_of(seconds)
     if targets is not None:
         choices = {"solver": solver, "solver_options": solver_options}
-        return _meeting(problem, family, require_targets(targets), choices, options)
+        return _meeting(problem, family, require_targets(targets), choices, limits, options)
     if family == "auto" and "strategy" in options:
         family = "strategy_laplace" if problem.notion == "pure" else "strategy_gaussian"
     if family == "auto":
-        if unknown := sorted(set(options) - {"seconds"}):
+        if options:
             raise InvalidProblem(
-                f"options: {shown(unknown)} unknown to 'auto', which takes ['seconds']; name a family beside them.",
-                value=unknown,
+                f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.", value=sorted(options)
             )
-        return best_of_all(problem, solver=solver, solver_options=solver_options, **options)
+        return best_of_all(problem, **limits, solver=solver, solver_options=solver_options)
     (chosen,) = chosen_families([family])
     unknown = sorted(set(options) - set(chosen.options()))
     if unknown:
@@ -273,16 +304,22 @@ def design_linear(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.",
             value=chosen.name,
         )
-    with step(chosen.name):
+    with step(chosen.name), within(units if effort == QUICK else math.inf, cap) as budget:
         if not is_own(solver):
-            return designed_by(solver, chosen, problem, solver_options or {}, options)
-        return _designed(chosen, problem, options)
+            return saying_cut(designed_by(solver, chosen, problem, solver_options or {}, options), budget, seconds)
+        try:
+            return saying_cut(_designed(chosen, problem, options), budget, seconds)
+        except OutOfWork as stopped:
+            raise DesignFailed(f"{chosen.name}: no mechanism yet; {cut_words(budget, seconds)}.") from stopped
 
 
 def design_of_structure(
     problem: StructuredProblem,
+    /,
     family: str = "auto",
     *,
+    effort: str = "normal",
+    seconds: float | None = None,
     targets: Targets | None = None,
     solver: str = "auto",
     solver_options: Settings | None = None,
@@ -290,22 +327,24 @@ def design_of_structure(
 ) -> Design[Any]:
     """`design` of queries that nobody writes out, or by a family that needs them written out."""
     options |= {} if targets is None else {"targets": targets}
-    if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))} - {"seconds"}):
+    if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))}):
         raise InvalidProblem(
-            f"options: {shown(unknown)} unknown to structured problems, which take ['seconds']; give them with "
-            "`problem.written_out()`, where the domain is small.",
+            f"options: {shown(unknown)} unknown to structured problems; give them with `problem.written_out()`, where the "
+            "domain is small.",
             value=unknown,
         )
 
-    def dense(written: Problem, name: str, seconds: float) -> Design[Mechanism]:
-        return best_of_all(written, seconds) if name == "auto" else design(written, name)
+    def dense(written: Problem, name: str) -> Design[Mechanism]:
+        return design(written, name, effort=effort, seconds=seconds)
 
-    return designed_structured(problem, family, options.get("seconds"), dense)
+    return designed_structured(problem, family, dense)
 
 
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
     """The design of a family by its own solver."""
     start = time.perf_counter()
+    if not chosen.anytime:  # it counts nothing by itself
+        spend(estimated(chosen, options, Sizes(problem)))
     mechanism = _of_the_family(chosen, problem, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
     seconds = time.perf_counter() - start
     provenance = {
@@ -313,20 +352,21 @@ def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mec
         "family": chosen.title,
         "loss": problem.loss,
         "options": options,
-        "seconds": round(seconds, 3),
         **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
     }
     return Design(problem, mechanism.annotated(provenance), seconds)
 
 
-def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings, options: Settings) -> Design[Mechanism]:
+def _meeting(
+    problem: Problem, family: str, targets: Targets, choices: Settings, limits: Settings, options: Settings
+) -> Design[Mechanism]:
     """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
     targets.of(problem.workload.queries)
     missed: list[tuple[TargetsMissed, Make]] = []
 
     def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
         def own(aimed: Problem) -> Design[Mechanism]:
-            return design(aimed, name, **choices, **chosen)
+            return design(aimed, name, **choices, **chosen, **({} if family == "auto" else limits))
 
         try:
             return design_meeting(problem, targets, name, own)
@@ -338,7 +378,7 @@ def _meeting(problem: Problem, family: str, targets: Targets, choices: Settings,
         return meeting(way.family.name, way.options)
 
     try:
-        return best_of_all(problem, make=make, **choices, **options) if family == "auto" else meeting(family, options)
+        return best_of_all(problem, make=make, **limits, **choices) if family == "auto" else meeting(family, options)
     except DesignFailed:
         if not missed:
             raise
@@ -415,7 +455,8 @@ def _of_the_family(family: Family, problem: Problem, made: Mechanism) -> Mechani
 
 def best_of_all(
     problem: Problem,
-    seconds: float = SECONDS,
+    effort: str = "normal",
+    seconds: float | None = None,
     solver: str = "auto",
     solver_options: Settings | None = None,
     *,
@@ -424,29 +465,28 @@ def best_of_all(
     """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
     noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
 
-    seconds: for all families together. Those that take a moment come first. Another one is started if its estimate of work fits
-    into what the estimates of those before it left, whatever they took, and the limit of `designer.families.least_noise`
-    leaves more than 0.1 % to be gained; when its own time is over, a search ends with the best that it has. Before there is a
-    mechanism, nothing is refused for its time. A family that fails, in whatever way, is listed with its reason, and the others
-    go on.
+    effort: how much work all families have together. Those that take a moment come first. Another one is started if the limit
+    of `designer.families.least_noise` leaves more than 0.1 % to be gained, and if what it may take fits into what is left, or
+    its search can be cut off: then it ends, when what is left is done, with the best that it has. Before there is a mechanism,
+    nothing is refused for its work. A family that fails, in whatever way, is listed with its reason, and the others go on.
+    seconds: a limit on the clock, none by default; where it ended a search, or kept one from starting, the design says so.
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
     with its options to its design, `design` itself unless given.
     """
-    begun, allowed = time.perf_counter(), positive(seconds, "options.seconds")
+    begun = time.perf_counter()
+    allowance = Allowance(problem, units_of(effort), cap_of(seconds))
     ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
-    deadline = Deadline(problem, allowed)
     best: Design[Mechanism] | None = None
     tried: dict[str, str] = {}
     own = make or (lambda way: design(problem, way.family.name, solver=solver, solver_options=solver_options, **way.options))
-    for way in each_of(ways, "designing", weight_of, deadline.seconds):
-        if why := deadline.refusal(way, None if best is None else best.loss):
+    for way in each_of(ways, "designing", weight_of, allowance.units):
+        if why := allowance.refusal(way, None if best is None else best.loss):
             tried[way.name] = why
             continue
-        start = time.perf_counter()
         try:
-            with deadline.running(way, best is not None):
+            with allowance.running(way, best is not None):
                 candidate = own(way)
-                tried[way.name] = f"loss {_measured(candidate)} in {time.perf_counter() - start:.2f} s"
+            tried[way.name] = f"loss {_measured(candidate)}{unfinished(candidate)}"
         except Exception as failure:
             tried[way.name] = NOTHING_MADE + reason(failure)
         else:
@@ -454,8 +494,10 @@ def best_of_all(
     tried |= left_out(problem, solver)
     if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
-    provenance = {**best.mechanism.provenance, "tried": tried}
-    return Design(problem, best.mechanism.annotated(provenance), time.perf_counter() - begun)
+    notes = {**best.mechanism.provenance, "effort": effort, "tried": tried}
+    if allowance.late:
+        notes["cut"] = cut_by_clock(seconds)
+    return Design(problem, best.mechanism.annotated(notes), time.perf_counter() - begun)
 
 
 def _measured(made: Design[Mechanism]) -> str:
@@ -466,6 +508,6 @@ def _measured(made: Design[Mechanism]) -> str:
 
 def reason(failure: Exception) -> str:
     """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
-    if isinstance(failure, OutOfTime):
-        return "stopped, the time was over"
+    if isinstance(failure, OutOfWork):
+        return str(failure)
     return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"

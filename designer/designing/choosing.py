@@ -1,26 +1,33 @@
-"""Which families "auto" and `compare` start, and when: cheap ones first; others while the time that is left, and a proven gap,
-leave room for them.
+"""Which families "auto" and `compare` start, and how far they go: cheap ones first; others while the work that is left, and a
+proven gap, leave room for them.
 
-A family says by itself which options are tried (`Family.choices`) and about how long a design takes (`Family.work`), so that
-nothing here speaks of any one of them.
+Work is counted (`solvers/work.py`), so that the choice is a function of the problem and the effort alone. A family says by
+itself which options are tried (`Family.choices`) and about how much work a design is (`Family.work`), so that nothing here
+speaks of any one of them.
 
 Why families have no mechanism, each reason once.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from designer.base.errors import Refusal
+from designer.base.checks import near, positive, shown
+from designer.base.errors import InvalidProblem, Refusal
 from designer.families.family import Family
 from designer.families.least_noise import Limit, limit
+from designer.families.made import Design
 from designer.families.sizes import Sizes
+from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
-from solvers.deadline import OutOfTime, time_limit
+from solvers.work import EFFORTS, Budget, OutOfWork, within
 
+M = TypeVar("M", bound=Mechanism)
 NOTHING_MADE = "no mechanism: "
 
 
@@ -39,10 +46,34 @@ def said_once(reasons: Iterable[tuple[str, str]]) -> list[str]:
 
 # Above this many universe elements a scan of all pairs takes a second or more, and "auto" leaves out families that need many.
 AUTO_ELEMENTS = 5000
-SECONDS = 15.0  # for all families together, where nothing else is said
-MOMENT = 0.1  # seconds that a cheap family takes, for progress
-CHEAP = 0.5  # seconds: families that take no longer are started before all others, whatever the gap
-ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth seconds
+MOMENT = 0.1  # units that a cheap family takes, for progress
+SEVERAL = 3.0  # times as much for comparisons and least budgets, which make several designs
+CHEAP = 0.5  # units: families that take no more are started before all others, whatever the gap
+ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth a search
+CUT_OFF = "cut off"
+UNFINISHED = (CUT_OFF, "were left", "were over", "were done")  # how what is said of such a family ends
+MORE = 'effort = "thorough", or a family by its name,'
+
+
+def units_of(effort: object) -> float:
+    """The units of work of an effort; `InvalidProblem` where it is none."""
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        told = near(effort, EFFORTS) if isinstance(effort, str) else ""
+        raise InvalidProblem(f"effort: {shown(effort)} is unknown{told}; give one of {list(EFFORTS)}.")
+    return EFFORTS[effort]
+
+
+def cap_of(seconds: object) -> float:
+    """The seconds on the clock that a caller allows, infinite for None; `InvalidProblem` where they are no time."""
+    if seconds is None:
+        return math.inf
+    try:
+        return positive(seconds, "seconds")
+    except InvalidProblem:
+        raise InvalidProblem(
+            f"seconds: {shown(seconds)} is no limit on the clock; give a number above 0, or leave it out: effort decides.",
+            value=seconds,
+        ) from None
 
 
 def chosen_families(names: Sequence[str] | None = None) -> tuple[Family, ...]:
@@ -90,25 +121,20 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A family with the options that it is tried with. seconds: about how long a design takes."""
+    """A family with the options that it is tried with. work: about how many units a design takes."""
 
     family: Family
     options: Mapping[str, Any]
-    seconds: float = 0.0
+    work: float = 0.0
 
     @property
     def name(self) -> str:
         """The family, and the options where there is a choice: "lattice_laplace, shape l1"."""
         return ", ".join([self.family.name, *(f"{key} {value}" for key, value in self.options.items())])
 
-    @property
-    def about(self) -> str:
-        """The estimate in words."""
-        return f"about {self.seconds:.2g} s"
-
 
 def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) -> list[Way]:
-    """Every choice of every family, the cheap ones first, the others by their ranks and by how long they take.
+    """Every choice of every family, the cheap ones first, the others by their ranks and by how much work they are.
 
     times: how many designs each of them stands for.
     """
@@ -119,65 +145,84 @@ def ways_of(families: Sequence[Family], problem: Problem, times: float = 1.0) ->
         for family in families
         for options in family.choices
     ]
-    return sorted(found, key=lambda way: (way.family.rank, way.seconds) if way.seconds > CHEAP else (-1, 0.0))
+    return sorted(found, key=lambda way: (way.family.rank, way.work) if way.work > CHEAP else (-1, 0.0))
 
 
 def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float:
-    """About how many seconds a design takes; 0 where the problem is refused before its size is known: the family will say so
-    itself."""
+    """About how many units a design takes; 0 where the problem is refused before its size is known: the family will say so
+    itself. `InvalidProblem` for less than nothing, which a family of one's own may say. Options that are no choice of "auto"
+    do not matter."""
     if family.work is None:
         return 0.0
+    matters = {name for choice in family.choices for name in choice}
     try:
-        return float(family.work(sizes, **options))
+        units = float(family.work(sizes, **{name: value for name, value in options.items() if name in matters}))
     except (Refusal, ArithmeticError, ValueError):
         return 0.0
+    if not units >= 0:
+        raise InvalidProblem(f"family.work: {family.name!r} estimates {units} units; give 0 or more, one for about a second.")
+    return units
 
 
 @dataclass(eq=False)
-class Deadline:
-    """The time that all families have together, and what is known of the problem's limit.
+class Allowance:
+    """The work that all families have together, what was spent of it, and what is known of the problem's limit.
 
-    gap: whether what is sought is least loss, which the limit speaks of. any_size: start families of many scans on any size.
+    units: of work. end: on the clock, where a caller set seconds. gap: whether what is sought is least loss, which the limit
+    speaks of. any_size: start families of many scans on any size.
     """
 
     problem: Problem
-    seconds: float
+    units: float
+    seconds: float = math.inf
     gap: bool = True
     any_size: bool = False
     spent: float = 0.0
+    late: bool = False
+    _end: float = math.inf
     _limit: list[Limit | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.seconds < math.inf:
+            self._end = time.perf_counter() + self.seconds
 
     @property
     def left(self) -> float:
-        """Seconds that are left by the estimates of what was started, whatever that took in fact."""
-        return self.seconds - self.spent
+        """Units that are left."""
+        return self.units - self.spent
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that are left on the clock; infinite, and no clock is read, where nobody set any."""
+        return self._end - time.perf_counter() if self._end < math.inf else math.inf
 
     def refusal(self, way: Way, best: float | None) -> str:
         """Why a way is not started, or an empty text.
 
-        best: the least loss so far, any number where none is sought; None before there is a mechanism, when time is long.
+        best: the least loss so far, any number where none is sought; None before there is a mechanism, when work is free.
         """
         if self.problem.relation.size > AUTO_ELEMENTS and not (self.any_size or way.family.scans_little):
             return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
         if best is None:
             return ""
-        left = self.left
-        if left <= 0:
+        if self.seconds_left <= 0:
+            self.late = True
             return f"not started: {self.seconds:g} s were over"
-        if way.seconds > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
+        if way.work > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
             return f"not started: {why}"
-        left = self.left
-        if way.seconds > max(left, CHEAP):
-            return f"not started: {way.about}, and {left:.2g} s of {self.seconds:g} s were left"
+        if way.work > CHEAP and self.left <= 0:
+            return f"not started: {self.units:g} units of work were done"
+        if way.work > max(self.left, CHEAP) and not way.family.anytime:
+            return f"not started: about {way.work:.2g} units of work, and {self.left:.2g} of {self.units:g} were left"
         return ""
 
     def _no_room(self, best: float) -> str:
         """Why no noise can lose much less than `best`, or an empty text."""
         if not self._limit:
             try:
-                with time_limit(max(self.left / 3, CHEAP)):
+                with self._counted(max(self.left / 3, CHEAP)):
                     self._limit.append(limit(self.problem))
-            except (Refusal, ArithmeticError, ValueError, OutOfTime):
+            except (Refusal, ArithmeticError, ValueError, OutOfWork):
                 self._limit.append(None)
         (known,) = self._limit
         if known is None or best > known.value * (1 + ROOM):
@@ -185,18 +230,51 @@ class Deadline:
         return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
 
     @contextmanager
-    def running(self, way: Way, ends: bool) -> Iterator[None]:
-        """Searches within this block end when the time is over, if there is a mechanism already: a third of all the time where
-        the way was thought to take a moment."""
-        own = self.left if way.seconds > CHEAP else min(self.left, self.seconds / 3)
-        self.spent += way.seconds
-        if not ends:
-            yield
-            return
-        with time_limit(max(own, CHEAP)):
-            yield
+    def running(self, way: Way, ends: bool) -> Iterator[Budget]:
+        """Searches within this block end when the work that is left is done, if there is a mechanism already: a third of all
+        where the way was thought to take a moment."""
+        own = self.left if way.work > CHEAP else min(self.left, self.units / 3)
+        with self._counted(max(own, CHEAP) if ends else math.inf, ends) as budget:
+            if not way.family.anytime:
+                budget.units += way.work  # which fits, and is spent at once
+            yield budget
+
+    @contextmanager
+    def _counted(self, units: float, ends: bool = True) -> Iterator[Budget]:
+        with within(units, max(self.seconds_left, 0.0) if ends else math.inf) as budget:
+            try:
+                yield budget
+            finally:
+                self.spent += budget.spent
+                self.late |= budget.by_clock
+
+
+def cut_by_clock(seconds: float | None) -> str:
+    """What a design says where the clock of a caller decided."""
+    return f"ended by the clock, seconds = {seconds:g}: another run may find another design; give more, or leave seconds out"
+
+
+def cut_words(budget: Budget, seconds: float | None) -> str:
+    """What a design says of a search that was cut off, or an empty text."""
+    if not budget.cut:
+        return ""
+    if budget.by_clock and seconds is not None:
+        return cut_by_clock(seconds)
+    return f"its search was cut off: {MORE} finishes it"
+
+
+def saying_cut(made: Design[M], budget: Budget, seconds: float | None) -> Design[M]:
+    """The design, with a note where its search was cut off."""
+    if not (words := cut_words(budget, seconds)):
+        return made
+    return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "cut": words}))
+
+
+def unfinished(made: Design[Mechanism]) -> str:
+    """What is said behind a loss where the search for it was cut off."""
+    return f", {CUT_OFF}" if made.cut else ""
 
 
 def weight_of(way: Way) -> float:
     """How much of the work of all ways this one is, for the time that is left: its estimate, at least a moment."""
-    return max(way.seconds, MOMENT)
+    return max(way.work, MOMENT)

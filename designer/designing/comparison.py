@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import count, positive
+from designer.base.checks import count
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.frames import frame_of_rows
@@ -17,15 +17,13 @@ from designer.base.on_terminal import NARROWEST, WIDTH
 from designer.base.printing import printed
 from designer.base.progress import each_of
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, Way, chosen_families, ways_of, weight_of
+from designer.designing.choosing import SEVERAL, Allowance, Way, cap_of, chosen_families, units_of, ways_of, weight_of
 from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.problem_kinds import kind_of
 from designer.families.least_noise import Limit, limit, part_of_loss
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
-
-COMPARING = 60.0  # seconds for all families
 
 
 @dataclass(frozen=True)
@@ -89,30 +87,42 @@ class Comparison(Displayed):
         return frame_of_rows(sorted_rows(self.rows), COLUMNS, backend)
 
 
-def compare(problem: Any, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
-    """Design every applicable family and baseline for one problem, of any kind that `design` takes, with every choice of "
-    "options that "auto" would try; or the
-    named ones, or the one, as they are.
+def compare(
+    problem: Any,
+    families: str | Sequence[str] | None = None,
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+) -> Comparison:
+    """Design every applicable family and baseline for one problem, of any kind that `design` takes, with every choice of
+    options that "auto" would try; or the named ones, or the one, as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
     them gets none from the uniform budget. Efficiency is the limit of `designer.families.least_noise`, which no additive noise
     beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined
     for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline
-    that fails leaves its column empty, with the reason in every note. seconds: for all families together; one whose estimate of
-    work is beyond what is left of it is not started, and its row says so. Named ones are always run to their end. Raises
-    `InvalidProblem` for a family that there is not.
+    that fails leaves its column empty, with the reason in every note. effort: how much counted work all families have together,
+    three times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is left is not
+    started, a search that would go on is cut off: its row says so, and how to finish it. Named ones are run to their end.
+    seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort that there is not.
 
     >>> from designer import Problem, Workload, metrics
     >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])
     >>> [(row["family"], round(row["loss"], 2)) for row in table.rows]
     [('laplace', 15.67), ('uniform_budget', 15.67)]
     """
-    made: Comparison = kind_of(problem).part("compare")(problem, families, seconds=seconds)
+    made: Comparison = kind_of(problem).part("compare")(problem, families, effort=effort, seconds=seconds)
     return made
 
 
-def compare_linear(problem: Problem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+def compare_linear(
+    problem: Problem,
+    families: str | Sequence[str] | None = None,
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+) -> Comparison:
     """`compare` of linear queries."""
     if families is None:
         asked = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
@@ -121,21 +131,22 @@ def compare_linear(problem: Problem, families: str | Sequence[str] | None = None
         ways = [Way(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
     if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
-    deadline = Deadline(problem, positive(seconds, "seconds"), gap=False, any_size=True)
+    allowance = Allowance(problem, SEVERAL * units_of(effort), cap_of(seconds), gap=False, any_size=True)
     reference, no_reference = _attempt(lambda: _reference(problem))
     least, no_limit = _attempt(lambda: limit(problem))
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
     rows: list[dict[str, Any]] = []
     designs: dict[str, Design[Mechanism]] = {}
-    for way in each_of(ways, "comparing families", weight_of, seconds):
-        if families is None and (why := deadline.refusal(way, 0.0 if designs else None)):
+    for way in each_of(ways, "comparing families", weight_of, allowance.units):
+        if families is None and (why := allowance.refusal(way, 0.0 if designs else None)):
             rows.append(empty_row(way.name, why))
             continue
         try:
-            with deadline.running(way, families is None and bool(designs)):
+            with allowance.running(way, families is None and bool(designs)):
                 made = design(problem, way.family.name, **way.options)
-                row = _row(way.name, made, reference, least)
-                rows.append(row | {"note": "; ".join([*notes, *_unmatched(problem, row)])})
+            row = _row(way.name, made, reference, least)
+            told = [*notes, *_unmatched(problem, row), *([made.cut] if made.cut else [])]
+            rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
         except Exception as failure:
             rows.append(empty_row(way.name, reason(failure)))
         else:
@@ -145,7 +156,7 @@ def compare_linear(problem: Problem, families: str | Sequence[str] | None = None
 
 def empty_row(name: str, why: str) -> dict[str, Any]:
     """The row of a family without a mechanism, and why."""
-    return {**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "family": name, "note": why}
+    return {**dict.fromkeys([*COLUMNS, "scales", "improvements"]), "cut": False, "family": name, "note": why}
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from designer.base.on_terminal import Column, text_table, wrapped
 from designer.base.printing import in_markdown, printed
 from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
-from designer.designing.choosing import said_once
+from designer.designing.choosing import MORE, UNFINISHED, said_once
 from designer.families.least_noise import Limit
 from designer.relations.problem import Problem
 
@@ -90,7 +90,14 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
-    blocks = [[_winner(done, problem)], table, [*shown, *marked], limit_lines(limit) if done else [], without]
+    unfinished = _open_lines(rows)
+    blocks = [
+        [_winner(done, problem, bool(unfinished)), *unfinished],
+        table,
+        [*shown, *marked],
+        limit_lines(limit) if done else [],
+        without,
+    ]
     told = [
         "\n".join(own if own is table else [line for part in own for line in wrapped(part, width)]) for own in blocks if own
     ]
@@ -116,13 +123,25 @@ def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int) 
     return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
 
 
-def _winner(done: Sequence[Row], problem: Any) -> str:
+def _open_lines(rows: Sequence[Row]) -> list[str]:
+    """Which families were not finished, and how they are."""
+    names = [printed(row["family"]) for row in rows if is_unfinished(row)]
+    return [f"Not finished: {'; '.join(names)}. {MORE[0].upper()}{MORE[1:]} finishes them."] if names else []
+
+
+def is_unfinished(row: Row) -> bool:
+    """Whether a family was not started for want of work or time, or its search cut off."""
+    return row["cut"] or (row["loss"] is None and row["note"].endswith(UNFINISHED))
+
+
+def _winner(done: Sequence[Row], problem: Any, unfinished: bool) -> str:
     """Which family loses least, and how much less than the next and than one budget for all."""
     if not done:
         return "No family has a mechanism for this problem."
     best, others = done[0], done[1:]
     even = [printed(row["family"]) for row in others if _saved(best, row) < LESS]
-    words = [f"{printed(best['family'])} has the least {loss_words(problem)}, {at_most(best['loss'])}"]
+    least = f"the least {loss_words(problem)}{' of those that were finished' if unfinished else ''}"
+    words = [f"{printed(best['family'])} has {least}, {at_most(best['loss'])}"]
     if even:
         words.append(f"the same as {even[0]}" + (f" and {len(even) - 1} more" if len(even) > 1 else ""))
     behind = [row for row in others if _saved(best, row) >= LESS]

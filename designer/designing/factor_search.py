@@ -21,8 +21,8 @@ from designer.problem.targets import Targets
 from designer.problem.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.problem import Problem
-from solvers.deadline import go_on
 from solvers.programs.factor_bracket import LARGEST, LEAST, Bracket, least_factor
+from solvers.work import go_on
 
 Make = Callable[[Problem], Design[Mechanism]]
 

@@ -22,7 +22,17 @@ from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, closest
 from designer.designing.accuracy import Reached, reached_by, worst_of
 from designer.designing.best import design, reason
-from designer.designing.choosing import Deadline, automatic_families, chosen_families, said_once, ways_of, weight_of
+from designer.designing.choosing import (
+    SEVERAL,
+    Allowance,
+    automatic_families,
+    cap_of,
+    chosen_families,
+    said_once,
+    units_of,
+    ways_of,
+    weight_of,
+)
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.problem_kinds import kind_of
 from designer.families.made import Design
@@ -67,7 +77,7 @@ def curve_text(points: Sequence[tuple[float, int, int, str, float, float]], widt
 
 STEP = 1e-4
 POINTS = 9  # of the curve
-DESIGNS = 3.0  # behind a factor, where noise can be stretched; where it cannot, the time limit ends a search
+DESIGNS = 3.0  # behind a factor, where noise can be stretched; where it cannot, the end of its work ends a search
 SPAN = 8.0  # the curve goes from the factor over this to the factor times it
 HEADS = {
     "family": "family",
@@ -212,8 +222,9 @@ def least_budget(
 
     family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
     relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
-    seconds: with "auto", for all families together: once one has an answer, none is started that will not fit into what is left
-    of it, and one that takes longer than thought is stopped. options: of the family's builder.
+    effort: with "auto", how much counted work all families have together, three times as much as those of `design`: once one
+    has an answer, none is started that will not fit into what is left, and one that takes more than thought is stopped.
+    seconds: a limit on the clock besides, none by default. options: of the family's builder.
     Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises
     `InvalidProblem` for targets of unknown queries and unusable numbers, `DesignFailed` where no family has a least factor.
 
@@ -234,7 +245,8 @@ def least_linear(
     *,
     step: float = STEP,
     curve: int = POINTS,
-    seconds: float = 60.0,
+    effort: str = "normal",
+    seconds: float | None = None,
     **options: Any,
 ) -> LeastBudget:
     """`least_budget` of linear queries."""
@@ -242,11 +254,11 @@ def least_linear(
     relative = positive(step, "step")
     if not 1e-9 <= relative <= 1:
         raise InvalidProblem(f"step: {relative} is not from 1e-9 to 1; give the relative width of the answer.", value=relative)
-    points, allowed = count(curve, "curve"), positive(seconds, "seconds")
+    points, units, cap = count(curve, "curve"), SEVERAL * units_of(effort), cap_of(seconds)
     if family == "auto" and options:
         raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
     if family == "auto":
-        found, rows = _by_family(problem, targets, relative, Deadline(problem, allowed, gap=False))
+        found, rows = _by_family(problem, targets, relative, Allowance(problem, units, cap, gap=False))
     else:
         (named,) = chosen_families([family])
         made = maker(family, options)
@@ -259,18 +271,18 @@ def least_linear(
 
 
 def _by_family(
-    problem: Problem, targets: Targets, step: float, deadline: Deadline
+    problem: Problem, targets: Targets, step: float, allowance: Allowance
 ) -> tuple[list[tuple[FamilyFactor, Make]], list[dict[str, Any]]]:
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
-    for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, deadline.seconds):
-        if why := deadline.refusal(way, 0.0 if found else None):
+    for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, allowance.units):
+        if why := allowance.refusal(way, 0.0 if found else None):
             rows.append(_failed(way.name, why))
             continue
         make = maker(way.family.name, way.options)
         try:
-            with deadline.running(way, bool(found)):
+            with allowance.running(way, bool(found)):
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
             rows.append(_found(found[-1][0], way.name))
         except InvalidProblem:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,7 +18,7 @@ from designer.families.made import Design
 from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
 from designer.problem.targets import Targets
 from designer.relations.problem import Problem
-from solvers.deadline import is_over
+from solvers.work import is_over, within
 
 if TYPE_CHECKING:
     from designer.families.programs.mechanism_program import MechanismProgram  # with CVXPY behind it
@@ -29,21 +28,21 @@ WEIGHED = "met by raising the weights of the queries that missed them, until the
 AIMED = "met by the design whose loss is the largest (error / target)^2"
 CAPPED = "met by the convex program of the family with variances capped"
 OPEN = 1e-3  # of the loss: what bounds may leave open before the convex program is asked
-ROUNDS, SECONDS = 60, 60.0  # of raising weights; no round is started after this time
+ROUNDS, UNITS = 60, 60.0  # of raising weights; no round is started after so much work
 JUST = 1e-4  # how far below its target a query that had to be pressed may stay
 POWER = 2.5  # variances fall about like weights to the power -2/3 (Laplace) or -1/2 (Gaussian), errors like half of that
-QUICK = 5.0  # seconds for a design up to which a refusal searches for the factor that would do
+SHORT = 5.0  # units for a design up to which a refusal searches for the factor that would do
 
 
 class TargetsMissed(DesignFailed):
     """No design of the family that was found meets the targets at the given budgets.
 
-    ratio: of the worst query, what it reaches over what it may at most. seconds: that one design takes.
+    ratio: of the worst query, what it reaches over what it may at most. units: of work that one design takes.
     """
 
-    def __init__(self, family: str, reached: Sequence[Reached], seconds: float) -> None:
+    def __init__(self, family: str, reached: Sequence[Reached], units: float) -> None:
         super().__init__(f"{family}: the targets are not met at these budgets; {missed_words(reached)}.")
-        self.family, self.ratio, self.seconds = family, worst_of(reached).ratio, seconds
+        self.family, self.ratio, self.units = family, worst_of(reached).ratio, units
 
 
 def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) -> Design[Mechanism]:
@@ -54,7 +53,8 @@ def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) 
     loss open, and the family has a convex program, that program with the variances capped (`_capped`). Of these the least loss
     is taken. `TargetsMissed` names what is missed otherwise.
     """
-    own = make(problem)
+    with within() as counted:
+        own = make(problem)
     reached = reached_by(own.mechanism, problem, targets)
     if worst_of(reached).ratio <= 1:
         return _noted(own, reached, OWN)
@@ -62,7 +62,7 @@ def design_meeting(problem: Problem, targets: Targets, family: str, make: Make) 
     nearest = reached_by(aimed.mechanism, problem, targets)
     if worst_of(nearest).ratio > 1:
         best = min(reached, nearest, key=lambda one: worst_of(one).ratio)
-        raise TargetsMissed(family, best, max(own.seconds, aimed.seconds))
+        raise TargetsMissed(family, best, counted.spent)
     weighed, bound = _weighed(problem, targets, family, make)
     chosen, how = Design(problem, aimed.mechanism, aimed.seconds), AIMED
     if weighed is not None and weighed.loss <= chosen.loss:
@@ -82,18 +82,19 @@ def _weighed(problem: Problem, targets: Targets, family: str, make: Make) -> tup
     Where variances are convex in what the family chooses, the limit is its optimum under the targets.
     """
     places, weights = [target.place for target in targets.of(problem.workload.queries)], problem.costs.copy()
-    met, bound, start = None, 0.0, time.perf_counter()
+    met, bound, spent = None, 0.0, 0.0
     for _ in each_of(range(ROUNDS), f"weighing queries for their targets with {family}"):
         try:
-            made = make(replace(problem, weights=weights))
+            with within() as counted:
+                made = make(replace(problem, weights=weights))
         except DesignFailed:
             break
+        spent += counted.spent
         bound = max(bound, _bound(problem, targets, family, made, weights))
         ratios = np.array([one.ratio for one in reached_by(made.mechanism, problem, targets)])
         if ratios.max() <= 1:
             met = Design(problem, made.mechanism, made.seconds)
-        late = is_over() or time.perf_counter() - start > SECONDS
-        if late or (ratios.max() <= 1 and _just_met(ratios, weights, problem, places)):
+        if spent > UNITS or is_over() or (ratios.max() <= 1 and _just_met(ratios, weights, problem, places)):
             break
         raised = weights[places] * (ratios / (1 - JUST / 2)) ** POWER
         weights[places] = np.maximum(problem.costs[places], raised)
@@ -118,8 +119,7 @@ def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mecha
         made = program.design()
     except DesignFailed:
         return None
-    notes = {**known.mechanism.provenance, "seconds": made.seconds}
-    found = Design[Mechanism](problem, made.mechanism.annotated(notes), made.seconds)
+    found = Design[Mechanism](problem, made.mechanism.annotated(known.mechanism.provenance), made.seconds)
     met = worst_of(reached_by(found.mechanism, problem, targets)).ratio <= 1
     return found if met and found.loss <= known.loss * (1 + JUST) else None
 
@@ -175,7 +175,7 @@ def _noted(made: Design[Mechanism], reached: Sequence[Reached], how: str) -> Des
 
 def remedy(problem: Problem, targets: Targets, missed: TargetsMissed, make: Make) -> str:
     """What to do about missed targets: the factor on the budgets at which the family meets them."""
-    if missed.seconds > QUICK:
+    if missed.units > SHORT:
         return f"least_budget with {missed.family!r} finds the factor on the budgets that meets them; or ask for less."
     try:
         found = factor_of_family(problem, targets, missed.family, make, 1e-3)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from designer.base.checks import near, positive, shown
+from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.certified.frozen import Specified
-from designer.designing.comparison import COMPARING, Comparison, compare_linear, empty_row
+from designer.designing.choosing import cap_of, units_of
+from designer.designing.comparison import Comparison, compare_linear, empty_row
 from designer.designing.least import LeastBudget, least_linear
 from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
@@ -47,6 +48,7 @@ def _made(problem: Any, start: float, mechanism: Any, loss: float) -> DesignOfKi
 
 def design_marginal(
     problem: MarginalProblem,
+    /,
     family: str = "auto",
     *,
     targets: Targets | None = None,
@@ -76,7 +78,7 @@ def design_marginal(
     return _made(problem, start, products, products.error())
 
 
-def design_selection(problem: SelectionProblem, family: str = "auto", **rest: Any) -> DesignOfKind:
+def design_selection(problem: SelectionProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """The exponential mechanism, or permute-and-flip, at the largest private rate."""
     from designer.mechanisms.choice.mechanism import best_selection
 
@@ -86,7 +88,7 @@ def design_selection(problem: SelectionProblem, family: str = "auto", **rest: An
     return _made(problem, start, made, made.shortfall_bound(BETA))
 
 
-def design_synthetic(problem: SyntheticProblem, family: str = "auto", **rest: Any) -> DesignOfKind:
+def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """MWEM or SmallDB; "auto" takes the one of the smaller bound. options: those of the builder."""
     from designer.mechanisms.synthetic.multiplicative import mwem
     from designer.mechanisms.synthetic.small_databases import small_db
@@ -114,7 +116,9 @@ def design_synthetic(problem: SyntheticProblem, family: str = "auto", **rest: An
     return _made(problem, start, made, made.bound(BETA))
 
 
-def design_hierarchy(problem: HierarchyProblem, family: str = "auto", *, tolerance: float = 1e-6, **rest: Any) -> DesignOfKind:
+def design_hierarchy(
+    problem: HierarchyProblem, /, family: str = "auto", *, tolerance: float = 1e-6, **rest: Any
+) -> DesignOfKind:
     """The plan whose consistent answers meet all targets at the least functional of the exact policy."""
     from designer.tables.from_records import design_table_plan
 
@@ -136,7 +140,7 @@ def design_hierarchy(problem: HierarchyProblem, family: str = "auto", *, toleran
     return _made(problem, start, made, made.optimality.value)
 
 
-def design_plan(problem: PlanProblem, family: str = "auto", *, targets: Targets | None = None, **rest: Any) -> DesignOfKind:
+def design_plan(problem: PlanProblem, /, family: str = "auto", *, targets: Targets | None = None, **rest: Any) -> DesignOfKind:
     """The plan of these queries, with the widest noise that the targets allow where there are some."""
     from designer.tables.least import least_plan
     from designer.tables.plan import TablePlan
@@ -150,17 +154,23 @@ def design_plan(problem: PlanProblem, family: str = "auto", *, targets: Targets 
 
 
 def _apart(rest: Settings) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Options of a builder, and what `design` is given for every kind."""
-    shared = ("targets", "solver", "solver_options")
+    """Options of a builder, and what `design` is given for every kind, but for an effort: there is no search."""
+    shared = ("targets", "solver", "solver_options", "seconds")
     return (
-        {name: value for name, value in rest.items() if name not in shared},
+        {name: value for name, value in rest.items() if name not in (*shared, "effort")},
         {name: rest[name] for name in shared if name in rest},
     )
 
 
-def compare_own(problem: Any, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING) -> Comparison:
+def compare_own(
+    problem: Any,
+    families: str | Sequence[str] | None = None,
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+) -> Comparison:
     """The families of a kind side by side, each run to its end; see `designer.compare`."""
-    positive(seconds, "seconds")
+    units_of(effort), cap_of(seconds)
     asked = problem.families if families is None else [families] if isinstance(families, str) else families
     from designer.designing.best import design, reason
 
@@ -185,7 +195,11 @@ def compare_own(problem: Any, families: str | Sequence[str] | None = None, *, se
 
 
 def compare_structured(
-    problem: StructuredProblem, families: str | Sequence[str] | None = None, *, seconds: float = COMPARING
+    problem: StructuredProblem,
+    families: str | Sequence[str] | None = None,
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
 ) -> Comparison:
     """The structured design beside those of the queries written out, where the domain is small."""
     from designer.designing.best import design
@@ -209,7 +223,7 @@ def compare_structured(
         designs = {FAMILY: made}
     others = None if asked is None else [name for name in asked if name != FAMILY]
     if (others is None and problem.is_small) or others:
-        dense = compare_linear(problem.written_out(), others, seconds=seconds)
+        dense = compare_linear(problem.written_out(), others, effort=effort, seconds=seconds)
         return Comparison(dense.problem, [*rows, *dense.rows], {**designs, **dense.designs}, dense.limit)
     return Comparison(problem, rows, designs)
 

@@ -10,7 +10,7 @@ from designer.certified.frozen import Specified
 from designer.certified.guarantee import Optimality
 from designer.designing.accuracy import standing_words, worst_of
 from designer.designing.caution_lines import cautions
-from designer.designing.choosing import said_once
+from designer.designing.choosing import MORE, UNFINISHED, said_once
 from designer.designing.least import LeastBudget
 from designer.designing.structured_problem import StructuredDesign
 from designer.families.made import Design
@@ -51,7 +51,7 @@ def structured_summary(title: str, made: StructuredDesign) -> str:
     title, mechanism = printed(title), made.mechanism
     lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
     lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
-    lines += [*optimality_lines(made.optimality), f"Time:        {time_words(made.seconds)}"]
+    lines += [*optimality_lines(made.optimality), *_cut_lines(made.cut), f"Time:        {time_words(made.seconds)}"]
     return "\n".join([*lines, *_tried_lines(mechanism)])
 
 
@@ -78,8 +78,13 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     lines += [*_target_lines(made.mechanism), *_solver_lines(made)]
-    lines += [f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
+    lines += [*_cut_lines(made.cut), f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
     return "\n".join(lines)
+
+
+def _cut_lines(cut: str) -> list[str]:
+    """That a search was ended before it was done."""
+    return [f"Cut off:     {cut}"] if cut else []
 
 
 def _target_lines(made: Specified) -> list[str]:
@@ -96,9 +101,8 @@ def _tried_lines(made: Specified) -> list[str]:
     made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]
     others = said_once((name, words) for name, words in tried.items() if not words.startswith("loss "))
     lines = [f"Tried:       {printed(words)}" for words in (*made_ones, *others)]
-    short = any(words.startswith(("not started", "stopped")) and words.endswith(("left", "over")) for words in tried.values())
-    more = "             More time (seconds) lets all of them end; any can be asked for by its name, without a limit."
-    return [*lines, *([more] if short else [])]
+    short = any(words.endswith(UNFINISHED) for words in tried.values())
+    return [*lines, *([f"             {MORE} finishes what was not started or cut off."] if short else [])]
 
 
 def _solver_lines(made: Design[Mechanism]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
@@ -77,7 +76,6 @@ def design_structured(
         )
     if noise not in ("gaussian", "laplace"):
         raise InvalidProblem(f'noise: {shown(noise)} is unknown; use "gaussian" or "laplace".', value=noise)
-    start = time.perf_counter()
     if strategies is not None:
         found = [_brought(workload, protection, noise, strategies)]
     elif noise == "laplace":
@@ -87,7 +85,7 @@ def design_structured(
     best = min(found, key=lambda made: made.error())
     name = "strategies of the caller" if strategies is not None else "Kronecker strategy"
     provenance = {"software": f"dp-designer {VERSION}", "family": name, "loss": "squared"}
-    return best.annotated({**provenance, "seconds": time.perf_counter() - start}, _claim(best))
+    return best.annotated(provenance, _claim(best))
 
 
 def within_budget(

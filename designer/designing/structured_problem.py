@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.designing.choosing import ROOM, SECONDS
+from designer.designing.choosing import ROOM
 from designer.families.made import Design, DesignOfKind
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.metrics.attributes import Hamming, Product
@@ -98,30 +98,27 @@ class StructuredDesign(DesignOfKind):
     """A structured mechanism with what is known about it; the loss is the total of weighted variances of all answers."""
 
 
-Dense = Callable[[Problem, str, float], Design[Mechanism]]
+Dense = Callable[[Problem, str], Design[Mechanism]]
 
 
-def designed_structured(
-    problem: StructuredProblem, family: str, seconds: float | None, dense: Dense
-) -> StructuredDesign | Design[Mechanism]:
+def designed_structured(problem: StructuredProblem, family: str, dense: Dense) -> StructuredDesign | Design[Mechanism]:
     """The design of a structured problem: by the family "structured", by another one with the queries written out, or ("auto")
     the best of both where the domain is small and the structured design is not proven to be within 0.1 % of
     all additive noise (pure), or of all independent Gaussian noise on whole numbers.
 
-    dense: designs a problem that was written out, by a family within some seconds.
+    dense: designs a problem that was written out, by a family, or by "auto".
     """
     from designer.designing.products_plan import design_structured
 
-    limit = SECONDS if seconds is None else seconds
     if family not in ("auto", FAMILY):
-        return dense(problem.written_out(), family, limit)
+        return dense(problem.written_out(), family)
     start = time.perf_counter()
     mechanism = design_structured(problem.workload, problem.relation, "laplace" if problem.notion == "pure" else "gaussian")
-    tried = {FAMILY: f"loss {mechanism.error():.6g} in {time.perf_counter() - start:.2f} s"}
+    tried = {FAMILY: f"loss {mechanism.error():.6g}"}
     room = mechanism.optimality is None or mechanism.optimality.gap > ROOM
     if family == "auto" and room and problem.is_small:
         try:
-            other = dense(problem.written_out(), "auto", limit)
+            other = dense(problem.written_out(), "auto")
         except DesignFailed as failure:
             tried["auto"] = f"no mechanism: {failure}"
         else:

@@ -159,4 +159,6 @@ def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
     return rounds * merging_work(s, sizes.pairs)
 
 
-BUNDLES = Family("bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work)
+BUNDLES = Family(
+    "bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work, anytime=True
+)

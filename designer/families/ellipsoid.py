@@ -252,9 +252,23 @@ def covering_work(sizes: Sizes) -> float:
 
 
 ELLIPSOID = Family(
-    "ellipsoid", "exponential noise in the best ellipsoid", "pure", design_ellipsoid, has_program=True, work=covering_work
+    "ellipsoid",
+    "exponential noise in the best ellipsoid",
+    "pure",
+    design_ellipsoid,
+    has_program=True,
+    work=covering_work,
+    anytime=True,
 )
-GAUSSIAN = Family("gaussian", "the optimal Gaussian matrix mechanism", "zcdp", gaussian, has_program=True, work=covering_work)
+GAUSSIAN = Family(
+    "gaussian",
+    "the optimal Gaussian matrix mechanism",
+    "zcdp",
+    gaussian,
+    has_program=True,
+    work=covering_work,
+    anytime=True,
+)
 DIAGONAL_GAUSSIAN = Family(
     "diagonal_gaussian", "independent Gaussian noise, optimal scales", "zcdp", diagonal_gaussian, scans_little=True
 )

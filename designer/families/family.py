@@ -30,9 +30,11 @@ class Family:
     loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave
     it out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets. biased: its answers
     may be off on purpose, so that no limit of unbiased noise speaks of it.
-    choices: the options that "auto" and `compare` try, one after the other. work: about how many seconds a design takes, from
-    the `Sizes` of a problem and, by name, the options; None where that is a moment. By it "auto" decides whether, and when, the
-    family is started. rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
+    choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
+    each about a second, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a moment.
+    By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off, hands over
+    the best so far, so that it is started whatever it may take.
+    rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
     take: 0 where they mostly win if they serve at all, 2 where they seldom do.
     """
 
@@ -49,6 +51,7 @@ class Family:
     biased: bool = False
     choices: tuple[Mapping[str, Any], ...] = ({},)
     work: Callable[..., float] | None = None
+    anytime: bool = False
     rank: int = 1
 
     def __post_init__(self) -> None:

@@ -28,11 +28,11 @@ from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.problem import Problem
-from solvers.deadline import go_on
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
 from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_an_ellipsoid, without_twins
 from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
+from solvers.work import go_on
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
 LARGEST_DIMENSION = 12

@@ -251,4 +251,5 @@ LAPLACE_JOINT = Family(
     has_program=True,
     biased=True,
     work=_work,
+    anytime=True,
 )

@@ -30,8 +30,13 @@ class Made(Displayed, Generic[P, F]):
 
     def display_facts(self) -> Mapping[str, object]:
         """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
-        gap = None if self.optimality is None else self.optimality.gap
-        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3)}
+        gap, cut = None if self.optimality is None else self.optimality.gap, {"cut": self.cut} if self.cut else {}
+        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3), **cut}
+
+    @property
+    def cut(self) -> str:
+        """Why its search was ended before it was done, and what finishes it; empty where nothing was cut off."""
+        return str(self.mechanism.provenance.get("cut", ""))
 
     @property
     def privacy(self) -> PrivacyCertificate:

@@ -22,6 +22,7 @@ from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.problem.relation import Relation
 from designer.relations.problem import Problem
+from solvers.work import finishing
 
 CONTINUOUS = "of continuous noise of this kind"
 
@@ -39,6 +40,7 @@ class Bound:
     on_grid: bool = False
 
 
+@finishing()
 def freeze(
     problem: Problem,
     family: str,

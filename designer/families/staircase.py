@@ -277,4 +277,5 @@ STAIRCASE = Family(
     design_staircase,
     with_delta=False,
     work=_work,
+    anytime=True,
 )

@@ -200,5 +200,6 @@ STRATEGY_LAPLACE = Family(
     design_strategy,
     has_program=True,
     work=_work,
+    anytime=True,
     rank=2,
 )

@@ -5,7 +5,6 @@ The program: docs/theory/record_design.md.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -65,7 +64,6 @@ def design_table_plan(
     >>> [query.name for query in plan.queries], plan.optimality.gap < 1e-6
     (['jobs by all', 'jobs by state'], True)
     """
-    start = time.perf_counter()
     by_column = {measure.column: measure for measure in measures}
     for accuracy in accuracies:
         if accuracy.measure not in (*by_column, COUNT):
@@ -78,12 +76,12 @@ def design_table_plan(
     queries = _queries_of(design, levels, by_column, tuple(where))
     require_equal_policies(TablePlan(queries), design, list(levels.values())[-1])
     plan = TablePlan((*queries, *beside), splitting, unlisted=unlisted)
-    return plan.annotated(_notes(design, time.perf_counter() - start), design.optimality)
+    return plan.annotated(_notes(design), design.optimality)
 
 
-def _notes(design: RecordDesign, seconds: float) -> dict[str, Any]:
+def _notes(design: RecordDesign) -> dict[str, Any]:
     schemes = {name: f"functional {value:.6g}" for name, value in design.schemes.items()}
-    return {"software": f"dp-designer {VERSION}", "family": "records", "seconds": seconds, "tried": schemes}
+    return {"software": f"dp-designer {VERSION}", "family": "records", "tried": schemes}
 
 
 def _queries_of(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from solvers.deadline import is_over
 from solvers.ellipsoids.barrier import DIRECT_ROWS, follow_path, is_direct
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.rows import Rows, VectorRows
+from solvers.work import is_over, spend
 
 # A working set can hold every row that binds, q (q + 1) / 2 at most in general position, up to this dimension.
 WORKING_DIMENSION = 50
@@ -106,6 +106,7 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
 
 def outstanding(rows: Rows, found: Found) -> tuple[float, VectorRows]:
     """The largest ratio over explicit or paired rows, and the rows beyond 1 that exceed it most."""
+    spend(entries=float(rows.count) * rows.dimension)
     ratios = rows.ratios(found.point.precision) / found.worst
     many = min(rows.count - 1, max(50, 8 * rows.dimension))
     largest = np.argpartition(ratios, -many)[-many:]

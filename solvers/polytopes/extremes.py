@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.deadline import go_on
 from solvers.exact.points import PAIRS
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals
 from solvers.status import Status
+from solvers.work import go_on, spend
 
 # cdd in doubles takes corners for one that lie as near to each other as a small push leaves those of tables.
 PUSHES: dict[Backend, float] = {"qhull": 2.0**-10, "cdd": 2.0**-4}
@@ -72,7 +72,7 @@ def extreme_rows(
     A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach `STEP` times as many
     and at most twice the budget. What the points that are known to be missing bring is forecast before they are added.
     vertices: (m, s) floats. tell: hears about every round. Returns positions (n,) and the simplices that are proposed for their
-    hull. `OutOfTime` at the `time_limit`. docs/theory/hull.md, "Candidates".
+    hull. `OutOfWork` when the work is done. docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)
@@ -85,6 +85,7 @@ def extreme_rows(
         require_within(2 * len(found.simplices), max_simplices, len(chosen), s)
         grown.append((len(chosen), 2 * len(found.simplices)))
         alive = alive[~np.isin(alive, chosen)]
+        spend(calls=10, entries=float(len(found.simplices)) * (50.0 * s * s + len(alive)))
         normals, _ = float_normals(vertices[chosen], found.simplices)
         gauges, farthest = _scan(normals, vertices[alive])
         beyond = np.unique(farthest[farthest >= 0])

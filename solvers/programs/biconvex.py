@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.deadline import is_over
 from solvers.programs.changes import ChangeSet, Steepest, WorkingSet
 from solvers.programs.restriction import ScaledFit, solve_restriction
 from solvers.programs.row_losses import TOTAL_SQUARES, RowsLoss, WorstOfQueries
@@ -19,6 +18,7 @@ from solvers.programs.rows_alone import fit_rows_alone
 from solvers.programs.scales import minimise_scales
 from solvers.solution import Solution
 from solvers.status import Status
+from solvers.work import is_over
 
 Array = NDArray[np.float64]
 
@@ -193,7 +193,7 @@ class _Descent:
         return ScaledFit(rows, scales * worst * (1.0 + 2.0**-50))
 
     def stage(self, floor: float, rounds: int) -> None:
-        """Rounds until one gains too little for its floor, or the `time_limit` has passed."""
+        """Rounds until one gains too little for its floor, or its work is done."""
         enough = max(0.1 * self.tolerance, 1e-2 * floor)
         for _ in range(rounds):
             if self.done or is_over() or self._step(floor) <= enough * self.value:

@@ -20,8 +20,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.deadline import is_over
 from solvers.programs.scales import minimise_scales
+from solvers.work import is_over, spend
 
 Floats = NDArray[np.float64]
 Bundle = tuple[int, ...]
@@ -51,7 +51,7 @@ def best_bundling(vectors: Floats, loss: Floats, combine: Combine, largest: int)
 
 
 def _path(hulls: _Hulls, start: tuple[Bundle, ...], combine: Combine, largest: int) -> Bundling:
-    """The best bundling from a start until nothing can be merged, or until the `time_limit`."""
+    """The best bundling from a start until nothing can be merged, or until its work is done."""
     best = state = _priced(hulls, start, combine)
     while not is_over() and (merged := _merged(hulls, state, combine, largest)) is not None:
         state = _priced(hulls, merged, combine)
@@ -114,6 +114,7 @@ def _hull(rows: Floats) -> tuple[Floats, Floats]:
 
     s = rows.shape[1]
     corners = np.unique(np.concatenate([rows, -rows]), axis=0)
+    spend(calls=20, entries=50.0 * s * s * len(corners))
     try:
         hull = ConvexHull(corners, qhull_options="QJ Pp")
     except QhullError:
@@ -131,6 +132,7 @@ def _priced(hulls: _Hulls, bundles: tuple[Bundle, ...], combine: Combine) -> Bun
     s = hulls.vectors.shape[1]
     if combine == "max":
         return Bundling(bundles, np.ones(len(bundles)), (s + 1) * (s + 2) * float(moments.sum()))
+    spend(calls=100, entries=50.0 * len(hulls.vectors) * len(bundles))
     costs = bundle_costs([len(bundle) for bundle in bundles], moments)
     if not np.isfinite(costs).all():
         return Bundling(bundles, np.ones(len(bundles)), np.inf)

@@ -10,8 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.work import spend
+
 Array = NDArray[np.float64]
 # Of each cone its kind and its size, of a power cone (always three rows) the power.
+STEPS = 30  # of the backend, about, each of which looks at every entry
 Cone = tuple[Literal["zero", "nonnegative", "second_order", "power"], float]
 
 
@@ -56,6 +59,7 @@ def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     matrix, side = csc_matrix(vstack([block.matrix for block in blocks])), np.concatenate([block.side for block in blocks])
+    spend(calls=20, pivots=STEPS * (matrix.nnz + side.size))
     found = clarabel.DefaultSolver(csc_matrix(diags_array(curvature)), linear, matrix, side, cones, settings).solve()
     x, z = np.array(found.x), np.array(found.z)
     if not solved(found):

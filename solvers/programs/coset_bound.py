@@ -21,11 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.work import spend
+
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 Offset = tuple[Fraction, ...]
 UNIT = 2.0**-52
 LEAST_PRICE = 200  # inequalities; setting a program up takes 4 ms
+PIVOTS = 30  # of the linear solver, about, each of which looks at every entry
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +125,7 @@ class _Rows:
         places = (np.tile(rows, 2), np.concatenate([self.target, self.source]))
         matrix: Any = csr_array((entries, places), shape=(len(rows), self.points))
         whole = np.ones((1, self.points))
+        spend(calls=100, pivots=PIVOTS * entries.size)
         done = linprog(losses, A_ub=matrix, b_ub=np.zeros(len(rows)), A_eq=whole, b_eq=[1.0], bounds=(0, None), method="highs")
         return np.maximum(-done.ineqlin.marginals, 0.0) if done.success else np.zeros(len(rows))
 

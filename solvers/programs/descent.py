@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.deadline import is_over
+from solvers.work import is_over, spend
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array], tuple[float, Array]]
@@ -19,7 +19,7 @@ Objective = Callable[[Array], tuple[float, Array]]
 def minimised(
     objective: Objective, start: Array, iterations: int, nonnegative: bool = False, memory: int = 20
 ) -> tuple[Array, int]:
-    """Where the descent ended, (n,), at the `time_limit` at the latest, and after how many steps.
+    """Where the descent ended, (n,), at the end of its work at the latest, and after how many steps.
 
     What the solver says of its end is not asked: points that are worse than the start, or no numbers, give way to it.
 
@@ -43,5 +43,6 @@ def minimised(
 
 
 def _until_the_limit(intermediate_result: object) -> None:
+    spend(calls=2)
     if is_over():
         raise StopIteration

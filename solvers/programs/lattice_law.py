@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.deadline import is_over, time_left
 from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
@@ -25,13 +24,15 @@ from solvers.lattices.symmetries import Matrix, symmetries_of
 from solvers.programs.linear_loss import LinearLoss, expected_loss
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
+from solvers.work import is_over, spend, units_left
 
-# Orbits, how faint their points may be, exp(-12), and the gap above which the domain is worth its time, in seconds.
+# Orbits, how faint their points may be, exp(-12), the gap above which the domain is worth its work, and that, in units.
 DOMAINS = ((800, 12, 0.0, 1.0), (2500, 16, 0.0, 2.0), (6000, 16, 1e-3, 6.0), (12_000, 20, 5e-3, 20.0))
 MOST_ROWS = 240_000
 WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
 ROUNDS = 2
+PIVOTS = 60  # of the linear solver, about, each of which looks at every entry
 FINER = 2**20  # of a unit, where the largest of several losses leaves heights that are no whole units
 TIGHT = 1e-7  # of a ratio of neighbouring probabilities
 
@@ -50,7 +51,7 @@ def least_law(
     """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
-    Domains grow until the gap is at most `tolerance`, to their limits, or to the `time_limit`. `LawTooWide` where no table of
+    Domains grow until the gap is at most `tolerance`, to their limits, or as far as work allows. `LawTooWide` where no table of
     the law fits, `TooFewSymmetries` in four dimensions with fewer than 8, before anything is solved.
     """
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
@@ -58,8 +59,8 @@ def least_law(
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
     program = _Program(walks, unit, loss, group, float_above(ample))
     search = _Search(program, tolerance, program.start)
-    for orbits, faint, worth, seconds in DOMAINS:
-        if search.rounds and (search.gap <= worth or time_left() < seconds):
+    for orbits, faint, worth, units in DOMAINS:
+        if search.rounds and (search.gap <= worth or units_left() < units):
             break
         likely = program.domain(orbits, faint)
         search.go(likely, ROUNDS)
@@ -204,6 +205,7 @@ class _Program:
         chains of `known` reach from there. Where several chains tie, each counts for its part."""
         from scipy.sparse import coo_array
 
+        spend(calls=50, entries=100.0 * self.base.size * (1 + len(self.parts.T)))
         values = np.vstack([np.ones(len(self.base)), self.parts.T])
         inside = np.zeros(len(self.base), dtype=bool)
         inside[domain.places] = True
@@ -321,6 +323,7 @@ def _minimised(matrix: Any, mass: NDArray[np.float64]) -> tuple[NDArray[np.float
     """The least last unknown of all x >= 0 with `matrix x <= 0` and `mass x = 1`: x, and the marginals of the inequalities."""
     from scipy.optimize import linprog
 
+    spend(calls=200, pivots=PIVOTS * matrix.nnz)
     done: Any = None
     for method in ("highs-ipm", "highs-ds"):  # the first, with a crossover to a vertex, is several times faster here
         done = linprog(

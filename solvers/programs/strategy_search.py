@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.deadline import is_over
 from solvers.ellipsoids.independent_rows import follow
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
@@ -26,6 +25,7 @@ from solvers.programs.p_identities import best_p_identity, p_identity_matrix
 from solvers.programs.strategy import Strategy, best_fixed, fit_to_budgets, gram_error, independent_rows, spectral
 from solvers.solution import Solution
 from solvers.status import Status
+from solvers.work import is_over, spend
 
 Array = NDArray[np.float64]
 
@@ -116,7 +116,7 @@ def optimise_strategy(
     seeds: Sequence[Array] = (),
 ) -> Solution[Strategy]:
     """Reweigh every start and the p-identity, `descend_by_gradient` from the `keep` best and from `seeds`, return the best.
-    Never worse than any start. Descents end at the `time_limit`.
+    Never worse than any start. Descents end when their work is done.
 
     `lower_bound` replaces `singular_value_bound` where the caller knows a better one. Iterations are cut to what `EFFORT`
     allows; where that is none, the best start is the answer.
@@ -173,6 +173,7 @@ def _anneal(
 
         def objective(t: Array, scale: float = scale) -> tuple[float, Array]:
             matrix = spread(t)
+            _spend_on(matrix, changes, span)
             value, slope = _log_error(matrix, wanted, span)
             ratio, push = _log_worst(matrix, changes, scale)
             return value + 2.0 * ratio, search.gather(slope + 2.0 * push, matrix)
@@ -187,6 +188,13 @@ def _anneal(
             break
     better = fit_to_budgets(spread(point), changes, start.name)
     return _solution(better, w, changes, count, search.method, lower_bound)
+
+
+def _spend_on(matrix: Array, changes: Changes, span: Array) -> None:
+    """The work of an error and a worst ratio with their gradients: products with the span and an inverse; every change of every
+    row, several times."""
+    (p, n), k = matrix.shape, span.shape[1]
+    spend(calls=3, flops=4.0 * p * k * (n + k) + 8.0 * k**3, entries=5.0 * p * changes.count)
 
 
 def _log_error(matrix: Array, wanted: Array, span: Array) -> tuple[float, Array]:
@@ -238,6 +246,7 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
     root = _root(span.T @ w @ span)
     weight, best = np.full(changes.count, 1.0 / max(changes.count, 1)), 0.0
     for _ in range(rounds):
+        spend(calls=3, flops=20.0 * span.shape[1] ** 3, entries=2.0 * len(w) * changes.count)
         scaled = changes.matrix * (weight / changes.budget**2)
         spread = root @ (span.T @ (scaled @ changes.matrix.T) @ span) @ root
         values, vectors = np.linalg.eigh(spread)

@@ -16,10 +16,11 @@ import pytest
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, load
 from designer.base.json_text import canonical
 from designer.certified.frozen import seal, to_spec
-from designer.designing.choosing import Deadline, automatic_families, ways_of
+from designer.designing.choosing import Allowance, automatic_families, ways_of
 from designer.families import even
 from designer.relations.invariants import Invariant, linear, margins, partition
 from designer.relations.invariants.one_budget import InvariantChanges
+from solvers.work import spend
 
 STATISTICS = [(margins((3, 4)), 2), (margins((2, 2, 3)), 2), (partition(["a", "a", "b", "b", "b"]), 3)]
 
@@ -95,15 +96,15 @@ def test_what_needs_a_list_names_how_many_changes_there_are_and_how_many_are_wri
         assert int(told.replace(",", "")) >= least
 
 
-def test_the_time_that_is_left_for_a_large_table_follows_from_estimates() -> None:
+def test_the_work_that_is_left_for_a_large_table_follows_from_what_is_counted() -> None:
     problem = Problem(Workload.identity(400), margins((20, 20)).protect(1.0, 3))
-    deadline = Deadline(problem, 15.0)
+    allowance = Allowance(problem, 15.0)
     started = []
     for way in ways_of(automatic_families(problem), problem):
-        if not deadline.refusal(way, None) and not (way.seconds > deadline.left):
+        if not allowance.refusal(way, None) and not (way.work > allowance.left):
             started.append(way)
-            with deadline.running(way, True):
-                pass
-    assert deadline.left == 15.0 - sum(way.seconds for way in started)
+            with allowance.running(way, True):
+                spend(way.work)
+    assert allowance.left == pytest.approx(15.0 - sum(way.work for way in started))
     names = {way.name for way in started}
     assert "lattice_rows" in names and not {"ellipsoid", "lattice_laplace, shape l2"} & names

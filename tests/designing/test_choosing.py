@@ -1,4 +1,4 @@
-"""How "auto" chooses: cheap families first, others while the time and the gap to the limit leave room, and what it notes."""
+"""How "auto" chooses: cheap families first, others while work and the gap to the limit leave room, and what it notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 
 from designer import InvalidProblem, Problem, Targets, Workload, compare, design, invariants, least_budget, load, metrics
 from designer.base.errors import Refusal
-from designer.base.progress import track
+from designer.certified.frozen import to_spec
 from designer.designing.choosing import CHEAP, automatic_families, ways_of
 from designer.designing.printouts import design_summary
 from designer.families import forget, listed, register
@@ -26,12 +26,12 @@ from designer.families.sizes import Sizes
 from designer.families.staircase import STAIRCASE
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
-from solvers.deadline import OutOfTime, time_left, time_limit
+from solvers import work
+from solvers.work import go_on, spend, within
 from tests.oracles.many_problems import problems
 
 QUERY = Problem(Workload([[0.0, 1, 5]]), metrics.uniform(3, 2.0))
 REAL = Problem(Workload.random(3, 6, seed=1), metrics.euclidean(np.random.default_rng(2).random((6, 2))))
-LONG = 600.0  # seconds that no test needs, however busy the machine
 
 
 @pytest.fixture
@@ -65,18 +65,19 @@ def tried(problem: Problem, **options: Any) -> Mapping[str, str]:
 
 
 def test_a_family_with_an_estimate_takes_part_by_it_alone(few: None) -> None:
-    """Cheap ones in the order of the list, then the others by their seconds; every choice of options is a way of its own."""
+    """Cheap ones in the order of the list, then the others by their work; every choice of options is a way of its own."""
     with family("slow", work=lambda sizes, **_: 7e3), family("wide", choices=({"width": 1}, {"width": 2})):
         ways = ways_of(automatic_families(REAL), REAL)
         names = [way.name for way in ways]
         assert names.index("slow") > names.index("wide, width 1") > names.index("laplace")
-        seconds = [way.seconds for way in ways if way.seconds > CHEAP]
-        assert seconds == sorted(seconds) and max(seconds) == 7e3 and ways[-1].name == "slow"
+        units = [way.work for way in ways if way.work > CHEAP]
+        assert units == sorted(units) and max(units) == 7e3 and ways[-1].name == "slow"
         with family("seldom", work=lambda sizes, **_: 9.0, rank=2), family("mostly", work=lambda sizes, **_: 9e3, rank=0):
-            slow = [way.name for way in ways_of(automatic_families(REAL), REAL) if way.seconds > CHEAP]
+            slow = [way.name for way in ways_of(automatic_families(REAL), REAL) if way.work > CHEAP]
             assert (slow[0], slow[-2], slow[-1]) == ("mostly", "slow", "seldom")
-        notes = tried(REAL, seconds=LONG)
-        assert notes["slow"].startswith("not started: about 7e+03 s, and ") and notes["slow"].endswith(" s of 600 s were left")
+        notes = tried(REAL)
+        assert notes["slow"].startswith("not started: about 7e+03 units of work, and ")
+        assert notes["slow"].endswith(" of 20 were left")
         assert notes["wide, width 2"].startswith("loss ")
 
 
@@ -87,21 +88,112 @@ def test_before_there_is_a_mechanism_no_family_is_too_slow(few: None) -> None:
     assert notes["lattice_laplace, shape l2"] == "not started: 1e-09 s were over"
 
 
+def test_what_the_clock_of_a_caller_cut_says_so(few: None, tmp_path: Path) -> None:
+    """In the design, its repr, the notes of its spec, and the terminal; where no seconds were given, nothing does."""
+    made = design(REAL, seconds=1e-9)
+    assert made.cut.startswith("ended by the clock, seconds = 1e-09: another run may find another design")
+    assert "ended by the clock" in repr(made) and f"Cut off:     {made.cut}" in design_summary("short", made).splitlines()
+    assert load(made.mechanism.save(tmp_path / "s.json")).provenance["cut"] == made.cut
+    whole = design(REAL)
+    assert not whole.cut and "clock" not in repr(whole) and "cut" not in whole.mechanism.provenance
+
+
 def test_what_cannot_gain_is_not_started_and_the_theorem_is_named(few: None) -> None:
     """One geometric number is the best there is: no search is worth a second, but one for biased answers would be."""
     table = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0))
     with family("slow", work=lambda sizes, **_: 1.0), family("biased", work=lambda sizes, **_: 1.0, biased=True):
-        notes = tried(table, seconds=LONG)
+        notes = tried(table)
     assert notes["slow"].startswith("not started: no additive noise loses less than 7.365") and "(T" in notes["slow"]
     assert notes["biased"].startswith("loss ")
 
 
+ASKING = (
+    design,
+    compare,
+    lambda problem, **rest: design(problem, "laplace", **rest),
+    lambda problem, **rest: design(problem, targets=Targets(standard_error=9.0), **rest),
+    lambda problem, **rest: least_budget(problem, Targets(standard_error=9.0), **rest),
+)
+
+
+@pytest.mark.parametrize("ask", ASKING)
 @pytest.mark.parametrize("seconds", [0.0, -1.0, "long", float("nan")])
-def test_senseless_times_are_refused(seconds: Any) -> None:
-    with pytest.raises(InvalidProblem, match="seconds"):
-        design(QUERY, seconds=seconds)
-    with pytest.raises(InvalidProblem, match="seconds"):
-        compare(QUERY, seconds=seconds)
+def test_senseless_times_are_refused(ask: Any, seconds: Any) -> None:
+    with pytest.raises(InvalidProblem, match=r"^seconds: .* leave it out"):
+        ask(QUERY, seconds=seconds)
+
+
+@pytest.mark.parametrize("ask", ASKING)
+@pytest.mark.parametrize("effort", ["thorugh", "", 3, None, ["quick"]])
+def test_an_unknown_effort_is_refused_with_those_there_are(ask: Any, effort: Any) -> None:
+    with pytest.raises(InvalidProblem, match=r"^effort: .* give one of \['quick', 'normal', 'thorough'\]"):
+        ask(QUERY, effort=effort)
+    if effort == "thorugh":
+        with pytest.raises(InvalidProblem, match="perhaps 'thorough' is meant"):
+            ask(QUERY, effort=effort)
+
+
+@pytest.mark.parametrize("units", [-1.0, float("nan")])
+def test_a_family_that_takes_less_than_no_work_is_refused(units: float) -> None:
+    with family("less", work=lambda sizes, **_: units), pytest.raises(InvalidProblem, match=r"^family\.work: 'less' estimates"):
+        design(QUERY)
+
+
+# No clock decides --------------------------------------------------------------------------------------------------------
+
+CLOCKS = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
+
+
+def _jumping(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
+    """Every clock of the standard library goes forward by so many seconds each time that it is read."""
+    now = [1e9]
+
+    def read() -> float:
+        now[0] += step
+        return now[0]
+
+    for name in CLOCKS:
+        monkeypatch.setattr(time, name, read)
+
+
+@pytest.mark.parametrize("effort", ["quick", "normal"])
+def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole spec, notes and seal included, is a function of the problem and the effort."""
+    table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
+    aimed = {"targets": Targets(standard_error=1.01 * design(REAL, "ellipsoid").mechanism.standard_errors().max())}
+    asked: list[tuple[Problem, dict[str, Any]]] = [
+        (QUERY, {}),
+        (REAL, {}),
+        (table, {}),
+        (REAL, {"family": "ellipsoid", **aimed}),
+    ]
+    known = [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in asked]
+    for step in (0.0, 3600.0):
+        with monkeypatch.context() as patched:
+            _jumping(patched, step)
+            assert [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in asked] == known
+
+
+def test_less_work_finds_no_better_design_and_says_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search that is cut off hands over its best, certified."""
+    problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
+    monkeypatch.setitem(work.EFFORTS, "quick", 0.5)
+    early, full = design(problem, "strategy_laplace", effort="quick"), design(problem, "strategy_laplace")
+    assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) < 3 * full.loss
+    assert early.cut == 'its search was cut off: effort = "thorough", or a family by its name, finishes it' and not full.cut
+
+
+def test_comparisons_name_what_was_not_finished(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(work.EFFORTS, "quick", 0.01)
+    problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
+    found = compare(problem, effort="quick")
+    assert "has the least expected total squared error of those that were finished" in " ".join(found.to_text().split())
+    assert (
+        "Not finished: " in found.to_text()
+        and 'Effort = "thorough", or a family by its name, finishes them.' in found.to_text()
+    )
+    whole = compare(problem, ["laplace", "ellipsoid"]).to_text()
+    assert "finished" not in whole
 
 
 def test_sizes_are_those_of_the_problem() -> None:
@@ -116,31 +208,31 @@ def test_sizes_are_those_of_the_problem() -> None:
 
 
 def test_a_staircase_from_auto_is_printed_saved_compared_and_aimed(few: None, tmp_path: Path) -> None:
-    made = design(QUERY, seconds=LONG)
+    made = design(QUERY)
     assert isinstance(made.mechanism, StaircaseMechanism)
     lines = design_summary("stairs", made).splitlines()
     assert any(line.startswith("Tried:       staircase: loss ") for line in lines)
     assert load(made.mechanism.save(tmp_path / "s.json")).provenance["tried"] == made.mechanism.provenance["tried"]
-    assert compare(QUERY, seconds=LONG).best.loss == pytest.approx(made.loss, rel=1e-9)
-    aimed = design(QUERY, targets=Targets(standard_error=1.05 * made.loss**0.5), seconds=LONG)
+    assert compare(QUERY).best.loss == pytest.approx(made.loss, rel=1e-9)
+    aimed = design(QUERY, targets=Targets(standard_error=1.05 * made.loss**0.5))
     assert aimed.mechanism.family == "staircase" and aimed.loss <= 1.05**2 * made.loss
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [("stopped, the time was over", True), ("not started: 15 s were over", True), ("not started: more than 9 elements", False)],
+    [("loss 2, cut off", True), ("not started: 15 s were over", True), ("not started: more than 9 elements", False)],
 )
-def test_who_reads_that_the_time_was_short_reads_how_to_give_more(words: str, told: bool) -> None:
+def test_who_reads_that_work_was_short_reads_how_to_give_more(words: str, told: bool) -> None:
     made = design(QUERY, "laplace")
-    tried = made.mechanism.annotated({"tried": {"laplace": "loss 1 in 0.1 s", "strategy_laplace": words}})
-    shown = design_summary("few seconds", replace(made, mechanism=tried))
-    assert ("More time (seconds)" in shown) == told and f"strategy_laplace: {words}" in shown
+    tried = made.mechanism.annotated({"tried": {"laplace": "loss 1", "strategy_laplace": words}})
+    shown = design_summary("little work", replace(made, mechanism=tried))
+    assert ('effort = "thorough", or a family by its name, finishes' in shown) == told and f"strategy_laplace: {words}" in shown
 
 
 @pytest.mark.slow
 def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Path) -> None:
     table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
-    made = design(table, seconds=LONG)
+    made = design(table)
     assert isinstance(made.mechanism, LatticeMechanism) and made.efficiency is not None and 0.5 < made.efficiency < 1
     assert "Tried:       lattice_laplace, shape hull: loss " in design_summary("table", made)
     assert load(made.mechanism.save(tmp_path / "l.json"), LatticeMechanism) == made.mechanism
@@ -151,7 +243,7 @@ def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Pat
 def test_least_budgets_come_from_lattices_where_these_need_least(few: None) -> None:
     """A budget per distance has no other family; the factor is shown by two designs."""
     relation = invariants.margins((2, 3)).protect(1.0, per_distance="l1")
-    found = least_budget(Problem(Workload.identity(6), relation), Targets(standard_error=0.5), step=0.05, curve=1, seconds=LONG)
+    found = least_budget(Problem(Workload.identity(6), relation), Targets(standard_error=0.5), step=0.05, curve=1)
     assert found.best.family == "lattice_laplace" and found.missed_at < found.factor <= 1.06 * found.missed_at
     rows = {row["family"]: row for row in found.rows}
     assert rows["lattice_laplace, shape l1"]["factor"] == found.factor <= rows["lattice_laplace, shape l2"]["factor"]
@@ -164,7 +256,7 @@ def test_what_a_notion_or_a_solver_leaves_out_is_said(few: None) -> None:
     counts = Problem(Workload.identity(3), invariants.total(3).protect(1.0, 1), notion="approximate", delta=1e-6)
     notes = tried(counts)
     assert notes["staircase"] == notes["lattice_laplace"] == "left out: no delta is proven for its noise"
-    notes = tried(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), solver="CLARABEL", seconds=LONG)
+    notes = tried(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), solver="CLARABEL")
     assert notes["staircase"] == "left out: no program states it for CLARABEL" and notes["laplace"].startswith("loss ")
 
 
@@ -176,7 +268,7 @@ def test_what_a_notion_or_a_solver_leaves_out_is_said(few: None) -> None:
 def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed, "FAMILIES", tuple(one for one in listed.FAMILIES if one.name != "strategy_laplace"))
     problem = next(problem for name, problem in problems(12, 5) if kind in name)
-    made, least = design(problem, seconds=LONG), np.inf
+    made, least = design(problem), np.inf
     for way in ways_of(automatic_families(problem), problem):
         try:
             least = min(least, design(problem, way.family.name, **way.options).loss)
@@ -185,38 +277,30 @@ def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -
     assert made.loss <= least * (1 + 1e-3)
 
 
-# Searches that end at a time limit -------------------------------------------------------------------------------------
-
-
-def test_scans_stop_at_the_time_limit_and_improvements_keep_the_best() -> None:
-    with time_limit(60.0), time_limit(1e-9):
-        assert time_left() < 0
-        with pytest.raises(OutOfTime):
-            list(track(range(3), "scanning"))
-    assert list(track(range(3), "scanning")) == [0, 1, 2] and time_left() == float("inf")
+# Searches that end with their work --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_strategies_and_staircases_are_private_when_time_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock jumps: what is found by then is frozen and certified like everything else, and no better than to the end."""
+def test_strategies_and_staircases_are_private_when_work_ends_early() -> None:
+    """What is found by then is frozen and certified like everything else, and no better than to the end."""
     asked = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))
-    for name in ("strategy_laplace", "staircase"):
-        full = design(asked, name)
-        monkeypatch.setattr("solvers.programs.strategy_search.is_over", lambda: True)
-        monkeypatch.setattr("solvers.programs.lattice_law.is_over", lambda: True)
-        early = design(asked, name)
-        monkeypatch.undo()
+    for name in ("strategy_laplace", "staircase", "bundles", "ellipsoid", "strategy_gaussian", "gaussian"):
+        notion: Any = "zcdp" if "gaussian" in name else "pure"
+        problem = replace(asked, notion=notion)
+        full = design(problem, name)
+        with within(0.0):
+            early = design(problem, name)
         assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) and early.loss < 3 * full.loss
 
 
-@pytest.mark.slow
-def test_a_stopped_family_says_that_time_was_over(few: None) -> None:
+def test_a_family_that_has_nothing_to_show_says_how_it_is_finished(few: None) -> None:
     def waits(problem: Problem) -> Any:
-        time.sleep(0.6)
-        return list(track(range(3), "never"))
+        spend(1e3)
+        go_on()
 
     try:
-        register(Family("waits", "does nothing", "pure", waits))
-        assert tried(QUERY, seconds=0.5)["waits"] == "no mechanism: stopped, the time was over"
+        register(Family("waits", "does nothing", "pure", waits, work=lambda sizes: 1.0, anytime=True))
+        told = 'waits: no mechanism yet; its search was cut off: effort = "thorough", or a family by its name, finishes it.'
+        assert tried(REAL)["waits"] == f"no mechanism: {told}"
     finally:
         forget("waits")

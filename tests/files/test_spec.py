@@ -545,7 +545,7 @@ def test_compressed_rows_that_unpack_to_a_bomb_are_refused(tmp_path: Path) -> No
         (("optimality", "extra"), 5),
         (("provenance",), []),
         (("provenance",), "x"),
-        (("provenance", "seconds"), "x"),
+        (("provenance", "seconds"), 1.0),
         (("provenance", "options"), []),
         (("provenance", "more"), "x"),
     ],

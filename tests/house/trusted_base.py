@@ -31,7 +31,7 @@ HARMLESS = {
     "designer/base/errors.py": "texts of refusals",
     "designer/base/progress.py": "progress bars",
     "designer/base/progress_line.py": "the line that progress is told in",
-    "solvers/deadline.py": "how long a search may take",
+    "solvers/work.py": "how long a search may take",
     "solvers/status.py": "names of outcomes",
     "solvers/programs/absolute_moments.py": "expected sizes of noise, which decide nothing",
     "solvers/programs/multiplicative_weights.py": "what MWEM makes of noisy measurements",

@@ -138,7 +138,7 @@ TEXTS = ["", "x", "café", "a\nb", "inf", "../x", "/dev/null", "age", "sex", "la
 NUMBERS = [0, -1, 1, 2, 1e-9, 1e9, 1e300, 5e-324, 2**31, 2**53, 2**63, 10**30]
 QUICK = {
     "pure": ("laplace", "laplace", "laplace", "strategy_3", "k_norm", "box", "ellipsoid"),
-    "gaussian": ("diagonal_gaussian", "gaussian", "l2_ball"),
+    "zcdp": ("diagonal_gaussian", "gaussian", "l2_ball"),
 }
 OTHERS: list[Any] = [True, False, [], {}, [1], ["x"], [[1.0]], {"a": 1}, float("inf"), float("nan"), *TEXTS, *NUMBERS]
 

@@ -126,5 +126,4 @@ class MechanismProgram(Program):
             "repaired_loss": made.loss,
             "rounds": solved.rounds,
             "pairs": solved.pairs,
-            "seconds": round(made.seconds, 3),
         }

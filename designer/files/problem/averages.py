@@ -107,7 +107,7 @@ class AveragesFile(Request):
     """Averages to be answered. weights: by name, where some are given; asked: loss, notion, delta, records, allow_vacuous."""
 
     kind = "statistical_queries"
-    choices = ("family", "solver", "solver_options", "seconds")
+    choices = ("family", "solver", "solver_options", "effort", "seconds")
     path: Path
     queries: StatisticalQueries
     asked: Mapping[str, Any]
@@ -128,8 +128,7 @@ class AveragesFile(Request):
             options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
         if family in FITTED:
             return self._fitted(family, options, choices)
-        limits = {} if choices.seconds is None else {"seconds": choices.seconds}
-        made: Specified = design(self.queries.problem(**self._problem()), family, **{**options, **limits}).mechanism
+        made: Specified = design(self.queries.problem(**self._problem()), family, **{**options, **choices.limits}).mechanism
         return made
 
     def _problem(self) -> dict[str, Any]:
@@ -145,10 +144,9 @@ class AveragesFile(Request):
                 raise InvalidProblem(
                     f"weights: {shown(dict(self.weights))} go with family = 'squared_averages' without a solver."
                 )
-        if choices.seconds is not None:
+        for name, value in choices.limits.items():
             raise InvalidProblem(
-                f"seconds: {choices.seconds} does not go with family = {family!r}, which has no such limit.",
-                value=choices.seconds,
+                f"{name}: {shown(value)} does not go with family = {family!r}, which searches nothing.", field=name, value=value
             )
         if "solver" in options:
             from designer.families.programs.statistical_program import StatisticalProgram

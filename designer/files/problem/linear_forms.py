@@ -28,6 +28,7 @@ from designer.base.schema import (
 from designer.families.family import StrategyRows
 from designer.files.problem.keys import COLUMNS, FILE, SCALARS, WEIGHTS, Key, section_of
 from designer.relations.problem import LOSSES, NOTIONS
+from solvers.work import EFFORTS
 
 ELEMENTS = section_of([Key("table", FILE)], [Key("names", COLUMNS)], note="The universe, one row of a table for each element.")
 DOMAIN: Schema = noted(
@@ -84,7 +85,10 @@ TARGETS: Schema = {
 }
 
 DESIGN_NOTE = "The family of noise, and its options."
-SECONDS = Key("seconds", POSITIVE, "For all families together; none is started that will not fit into what is left.")
+LIMITS = [
+    Key("effort", one_of(*EFFORTS), "How much counted work the search has; no clock decides."),
+    Key("seconds", POSITIVE, "A limit on the clock besides: what it cuts off depends on the machine, and says so."),
+]
 SOLVER = Key("solver", text(), "auto for the family's own, or an installed solver of CVXPY, such as CLARABEL or SCS.")
 SOLVER_OPTIONS = Key("solver_options", {"type": "object"}, "Options of that solver, by name.")
 # An option of any type is rows of numbers, which a builder checks itself.
@@ -98,11 +102,12 @@ def design_forms() -> list[Schema]:
 
     solver, own = [SOLVER, SOLVER_OPTIONS], [Key("solver", exactly("auto"))]
     return [
-        section_of([], [Key("family", exactly("auto")), SECONDS, _option("strategy", StrategyRows), *solver]),
-        section_of([Key("family", exactly(FAMILY))], [SECONDS]),
+        section_of([], [Key("family", exactly("auto")), *LIMITS, _option("strategy", StrategyRows), *solver]),
+        section_of([Key("family", exactly(FAMILY))], LIMITS),
         *(
             section_of(
-                [Key("family", exactly(family.name))], [*options_of(family.build), *(solver if family.has_program else own)]
+                [Key("family", exactly(family.name))],
+                [*options_of(family.build), *(solver if family.has_program else own), *LIMITS],
             )
             for family in FAMILIES
         ),

@@ -33,7 +33,7 @@ class ProblemFile(Request):
     """A parsed problem file for linear queries: the problem, the family asked for, its options, and the accuracy asked for."""
 
     kind: ClassVar[str] = "linear_queries"
-    choices: ClassVar[tuple[str, ...]] = ("family", "solver", "solver_options", "seconds")
+    choices: ClassVar[tuple[str, ...]] = ("family", "solver", "solver_options", "effort", "seconds")
     problem: Problem | StructuredProblem
     family: str
     options: dict[str, Any]
@@ -52,8 +52,7 @@ class ProblemFile(Request):
             options = {**options, "solver": choices.solver, "solver_options": {}}
         if choices.solver_options:
             options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
-        if choices.seconds is not None:
-            options["seconds"] = choices.seconds
+        options |= choices.limits
         return design(self.problem, choices.family or self.family, targets=self.targets, **options)
 
     def make(self, choices: Choices) -> Specified:

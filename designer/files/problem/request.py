@@ -27,13 +27,20 @@ class Choices:
     family: str | None = None
     solver: str | None = None
     solver_options: Mapping[str, Any] = field(default_factory=dict)
+    effort: str | None = None
     seconds: float | None = None
+
+    @property
+    def limits(self) -> Mapping[str, Any]:
+        """Effort and seconds, where they are given."""
+        given = {"effort": self.effort, "seconds": self.seconds}
+        return {name: value for name, value in given.items() if value is not None}
 
     def require(self, kind: str, takes: tuple[str, ...]) -> None:
         """Refuse choices that a kind of file does not take."""
         for choice in fields(self):
             value = getattr(self, choice.name)
-            if value and choice.name not in takes:
+            if value is not None and value != {} and choice.name not in takes:
                 others = f"it takes {', '.join(takes)}" if takes else "what can be chosen stands in the file"
                 raise InvalidProblem(
                     f"{choice.name}: {shown(value)} does not go with files of kind {kind!r}; {others}.", value=value

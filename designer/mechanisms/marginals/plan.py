@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
@@ -71,7 +70,6 @@ def design_marginals(
         )
     if not isinstance(loss, str) or loss not in OBJECTIVES:
         raise InvalidProblem(f'loss: {shown(loss)} is unknown; use "squared" or "max".', value=loss)
-    start = time.perf_counter()
     reached = (1e-9 if loss == "squared" else 1e-6) if tolerance is None else probability(tolerance, "tolerance")
     precisions, bound, method = _planned(workload, protection, loss, reached)
     made = MarginalMechanism(workload, protection, precisions, allow_vacuous=allow_vacuous)
@@ -81,7 +79,6 @@ def design_marginals(
         "software": f"dp-designer {VERSION}",
         "family": "residual",
         "loss": loss,
-        "seconds": time.perf_counter() - start,
     }
     return made.annotated(provenance, claim)
 

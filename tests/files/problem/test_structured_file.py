@@ -103,11 +103,11 @@ def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: 
 def test_auto_tries_the_families_for_matrices_beside_and_takes_the_best(tmp_path: Path) -> None:
     people = Domain.of({"a": 2, "b": 2})
     problem = StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}, {"b": "identity"}]), Presence(1.0), "pure")
-    best, alone = design(problem, seconds=2.0), design(problem, "structured")
+    best, alone = design(problem, effort="quick"), design(problem, "structured")
     assert isinstance(best, Design) and best.loss < 0.95 * alone.loss
     assert {"structured", "laplace"} <= set(best.mechanism.provenance["tried"])
     # Where the structured design is proven to be the best, nothing else is tried.
-    least = design(StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}]), Presence(1.0), "pure"), seconds=2.0)
+    least = design(StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}]), Presence(1.0), "pure"), effort="quick")
     assert isinstance(least, StructuredDesign) and list(least.mechanism.provenance["tried"]) == ["structured"]
     assert least.mechanism.optimality is not None and least.mechanism.optimality.gap < 1e-9
     large = StructuredWorkload.of(Domain.of({f"a{k}": 64 for k in range(5)}), [{f"a{k}": "prefix" for k in range(5)}])

@@ -131,7 +131,7 @@ def test_auto_is_no_worse_than_the_dense_optimum_where_metrics_tie_attributes_to
     problem = StructuredProblem(ASKED, METRICS, "zcdp")
     dense = design(problem.written_out(), "gaussian")
     assert dense.optimality is not None and dense.optimality.gap < 1e-3
-    found = design(problem, seconds=3.0)
+    found = design(problem, effort="quick")
     assert dense.optimality.lower_bound <= found.loss * (1 + 1e-9) and found.loss <= dense.loss * (1 + 1e-9)
     assert design(problem, "structured").loss >= dense.optimality.lower_bound
 
