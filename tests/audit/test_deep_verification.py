@@ -161,7 +161,7 @@ def test_a_failing_verdict_ends_the_command_with_an_error(
     path = str(laplace().save(tmp_path / "spec.json"))
     good = audit(laplace(), seconds=0.1, seed=1)
     bad = replace(good, findings=(replace(good.findings[0], holds=False), *good.findings[1:]))
-    monkeypatch.setattr("designer.cli.deep_verification.audit", lambda *_, **__: bad)
+    monkeypatch.setattr("designer.audit.deep.audit", lambda *_, **__: bad)
     assert main(["verify", path, "--deep"]) == 4
     said = capsys.readouterr()
     assert "FAILS" in said.out and "fails its deep verification" in said.err

@@ -15,7 +15,7 @@ BACKGROUND = Section(
             "Definition 1",
             "epsilon-differential privacy, one record replaced",
             Verdict.DEFINITION,
-            ("designer/relations/metrics/elements.py:uniform",),
+            ("designer/relations/metrics/metric.py:uniform",),
             "tests/mechanisms/additive/test_laplace.py::test_uniform_metric_gives_the_standard_laplace_scale",
         ),
         Row(
