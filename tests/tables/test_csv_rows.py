@@ -75,6 +75,11 @@ def test_numbers_are_read_by_their_marks(marks: Marks, text: str, value: float |
     assert marks.number(text) == value
 
 
+def test_a_number_needs_no_mark_of_thousands_where_there_may_be_one() -> None:
+    marks = Marks(decimal=",", thousands=".")
+    assert [marks.number(text) for text in ("1234", "1.234", "1234,5", "-7")] == [1234.0, 1234.0, 1234.5, -7.0]
+
+
 @pytest.mark.parametrize(
     "options", [{"delimiter": ";;"}, {"delimiter": '"'}, {"decimal": ";"}, {"thousands": "."}, {"thousands": "x"}]
 )

@@ -162,3 +162,10 @@ def test_the_order_of_a_tree_is_that_of_the_answers() -> None:
 def test_keys_below_all_others_are_refused(keys: Any) -> None:
     with pytest.raises(InvalidProblem, match="all others"):
         Groups(["state", Key("county")], keys)
+
+
+def test_a_key_that_is_no_row_of_a_label_for_each_column_is_refused() -> None:
+    """A text is no row of its letters, however many columns there are."""
+    for columns, key in ((["a"], "x"), (["a", "b"], "xy"), (["a"], ("x", "y")), (["a", "b"], ("x",)), (["a"], 3), (["a"], ())):
+        with pytest.raises(InvalidProblem, match=rf"keys: .* is not a row of {len(columns)} labels"):
+            Groups(columns, [key])  # type: ignore[list-item]

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.tables import Answer, Count, Groups, TablePlan, VarianceBy, consistent_margins
+from designer.tables import Answer, Count, Groups, Measure, Quantile, TablePlan, VarianceBy, consistent_margins
+from designer.tables.agreement import PlanAgreement
 
 ibis = pytest.importorskip("ibis")
 pa = pytest.importorskip("pyarrow")
@@ -97,3 +98,17 @@ def test_answers_that_are_no_full_tables_are_refused() -> None:
         1, seed=2, data=table()
     )[0]["a"]
     assert consistent_margins([by_state], ["state"])[0].variances.tolist() == by_state.variances.tolist()  # type: ignore[union-attr]
+
+
+def test_a_query_without_agreeing_numbers_says_why_in_its_place() -> None:
+    """The noise of the counts, of deviation 0.01, rounds away."""
+    firms = Count("firms", Groups(["shop"], [["a"], ["b"]]), variance="1/10000")
+    middle = Quantile("middle", Groups(), measure=Measure("pay"), candidates=[1, 2], rho="0.1")
+    plan = TablePlan([middle, firms, Count("all", Groups(), variance="1/10000")])
+    released = plan.release(ibis.memtable(pa.table({"shop": ["a", "a", "b"], "pay": [1, 2, 2]})))
+    made = PlanAgreement().made(plan, released, None, whole=True)
+    names = [table.name for table in released.answer_tables()]
+    numbers = {name: None if own is None else own.tolist() for name, own in zip(names, made.tables, strict=True)}
+    assert numbers == {"middle": None, "firms": [2, 1], "all": [3]}
+    reasons = dict(zip(names, made.reasons, strict=True))
+    assert reasons == {"middle": "It is no sum of parts, so nothing must add up.", "firms": "", "all": ""}

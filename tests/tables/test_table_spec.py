@@ -11,13 +11,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical
+from designer.base.schema import bundle
 from designer.certified.frozen import seal, to_spec
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
+from designer.tables.plan import PARAMETERS
 from tests.oracles.records_tables import firms, on_duckdb
 from tests.oracles.table_plans import EMP, FOUND, PAY, STATES, full_plan
 
@@ -161,3 +164,13 @@ def test_the_words_of_a_plan_say_its_fingerprint_once_and_hold_no_values_of_pyth
     certificate = page.split("## Privacy certificate")[1]
     assert certificate.splitlines()[2] == "- Holds" and len(certificate.splitlines()) == 3 + len(plan.privacy.lines())
     assert not any(word in certificate for word in ("True", "None", "['", "terms:"))
+
+
+def test_what_the_schema_asks_of_the_parameters_of_a_plan() -> None:
+    """The number of its queries, and a delta; the loss of a split row is there only where one is stated."""
+    form = jsonschema.Draft202012Validator(bundle(PARAMETERS))
+    plain = to_spec(TablePlan([Count("all", Groups(), variance=4)]))["guarantee"]["parameters"]
+    split = to_spec(full_plan())["guarantee"]["parameters"]
+    assert form.is_valid(plain) and form.is_valid(split) and plain == {"queries": 1, "delta": 0}
+    for wrong in ({"delta": 0}, {"queries": 1}, {"queries": 0, "delta": 0}, {**plain, "delta": 2}, {**plain, "more": 1}):
+        assert not form.is_valid(wrong), wrong

@@ -106,3 +106,13 @@ def test_equal_error_student_wins_for_large_records_and_gauss_for_small() -> Non
     for size, better in ((100, gauss), (1000, gauss), (10_000, student), (10**7, student)):
         losses = {policy.kind: policy.exact({"a": size}) for policy in (gauss, student)}
         assert min(losses, key=losses.__getitem__) == better.kind
+
+
+def test_the_stated_deviation_of_a_root_is_that_of_a_squared_gaussian() -> None:
+    """`Var (m + s N)^2` by three nodes of Gauss and Hermite, which are exact for polynomials of degree 5."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
+    weights = weights / weights.sum()
+    for total in (0.0, 50.0, 1e4):
+        squares = (math.sqrt(total + 100) + 3 * nodes) ** 2
+        variance = weights @ squares**2 - (weights @ squares) ** 2
+        assert ROOT.standard_deviation(total) == pytest.approx(math.sqrt(variance), rel=1e-9)
