@@ -9,6 +9,7 @@ from copy import deepcopy
 from fractions import Fraction
 from math import comb, exp, isclose
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jsonschema
@@ -34,6 +35,7 @@ from designer.families.averages.joint_averages import squared_averages
 from designer.families.programs.preprocessing_program import PreprocessingProgram
 from designer.families.programs.statistical_program import StatisticalProgram
 from designer.files.problem.kinds import read_request
+from designer.files.problem.request import Choices
 from designer.files.problem.schema import problem_schema
 from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
@@ -430,6 +432,35 @@ def test_a_table_of_scores_that_is_not_whole_is_refused(rows: str, told: str, fo
     with pytest.raises(InvalidProblem, match=r"\[selection\] table = 'scores.csv'") as refused:
         made(folder, GOOD["selection", "a table of scores"])
     assert told in str(refused.value)
+
+
+def test_a_table_of_scores_without_a_column_of_an_element_is_refused(folder: Path) -> None:
+    (folder / "scores.csv").write_text(SCORES.replace("a,b,", "a,bb,"))
+    told = (
+        r"\[selection\] table = 'scores.csv': has no column 'b' of counts; perhaps 'bb' is meant; its columns are \['a', 'bb'"
+    )
+    with pytest.raises(InvalidProblem, match=told):
+        made(folder, GOOD["selection", "a table of scores"])
+
+
+def test_options_of_the_caller_stand_before_those_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside its own solver the file's options stay; with another solver they are gone."""
+    asked: list[tuple[str, dict[str, Any]]] = []
+
+    def kept(_: object, solver: str, **options: Any) -> Any:
+        asked.append((solver, options))
+        return SimpleNamespace(mechanism=None)
+
+    monkeypatch.setattr(StatisticalProgram, "design", kept)
+    head = f'kind = "statistical_queries"\n{AVERAGES}{BUDGETS}[problem]\nrecords = 50\n[design]\nfamily = "separable"\n'
+    for more in ("", 'solver = "SCS"\n', 'solver = "SCS"\nsolver_options = {eps_abs = 1e-5, max_iters = 9}\n'):
+        (folder / "problem.toml").write_text(head + more)
+        request = read_request(folder / "problem.toml")
+        request.make(Choices(solver="CLARABEL", solver_options={"max_iter": 7}))
+        if more:
+            request.make(Choices(solver_options={"max_iters": 8}))
+    other = ("CLARABEL", {"max_iter": 7})
+    assert asked == [other, other, ("SCS", {"max_iters": 8}), other, ("SCS", {"eps_abs": 1e-5, "max_iters": 8})]
 
 
 def test_what_no_mechanism_can_do_says_so(folder: Path) -> None:

@@ -204,6 +204,14 @@ def test_mistakes_name_key_value_and_remedy(name: str, folder: Path) -> None:
         assert part in str(refusal.value)
 
 
+def test_one_budget_beside_one_for_each_is_refused_of_every_metric_that_takes_either(folder: Path) -> None:
+    both = "epsilon = 2\nepsilons = [1, 2, 9, 1]\n"
+    for head in ('metric = "add_remove"\n', f'metric = "appear_or_change"\nchange = {UNIFORM}\nclosure = true\n'):
+        told = r"\[relation\] epsilons = \[1, 2, 9, 1\]: give epsilon for all elements or epsilons for each, not both"
+        with pytest.raises(InvalidProblem, match=told):
+            read_problem(write(folder, HEAD + head + both))
+
+
 def test_deep_nests_are_refused(folder: Path) -> None:
     text = UNIFORM
     for _ in range(9):

@@ -186,6 +186,13 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
 }  # fmt: skip
 
 
+def test_noise_beside_a_target_is_refused_by_the_key_that_states_it(folder: Path) -> None:
+    for key, value in (("variance", "3"), ("loss", "{rho = 0.5}")):
+        text = f'kind = "table_plan"\n[queries.q]\nask = "count"\n{key} = {value}\n[targets]\nmargin = {{q = 10}}\n'
+        with pytest.raises(InvalidProblem, match=rf"\[queries.q\] {key} = .*: 'q' has a target in \[targets\], too; keep one"):
+            read_request(write(folder, text))
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes_are_answered_by_file_section_key_value_and_remedy(name: str, folder: Path) -> None:
     old, new, words = MISTAKES[name]
