@@ -6,7 +6,8 @@ One rule for each kind, from the frozen numbers alone (docs/theory/composition.m
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -15,8 +16,10 @@ from designer.mechanisms.marginals.protection import Presence
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
+from designer.promises.accounting import rho_of_laplace
 from designer.promises.costs import Cost
 from designer.promises.tradeoff import Tradeoff
+from solvers.exact.rational import float_above
 
 M = TypeVar("M")
 Protected = Relation | Presence
@@ -52,16 +55,37 @@ class Composition(ABC, Generic[M]):
         """Refuse what promises nothing that could be added up."""
         return
 
+    def noise_of_laplace(self, made: M) -> Iterable[tuple[Fraction, int | None]]:
+        """Of independent discrete Laplace noise: the rate of every coordinate for a step of its grid, and how many steps one
+        protected change moves it at most, None where that is not known. Nothing of other noise."""
+        return ()
+
     def cost(self, made: M, budget: Fraction) -> Cost:
         """What a change of this budget costs; `InvalidProblem` where nothing is proven that adds up."""
         self.require_proven(made)
-        return self.of_budget(made, budget) if budget else Cost.pure(budget)
+        return self._sharp(made, self.of_budget(made, budget), 1) if budget else Cost.pure(budget)
 
     def cost_of_steps(self, made: M, steps: Sequence[Fraction]) -> Cost:
         """What changes of these budgets cost, one after the other: budgets add."""
-        if len(steps) > 1 and len(set(steps)) == 1:
-            return self.cost(made, steps[0]).of_group(len(steps))
-        return self.cost(made, sum(steps, Fraction(0))) if steps else Cost.pure(Fraction(0))
+        if len(steps) <= 1:
+            return self.cost(made, steps[0]) if steps else Cost.pure(Fraction(0))
+        if len(set(steps)) == 1:
+            return self._sharp(made, self.cost(made, steps[0]).of_group(len(steps)), len(steps))
+        self.require_proven(made)
+        return self._sharp(made, self.of_budget(made, sum(steps, Fraction(0))), len(steps))
+
+    def _sharp(self, made: M, cost: Cost, changes: int) -> Cost:
+        """A pure cost of so many changes, one after the other, with the zCDP of independent Laplace noise
+        (docs/theory/composition.md, 1)."""
+        budget = cost.epsilon
+        if not cost.is_pure or not budget or cost.rho is None:
+            return cost
+        each = {
+            (rate, budget if steps is None else min(budget, rate * steps * changes))
+            for rate, steps in self.noise_of_laplace(made)
+        }
+        most = max((rho_of_laplace(length, rate) / length for rate, length in each if length >= rate > 0), default=None)
+        return cost if most is None else replace(cost, rho=min(cost.rho, Fraction(float_above(budget * most))))
 
     def shapes(self, made: M, change: Sequence[tuple[int, int]]) -> tuple[Tradeoff, ...]:
         """Tradeoff functions whose product says more of this change, (element, records more), than its budget does; none

@@ -27,10 +27,11 @@ from typing import TYPE_CHECKING, Literal
 from designer.base.checks import count, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
-from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.accounting import gaussian_epsilon, rho_of_laplace, rho_of_pure, zcdp_delta, zcdp_epsilon
+from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.losses import FARTHEST, Curve, Laddered, Rungs, curve_of, farthest, laddered, laddered_atoms, zcdp_curve
 from designer.promises.piecewise import PiecewiseLinear, below_tangents, ladder
-from designer.promises.tradeoff import Gaussian, Tradeoff
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
 from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
 from solvers.exact.bits import working_precision
 from solvers.exact.masses import Masses
@@ -269,7 +270,7 @@ class Account:
     @cached_property
     def _as_zcdp(self) -> Fraction | None:
         """The budget of zCDP of everything together; None where a factor has none."""
-        budgets = [(_zcdp(f), times) for f, times in self.factors]
+        budgets = [(zcdp_of(f), times) for f, times in self.factors]
         known = all(budget is not None for budget, _ in budgets)
         return self.rho + sum(b * times for b, times in budgets if b is not None) if known else None
 
@@ -341,12 +342,19 @@ def _joined(times: Mapping[Tradeoff, int]) -> tuple[tuple[Tradeoff, int], ...]:
     return (*others, *([(Gaussian(normal), 1)] if normal else []))
 
 
-def _zcdp(factor: Tradeoff) -> Fraction | None:
-    """A budget of zCDP that a factor implies: it is normal, or pure. None where it is neither."""
+def zcdp_of(factor: Tradeoff) -> Fraction | None:
+    """A budget of zCDP that a tradeoff function implies: it is normal, that of Laplace noise, or pure. None where it is none.
+
+    A pure promise to groups of k has the function of discrete Laplace noise moved by k steps (docs/theory/tradeoff.md, 9).
+    """
     if isinstance(factor, Gaussian):
         return factor.mu_squared / 2
+    if isinstance(factor, LaplaceTradeoff):
+        return rho_of_laplace(factor.epsilon)
+    if isinstance(factor, Group) and isinstance(factor.base, EpsilonDelta) and not factor.base.delta:
+        return rho_of_laplace(factor.base.epsilon * factor.size, factor.base.epsilon)
     most, certain = factor.largest_loss(), float_above_real(lambda: factor.certain_ball() + factor.unseen_ball())
-    return Fraction(pure_rho(most)) if most is not None and certain == 0 else None
+    return rho_of_pure(most) if most is not None and certain == 0 else None
 
 
 def _rungs(spans: Sequence[tuple[Fraction, int]], step: Fraction) -> float:

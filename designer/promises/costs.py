@@ -14,8 +14,8 @@ from functools import cached_property
 from designer.base.arrays import Immutable
 from designer.base.checks import rational_from
 from designer.base.errors import InvalidProblem
-from designer.promises.account import Account
-from designer.promises.accounting import gaussian_epsilon, pure_rho, zcdp_delta, zcdp_epsilon
+from designer.promises.account import Account, zcdp_of
+from designer.promises.accounting import gaussian_epsilon, rho_of_laplace, rho_of_pure, zcdp_delta, zcdp_epsilon
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
@@ -45,7 +45,7 @@ class Cost(Immutable):
 
     @classmethod
     def pure(cls, epsilon: Fraction) -> Cost:
-        """epsilon, which is `epsilon tanh(epsilon / 2)`-zCDP."""
+        """epsilon, which is `epsilon tanh(epsilon / 2)`-zCDP. Of what is more than pure, `replace` states a smaller rho."""
         return cls(epsilon=epsilon, rho=rho_of_pure(epsilon), mu_squared=None if epsilon else NOTHING)
 
     @classmethod
@@ -102,13 +102,45 @@ class Cost(Immutable):
                 f"mechanisms: one promises zCDP but for events of probability {float(self.delta)!r}, and that says nothing of "
                 f"{size} changes together; compose it with what protects the presence of one record."
             )
-        rho = None if self.rho is None else self.rho * size**2
         if self.is_pure and self.epsilon is not None:
-            return replace(Cost.pure(self.epsilon * size), shapes=self._shapes_of_group(size))
+            made = replace(Cost.pure(self.epsilon * size), rho=self._rho_of_group(size))
+            return made.with_shapes(self._shapes_of_group(size))
+        rho = None if self.rho is None else self.rho * size**2
         mu_squared = None if self.mu_squared is None else self.mu_squared * size**2
         epsilon = None if self.epsilon is None else self.epsilon * size
         delta, shapes = _delta_of_group(self, size), self._shapes_of_group(size)
         return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shapes=shapes)
+
+    def of_length(self, times: Fraction | int) -> Cost:
+        """What a change costs that is `times` as long in the norm of the noise.
+
+        There need be no changes on its way, as `of_group` has them: of a pure promise the budget is all that is known, and
+        (epsilon, delta) says nothing.
+        """
+        if times == 1:
+            return self
+        if self.is_pure and self.epsilon is not None:
+            return Cost.pure(self.epsilon * times)
+        if self.delta or self.epsilon is not None or self.rho is None:
+            raise InvalidProblem(
+                "mechanisms: one promises (epsilon, delta) for each unit of a distance, which does not add up; use a pure "
+                "promise or zCDP for it."
+            )
+        return Cost.concentrated(self.rho * times**2)
+
+    def with_shapes(self, shapes: tuple[Tradeoff, ...]) -> Cost:
+        """The same of a change whose tradeoff functions are known, and with them its zCDP."""
+        known = [zcdp_of(shape) for shape in shapes]
+        rho = sum((rho for rho in known if rho is not None), NOTHING)
+        least = self.rho if not shapes or None in known else rho if self.rho is None else min(rho, self.rho)
+        return replace(self, rho=least, shapes=shapes)
+
+    def _rho_of_group(self, size: Fraction | int) -> Fraction:
+        """What a pure promise is in zCDP for groups: by the function of the group (docs/theory/tradeoff.md, 9), or as zCDP."""
+        assert self.epsilon is not None
+        whole, length = int(size) == size, self.epsilon * size
+        known = rho_of_laplace(length, self.epsilon) if whole else rho_of_pure(length)
+        return known if self.rho is None else min(known, self.rho * size**2)
 
     def _shapes_of_group(self, size: Fraction | int) -> tuple[Tradeoff, ...]:
         """The functions of the group, each by itself: of a pure promise they say more than the sum of the budgets."""
@@ -124,7 +156,9 @@ def cost_of_tradeoff(function: Tradeoff) -> Cost:
         return Cost.normal(function.mu_squared)
     epsilon, delta = _slope_and_gap(function)
     shapes = () if isinstance(function, EpsilonDelta) else (function,)
-    return replace(Cost(epsilon=epsilon, delta=delta) if delta else Cost.pure(epsilon), shapes=shapes)
+    if delta:
+        return Cost(epsilon=epsilon, delta=delta, shapes=shapes)
+    return replace(Cost.pure(epsilon), rho=zcdp_of(function) or rho_of_pure(epsilon), shapes=shapes)
 
 
 def _slope_and_gap(function: Tradeoff) -> tuple[Fraction, Fraction]:
@@ -153,11 +187,6 @@ def _largest_loss(function: Tradeoff) -> tuple[Fraction, Fraction]:
             "releases by hand."
         )
     return most, Fraction(float_above_real(lambda: function.certain_ball().max(function.unseen_ball())))
-
-
-def rho_of_pure(epsilon: Fraction) -> Fraction:
-    """`epsilon tanh(epsilon / 2)`, rounded up: the least rho that pure epsilon-privacy implies."""
-    return Fraction(pure_rho(epsilon)) if epsilon < 2**9 else epsilon  # beyond, tanh is 1 in every digit of a float
 
 
 def _delta_of_group(cost: Cost, size: Fraction | int) -> Fraction:

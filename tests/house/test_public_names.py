@@ -39,8 +39,8 @@ NAMES = {
         read_release save_release verify_release whole_tables""",
     "designer.accounts": """Balance Checked Composed DataSet Expense Forecast Ledger Recorded Reservation Signer Spent Total checked composed
         expense_of spent""",
-    "designer.accounting": """Account EpsilonDelta Gaussian discrete_laplace gdp_delta gdp_epsilon gdp_mu gdp_rho poisson_subsampled pure_rho
-        sampled_epsilon zcdp_delta zcdp_epsilon zcdp_group_rho zcdp_rho_below""",
+    "designer.accounting": """Account EpsilonDelta Gaussian discrete_laplace gdp_delta gdp_epsilon gdp_mu gdp_rho laplace_rho poisson_subsampled
+        pure_rho sampled_epsilon zcdp_delta zcdp_epsilon zcdp_group_rho zcdp_rho_below""",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.datasets": """PublicData adult adult_counts adult_doctorates adult_education_race cbp_state_industry cbp_state_sector
         delinquent_children establishments nj_county_sector power_plants us_cities us_counties us_counties_illinois""",

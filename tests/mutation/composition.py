@@ -84,7 +84,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/together/expense.py",
-        "costs = tuple(expense.cost.of_group(_factor(expense, radius, replaced)) for expense in listed)",
+        "costs = tuple(_cost_of_common(expense, _factor(expense, radius, replaced)) for expense in listed)",
         "costs = tuple(expense.cost for expense in listed)",
         "a change of several records costs what one does",
         ("tests/accounts/together/test_expense.py::test_expenses_add_up_on_the_change_that_all_protect",),

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from scipy import stats
+from flint import arb
+from scipy import integrate, stats
 
 from designer.base.errors import InvalidProblem
+from designer.promises import accounting as acc
+from designer.promises.account import Account
+from designer.promises.costs import Cost, cost_of_tradeoff
 from designer.promises.kinds import tradeoff_from_spec
 from designer.promises.laplace import LaplaceTradeoff, discrete_laplace
 from designer.promises.order import Strength, compare_tradeoffs
 from designer.promises.piecewise import from_distributions, ladder, piecewise_above, piecewise_below
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from solvers.exact.balls import rational_ball
+from solvers.exact.bits import working_precision
 
 ALPHAS = np.linspace(0.0, 1.0, 201)
 
@@ -107,3 +113,89 @@ def test_bounds_by_lines_and_the_round_trip() -> None:
         LaplaceTradeoff(-1)
     with pytest.raises(InvalidProblem, match="steps: 0 is not a whole number"):
         discrete_laplace(1, 0)
+
+
+def divergence_of_geometric(rate: float, steps: int, order: float) -> float:
+    """The Renyi divergence of two-sided geometric noise from itself `steps` further, by its definition: sums over the integers
+    in 120 digits, the two tails as geometric series."""
+    with working_precision(400):
+        a, r = arb(order), arb(rate)
+        tail = 1 / (1 - (-r).exp())  # k <= 0 and k >= steps: |k| and |k - steps| rise together
+        outer = [(-(1 - a) * r * steps).exp() * tail, (-a * r * steps).exp() * tail]
+        between = [(-r * (a * k + (1 - a) * (steps - k))).exp() for k in range(1, steps)]
+        return float((sum([*outer, *between]) * (r / 2).tanh()).log() / (a - 1))
+
+
+def divergence_of_laplace(epsilon: float, order: float) -> float:
+    """The same of the continuous law moved by epsilon scales, by quadrature over the line."""
+
+    def height(x: float) -> float:
+        return 0.5 * math.exp(-order * abs(x) - (1 - order) * abs(x - epsilon))
+
+    parts = ((-60.0, 0.0), (0.0, epsilon), (epsilon, epsilon + 60.0))
+    return math.log(sum(integrate.quad(height, *part, epsabs=0, epsrel=1e-13)[0] for part in parts)) / (order - 1)
+
+
+ORDERS = (1 + 1e-9, 1.001, 1.1, 1.5, 2.0, 3.0, 7.0, 30.0, 1000.0)
+
+
+@pytest.mark.parametrize(("rate", "steps"), [(r, m) for r in (0.01, 0.3, 1.0, 4.0) for m in (1, 2, 3, 10)])
+def test_zcdp_of_discrete_laplace_noise_is_its_relative_entropy(rate: float, steps: int) -> None:
+    proven = acc.laplace_rho(Fraction(rate) * steps, rate)
+    by_order = [divergence_of_geometric(rate, steps, order) / order for order in ORDERS]
+    assert max(by_order) <= proven
+    assert by_order[0] == pytest.approx(proven, rel=1e-7)
+    assert by_order == sorted(by_order, reverse=True)
+    assert acc.laplace_rho(rate * steps) <= proven <= acc.pure_rho(rate * steps)
+    if steps == 1:  # randomised response
+        assert proven == acc.pure_rho(rate)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 1.0, 3.0, 12.0])
+def test_zcdp_of_laplace_noise_is_its_relative_entropy(epsilon: float) -> None:
+    proven = acc.laplace_rho(epsilon)
+    by_order = [divergence_of_laplace(epsilon, order) / order for order in ORDERS[1:-1]]
+    assert max(by_order) <= proven and by_order[0] == pytest.approx(proven, rel=5e-3)
+    assert proven == pytest.approx(epsilon + math.exp(-epsilon) - 1, rel=1e-12)
+    assert proven < acc.pure_rho(epsilon)
+
+
+def test_zcdp_of_laplace_noise_at_the_extremes() -> None:
+    assert acc.laplace_rho(0) == acc.laplace_rho(0, 1) == 0.0
+    assert acc.laplace_rho(1e-100) == pytest.approx(5e-201, rel=1e-9) and acc.laplace_rho(1e300) == pytest.approx(1e300)
+    assert acc.laplace_rho(1, 1e-100) == pytest.approx(math.exp(-1), rel=1e-9)
+    assert acc.laplace_rho(1, 5) == acc.pure_rho(1)  # no grid moves by less than a step
+    with pytest.raises(InvalidProblem, match="rate"):
+        acc.laplace_rho(1, -1)
+
+
+def test_functions_of_laplace_noise_cost_what_the_noise_does() -> None:
+    """Of a tradeoff function that is that of Laplace noise, also beside a budget of zCDP."""
+    for shape, rho in (
+        (LaplaceTradeoff("1"), acc.laplace_rho(1)),
+        (discrete_laplace("1", 4), acc.laplace_rho(1, "1/4")),
+        (EpsilonDelta("1"), acc.pure_rho(1)),
+    ):
+        assert float(cost_of_tradeoff(shape).rho) == rho
+        account = Account.of([shape], "1/10")
+        assert account.epsilon_at("1/1000") <= acc.zcdp_epsilon(Fraction(rho) + Fraction(1, 10), "1/1000")
+
+
+def test_groups_of_laplace_noise_in_zcdp() -> None:
+    """Two changes of a quarter each are one of a half, in rho as in epsilon, and never above what any pure promise has."""
+    one = cost_of_tradeoff(discrete_laplace("1/4", 8))
+    two = one.of_group(2)
+    assert two.epsilon == Fraction(1, 2) and float(two.rho) == acc.laplace_rho("1/2", "1/32")
+    plain = replace(one, shapes=()).of_group(2)  # as an expense keeps it: numbers alone
+    assert two.rho < plain.rho
+    assert float(plain.rho) == acc.laplace_rho("1/2", "1/4") < min(4 * float(one.rho), acc.pure_rho("1/2"))
+
+
+@pytest.mark.parametrize("size", [2, 3, 20, 50])
+def test_groups_of_a_pure_promise_in_zcdp(size: int) -> None:
+    """What is promised to groups is the function of discrete Laplace noise, of which every order is known."""
+    told = float(Cost.pure(Fraction(1, 2)).of_group(size).rho)
+    by_order = [divergence_of_geometric(0.5, size, order) / order for order in ORDERS]
+    assert max(by_order) <= told == pytest.approx(by_order[0], rel=1e-7)
+    assert told < acc.pure_rho(size / 2)
+    assert float(Cost.pure(Fraction(1, 2)).of_group(Fraction(5, 2)).rho) == acc.pure_rho("5/4")  # no whole number of changes

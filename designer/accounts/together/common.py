@@ -104,7 +104,8 @@ def _within_invariant(relation: ChangeRelation | InvariantDistance, change: Chan
     if size_of_change(change, "l1") > relation.adjacency * (2 if relation.invariant.records_public else 1):
         return None
     if isinstance(relation, InvariantMetric):
-        return steps_of(relation.metric, change)
+        moves = steps_of(relation.metric, change)  # none of them need keep the statistics, so the change is one step
+        return None if moves is None else (sum(moves, Fraction(0)),)
     return (relation.largest_exact_budget(),)
 
 

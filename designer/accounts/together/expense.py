@@ -310,7 +310,7 @@ def spent(expenses: Sequence[Expense], *, records_public: bool = False) -> Spent
     if not listed:
         return Spent("nothing was released", TotalCost(()), ())
     radius, replaced = _common(listed, records_public)
-    costs = tuple(expense.cost.of_group(_factor(expense, radius, replaced)) for expense in listed)
+    costs = tuple(_cost_of_common(expense, _factor(expense, radius, replaced)) for expense in listed)
     unprotected = tuple(dict.fromkeys(line for expense in listed for line in expense.unprotected))
     records = radius // 2 if replaced else radius
     return Spent(_unit(listed, records, replaced), TotalCost(costs), unprotected, records, replaced, listed)
@@ -329,6 +329,11 @@ def _common(expenses: Sequence[Expense], records_public: bool) -> tuple[int, boo
             "so no change is protected by both; design them for one relation."
         )
     return (radius - radius % 2, True) if public else (radius, False)
+
+
+def _cost_of_common(expense: Expense, times: Fraction | int) -> Cost:
+    """So many changes, one after the other; or, where budgets are those of a distance, one that is so long."""
+    return expense.cost.of_length(times) if expense.moves in DISTANCES else expense.cost.of_group(times)
 
 
 def _factor(expense: Expense, radius: int, replaced: bool) -> Fraction | int:

@@ -7,7 +7,7 @@ What releases cost together: a budget, or the length that it allows under a delt
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar, Protocol
 
@@ -20,6 +20,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.published import PublishedSums
 from designer.base.schema import list_of, noted, or_null, record, whole
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
+from designer.certified.by_length import ByLength
 from designer.certified.norms import Norm
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
 from designer.mechanisms.additive.mechanism import WITH_DELTA, AdditiveMechanism
@@ -29,9 +30,11 @@ from designer.mechanisms.composition import Composition, Protected, cost_of_fall
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
-from designer.promises.costs import Cost, rho_of_pure
+from designer.promises.accounting import rho_of_pure
+from designer.promises.costs import Cost
 from designer.promises.laplace import discrete_laplace
 from designer.promises.tradeoff import EpsilonDelta, Tradeoff
+from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from solvers.exact.hermite import is_combination
 
 MEASURED = noted(
@@ -293,6 +296,12 @@ class AdditiveComposition(Composition[AdditiveMechanism]):
     def of_budget(self, made: AdditiveMechanism, budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.falloff, budget)
 
+    def noise_of_laplace(self, made: AdditiveMechanism) -> Iterable[tuple[Fraction, int | None]]:
+        """Where budgets are those of changes, and not of units of a distance."""
+        rates = {} if made.delta is not None or isinstance(made.relation, InvariantDistance) else _laplace_rates(made)
+        farthest = _farthest(made) if rates else None
+        return [(rate, None if farthest is None else farthest[k]) for k, rate in rates.items()]
+
     def cost_of_steps(self, made: AdditiveMechanism, steps: Sequence[Fraction]) -> Cost:
         """Budgets add, and under a delta the lengths that they allow do."""
         if made.delta is None or len(steps) <= 1:
@@ -306,17 +315,36 @@ class AdditiveComposition(Composition[AdditiveMechanism]):
         answers move."""
         if made.falloff != "exponential" or made.delta is not None:
             return ()
-        norm, steps = made.norm, made.grid.steps
-        if type(norm) is not Norm or norm.order != "l1" or norm.map.ndim != 1:
-            return ()
-        moved = np.zeros(len(steps), dtype=object)
+        rates = _laplace_rates(made)
+        moved = np.zeros(len(made.integers), dtype=object)
         for element, amount in change:
             moved += amount * made.integers[:, element].astype(object)
-        places = [k for k in np.flatnonzero(moved).tolist() if norm.map[k]]
+        places = [k for k in np.flatnonzero(moved).tolist() if k in rates]
         if len(places) > MOST_SHAPES:
             return ()
-        lengths = ((Fraction(float(norm.map[k])) * Fraction(float(steps[k])), abs(int(moved[k]))) for k in places)
-        return tuple(discrete_laplace(rate * shift, shift) for rate, shift in lengths)
+        return tuple(discrete_laplace(rates[k] * abs(int(moved[k])), abs(int(moved[k]))) for k in places)
+
+
+def _laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
+    """The rate for each step of the grid of every coordinate with noise, where the noise is independent discrete Laplace noise;
+    empty where it is not."""
+    norm = made.norm
+    if made.falloff != "exponential" or type(norm) is not Norm or norm.order != "l1" or norm.map.ndim != 1:
+        return {}
+    weights, steps = norm.map.tolist(), made.grid.steps.tolist()
+    return {k: Fraction(w) * Fraction(h) for k, (w, h) in enumerate(zip(weights, steps, strict=True)) if 0 < w < np.inf}
+
+
+def _farthest(made: AdditiveMechanism) -> list[int] | None:
+    """How many steps one protected change moves each coordinate at most; None where the changes are not written out."""
+    relation = made.relation
+    if not relation.single_records and not isinstance(relation, ChangeRelation):
+        return None
+    if isinstance(relation, ByLength) and not relation.listed:
+        return None
+    points = relation.points(made.integers.T)
+    moved: list[int] = (np.ptp(points, axis=0) if relation.single_records else np.abs(points).max(axis=0)).tolist()
+    return moved
 
 
 def _cost_under_delta(made: AdditiveMechanism, budget: Fraction, delta: Fraction) -> Cost:

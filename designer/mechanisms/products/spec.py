@@ -8,7 +8,7 @@ What releases cost together: budgets add, or their squares do.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -21,6 +21,7 @@ from designer.base.schema import NAMES, list_of, noted, number, or_null, record,
 from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
 from designer.certified.release_form import RESTORE, ReleaseForm, ReleaseKeys, whole_table
 from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
+from designer.mechanisms.marginals.protection import Presence
 from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.mechanisms.products.release import StructuredRelease
 from designer.problem.domain import Domain
@@ -114,3 +115,12 @@ class ProductComposition(Composition[StructuredMechanism]):
 
     def of_budget(self, made: StructuredMechanism, budget: Fraction) -> Cost:
         return cost_of_falloff(made, made.noise, budget)
+
+    def noise_of_laplace(self, made: StructuredMechanism) -> Iterable[tuple[Fraction, int | None]]:
+        """A record moves no coordinate of a product by more than the product of the largest entries, or twice that."""
+        if made.noise != "laplace":
+            return
+        each = 1 if isinstance(made.protection, Presence) else 2
+        for block in made.blocks:
+            entries = (int(np.abs(made.matrices[axis][place].rows).max()) for axis, place in block.parts.items())
+            yield Fraction(block.strength), each * math.prod(entries)

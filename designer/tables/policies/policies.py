@@ -310,10 +310,10 @@ class AsZcdp(Compound):
         return (self.part,)
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        from designer.promises.accounting import pure_rho
+        from designer.promises.accounting import rho_of_pure
 
         loss = self.part.exact(record)
-        return Fraction(pure_rho(loss)) if loss < 2**9 else loss  # beyond, tanh is 1 in every digit of a float
+        return rho_of_pure(loss)
 
     def __call__(self, columns: Columns) -> Floats:
         losses = self.part(columns)

@@ -11,25 +11,31 @@ import numpy as np
 import pytest
 
 from designer import (
+    AdditiveMechanism,
     Domain,
     InvalidProblem,
     InvalidSpec,
     MarginalWorkload,
     Presence,
     Problem,
+    StructuredWorkload,
     Workload,
     design,
     invariants,
     metrics,
 )
-from designer.accounts import Expense, expense_of, spent
+from designer.accounts import Expense, composed, expense_of, spent
 from designer.accounts.together.terms import largest_budget, rule_of
 from designer.certified.frozen import Specified
+from designer.designing.products_plan import design_structured
 from designer.files.kinds import KINDS
 from designer.mechanisms.marginals.plan import design_marginals
-from designer.promises.accounting import gdp_epsilon, zcdp_delta, zcdp_epsilon
+from designer.problem.relation import finite_pairs
+from designer.promises.account import Account
+from designer.promises.accounting import gdp_epsilon, laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
 from designer.promises.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta
+from designer.relations.invariants.one_budget import InvariantChanges
 from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
 from designer.tables.policies.policies import AsZcdp
 from tests.oracles.additive_promises import additive
@@ -83,7 +89,8 @@ def test_the_largest_budget_is_that_of_the_worst_pair() -> None:
 def test_notions_and_numbers_by_hand() -> None:
     pure = expense_of(made(metrics.uniform(3, 0.5)))
     assert (pure.notion, pure.epsilon, pure.delta, pure.moves) == ("pure", Fraction(1, 2), None, "replace")
-    assert float(pure.rho) == pytest.approx(0.5 * math.tanh(0.25), rel=1e-15) and pure.rho >= Fraction(0.5 * math.tanh(0.25))
+    # A record that changes moves two counts by one step each, of rate 1/4.
+    assert float(pure.rho) == pytest.approx(0.5 * math.tanh(0.125), rel=1e-12)
     normal = expense_of(made(metrics.uniform(3, 0.5), "zcdp"))
     assert (normal.notion, normal.epsilon, normal.rho) == ("zcdp", None, Fraction(1, 8))
     told = expense_of(made(metrics.uniform(3, 1.0), "approximate", delta=1e-6))
@@ -133,7 +140,8 @@ def test_expenses_add_up_on_the_change_that_all_protect() -> None:
     assert (spent([change, presence]).records, spent([change, presence]).replaced) == (1, True)
     assert spent([two, three]).epsilon == 2 and spent([two, three]).records == 2
     assert spent([three, change, presence]).epsilon == 1 + 3 * Fraction(1, 2) + 6 * Fraction(1, 4)
-    assert spent([change, presence]).rho == change.rho + expense_of(made(metrics.add_remove(3, 0.5))).rho
+    gone_and_come = Fraction(laplace_rho("1/2", "1/4"))  # two changes of a quarter each
+    assert float(spent([change, presence]).rho) == pytest.approx(float(change.rho + gone_and_come), rel=1e-12)
     assert set(change.unprotected) | set(two.unprotected) == set(spent([change, two]).unprotected)
     assert spent([]).epsilon == 0 and spent([]).delta_at(0) == 0
 
@@ -145,6 +153,91 @@ def test_distances_add_up_by_the_unit_or_over_the_records_that_change() -> None:
     with_three = spent([far, expense_of(made(TABLE.protect(1.0, 3)))])
     longest = Fraction(1, 2) * Fraction(math.sqrt(18))  # three records from one cell to one other
     assert float(with_three.epsilon) == pytest.approx(float(1 + longest), rel=1e-15)
+
+
+@pytest.mark.parametrize("relation", [TABLE.protect(1.0, per_distance="l1"), metrics.uniform(4, 1.0) & TABLE.at(2)])
+def test_a_change_without_steps_on_its_way_is_told_apart_as_the_law_says(relation: object) -> None:
+    """A swap in a 2x2 table with published margins: nothing lies on its way, so the noise is randomised response of the whole
+    budget, and not the function of several smaller changes."""
+    made = design(Problem(Workload.identity(4), relation), "lattice_laplace").mechanism
+    other = design(Problem(Workload.identity(4), TABLE.protect(0.001, 2)), "lattice_laplace").mechanism
+    whole = sum(map(abs, (1, -1, -1, 1))) if "distance" in relation.kind else 2
+    exact = Account.of([EpsilonDelta(whole), EpsilonDelta("0.001")])
+    together = spent([expense_of(made), expense_of(other)])
+    both = composed(made, other)
+    for epsilon in (0, 1, Fraction(3, 2)):
+        least = exact.delta_below(epsilon)
+        assert together.delta_at(epsilon) >= least and both.delta(epsilon, change=[1, -1, -1, 1]) >= least
+        assert both.delta(epsilon, change=[1, -1, -1, 1]) <= exact.delta_at(epsilon) * (1 + 1e-9)
+
+
+def relative_entropy(rate: float, steps: int) -> float:
+    """Of discrete Laplace noise from the same moved by so many steps, by a sum over the integers."""
+    k = np.arange(-int(60 / rate) - steps, int(60 / rate) + 2 * steps + 1)
+    law = np.exp(-rate * np.abs(k)) * math.tanh(rate / 2)
+    return float(law @ (rate * (np.abs(k - steps) - np.abs(k))))
+
+
+SCORES = Workload([[1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 1, 1]])
+LAPLACE = {
+    "cells, replaced": (Workload.identity(3), metrics.uniform(3, 1.0), 0.53),
+    "cells, added": (Workload.identity(3), metrics.add_remove(3, 1.0), 1.0),
+    "sums, replaced": (SCORES, metrics.uniform(6, 1.0), 0.65),
+    "sums on a line": (SCORES, metrics.line([0, 1, 2, 3, 4, 5], 1, 0.5), 0.8),
+    "sums, added or replaced": (SCORES, metrics.appear_or_change(metrics.uniform(6, 2.0), 1.5), 0.8),
+    "a table with margins": (Workload([[0, 1, 2, 9], [1, 0, 0, 0]]), TABLE.protect(1.0, 2), 0.9),
+}
+
+
+@pytest.mark.parametrize("case", LAPLACE)
+def test_independent_laplace_noise_costs_its_relative_entropy(case: str) -> None:
+    """Against the sum of the relative entropies of all answers, pair by pair; two changes against all pairs of pairs."""
+    workload, relation, part = LAPLACE[case]
+    mechanism = design(Problem(workload, relation), "laplace").mechanism
+    assert isinstance(mechanism, AdditiveMechanism)
+    rates = mechanism.norm.map * mechanism.grid.steps
+    points = mechanism.relation.points(mechanism.integers.T)
+    budgets: dict[tuple[int, ...], Fraction] = {}
+    for i, j in (
+        pair for block in relation.blocks() for pair in zip(*map(np.ndarray.tolist, finite_pairs(block)), strict=True)
+    ):
+        moved, budget = tuple(np.abs(points[i] - points[j]).tolist()), mechanism.relation.exact_budget(i, j)
+        assert budget is not None
+        budgets[moved] = max(budget, budgets.get(moved, Fraction(0)))
+    cost = {moved: sum(relative_entropy(r, m) for r, m in zip(rates, moved, strict=True) if m) for moved in budgets}
+    expense, rule = expense_of(mechanism), rule_of(mechanism)
+    assert max(cost.values()) <= expense.rho * (1 + 1e-12)
+    assert expense.rho <= pure_rho(expense.epsilon) * part * (1 + 1e-12)
+    for moved, budget in budgets.items():
+        assert cost[moved] <= rule.cost(mechanism, budget).rho * (1 + 1e-12)
+        for further, more in budgets.items():
+            if isinstance(relation, InvariantChanges):
+                continue  # two changes of a table may undo each other's cells
+            both = sum(relative_entropy(r, m + n) for r, m, n in zip(rates, moved, further, strict=True) if m + n)
+            assert both <= rule.cost_of_steps(mechanism, (budget, more)).rho * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("protection", "part"), [(Presence(1.0), 1.0), (metrics.hamming(Domain.of({"a": 3, "b": 4}), [0.75, 0.5]), 0.8)]
+)
+def test_products_of_laplace_noise_cost_their_relative_entropy(protection: object, part: float) -> None:
+    """The same of running totals of two attributes, for every record that appears or changes."""
+    domain = Domain.of({"a": 3, "b": 4})
+    workload = StructuredWorkload.tables(domain, [["a", "b"], ["b"]], {"a": "prefix", "b": "prefix"})
+    mechanism = design_structured(workload, protection, "laplace")
+    rows, rates = [], []
+    for block in mechanism.blocks:
+        axes = [
+            mechanism.matrices[i][block.parts[i]].rows if i in block.parts else np.ones((1, n)) for i, n in enumerate((3, 4))
+        ]
+        rows.append(np.kron(*axes))
+        rates += [block.strength] * len(rows[-1])
+    moves = np.vstack(rows).T.astype(int)
+    if not isinstance(protection, Presence):
+        moves = np.array([u - v for u in moves for v in moves if (u != v).any()])
+    cost = max(sum(relative_entropy(r, m) for r, m in zip(rates, np.abs(u).tolist(), strict=True) if m) for u in moves)
+    expense = expense_of(mechanism)
+    assert cost <= expense.rho * (1 + 1e-12) and expense.rho <= part * pure_rho(expense.epsilon)
 
 
 def test_records_that_appear_under_an_invariant_do_not_add_to_a_public_number_of_records() -> None:
@@ -177,7 +270,8 @@ def test_groups_of_each_notion() -> None:
     assert (three.epsilon, three.rho, three.mu_squared) == (3, Fraction(9, 4), Fraction(9, 2))
     chained = sum(Fraction(1, 1000) * Fraction(math.exp(k)) for k in range(3))  # delta (1 + e + e^2)
     assert float(three.delta) == pytest.approx(float(chained), rel=1e-12)
-    assert PURE.of_group(3).as_pure() == replace(Cost.pure(Fraction(3, 10)), shapes=(EpsilonDelta(Fraction(1, 10)).group(3),))
+    three = Cost.pure(Fraction(3, 10)).with_shapes((EpsilonDelta(Fraction(1, 10)).group(3),))
+    assert PURE.of_group(3).as_pure() == three and float(three.rho) == laplace_rho("3/10", "1/10")
     with pytest.raises(InvalidProblem, match="zCDP but for events"):
         Cost.concentrated(Fraction(1), Fraction(1, 100)).of_group(2)
 
