@@ -213,8 +213,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/composition.py",
-        "return self.cost(made, steps[0]).of_group(len(steps))",
-        "return self.cost(made, steps[0])",
+        "self.cost(made, steps[0]).of_group(len(steps))",
+        "self.cost(made, steps[0])",
         "several changes cost one",
         ("tests/accounts/together/test_expense.py::test_changes_one_after_the_other_cost_the_sum_of_their_budgets",),
     ),
