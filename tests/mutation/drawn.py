@@ -24,6 +24,7 @@ from tests.mutation.mutant import Misfit, Mutant
 
 Called = dict[str, dict[str, Any]]
 ROOT = Path(__file__).parents[2]
+TIER = ("-m", "quick")
 QUICK = 10.0  # seconds of tests that are asked for one break
 PATIENCE = 10.0  # times the seconds of its tests, and as many seconds more, are no end
 TURNED: dict[type[ast.AST], type[ast.AST]] = {
@@ -195,7 +196,7 @@ def with_tests(forks: Forks, mutants: Sequence[Mutant]) -> list[Mutant]:
 
 
 def _called(forks: Forks, room: str) -> Called:
-    ran = forks.run(["-m", "quick", "-p", "tests.mutation.called", room], 3600.0)
+    ran = forks.run([*TIER, "-p", "tests.mutation.called", room], 3600.0)
     if ran.code != 0:
         raise Misfit(f"{room}: its quick tests fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
     noted: Called = json.loads((forks.tree / "called.json").read_text())
@@ -207,9 +208,7 @@ def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
     line = source[: source.index(mutant.old)].count("\n") + 1 + _first_difference(mutant)
     around = [(start, end) for start, end in spans(ast.parse(source).body) if start <= line <= end]
     if not around:
-        return replace(
-            mutant, tests=("-m", "quick", mutant.room), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values()))
-        )
+        return replace(mutant, tests=(*TIER, mutant.room), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values())))
     calling = [
         (noted["seconds"], test)
         for test, noted in called.items()
@@ -219,7 +218,8 @@ def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
     for each, test in sorted(calling):
         if not tests or seconds + each < QUICK:
             seconds, tests = seconds + each, [*tests, test]
-    return replace(mutant, tests=tuple(tests), limit=PATIENCE * (1 + seconds))
+    named = (*TIER, *tests) if tests else ()  # the quick tier makes one case of each test, and names it so
+    return replace(mutant, tests=named, limit=PATIENCE * (1 + seconds))
 
 
 def _first_difference(mutant: Mutant) -> int:
