@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from designer import Domain, InvalidSpec
-from designer.base.schema import ClosedList
+from designer.base.schema import ClosedList, keys
 from designer.certified.norm_specs import NORMS, norm_from_spec
 from designer.mechanisms.choice.mechanism import SCORES, score_from_spec
 from designer.mechanisms.marginals.protection import PROTECTIONS, protection_from_spec
@@ -52,6 +52,15 @@ def test_keys_that_the_form_has_not_or_that_are_missing_are_refused(name: str) -
         for more in ({}, {"no such key": 1}):
             with pytest.raises(InvalidSpec, match=f"{listed.field} of {listed.key} '{entry}': has .* exactly the keys"):
                 read({listed.key: entry, **more, "another": 2})
+
+
+def test_a_key_that_is_missing_is_refused_though_none_is_unknown() -> None:
+    for listed, read in LISTS.values():
+        needing = [entry for entry, (form, _) in listed.entries.items() if keys(form) > {listed.key}]
+        for entry in needing:
+            with pytest.raises(InvalidSpec, match=f"{listed.field} of {listed.key} '{entry}': has .* exactly the keys"):
+                read({listed.key: entry})
+        assert needing, listed.field
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest() -> None:

@@ -8,6 +8,8 @@ FROZEN = "tests/throughout/test_frozen.py::"
 SIGNED = "tests/files/test_signatures.py::"
 CHECKED = "tests/throughout/test_check.py::"
 NAMED = "tests/accounts/test_names.py::"
+DECLARED = "tests/base/test_declared.py::"
+LISTED = "tests/base/test_closed_list.py::"
 
 MUTANTS = (
     Mutant(
@@ -114,5 +116,61 @@ MUTANTS = (
         "    if False:\n",
         "names that differ by what cannot be seen have budgets of their own",
         (NAMED + "test_what_cannot_be_seen_is_refused_and_shown_as_its_escape",),
+    ),
+    Mutant(
+        "designer/base/declared.py",
+        "                assign(self, **{name: check(value)})\n",
+        "                check(value)\n",
+        "a field is checked and keeps what was handed in, not what the check made of it",
+        (DECLARED + "test_values_are_converted_and_an_heir_checks_what_it_inherits",),
+    ),
+    Mutant(
+        "designer/base/declared.py",
+        "if value is not None or not optional:",
+        "if value is not None:",
+        "None passes unchecked in a field that needs a value",
+        (DECLARED + "test_refusals_name_the_field",),
+    ),
+    Mutant(
+        "designer/base/declared.py",
+        'for field in fields(kind) if "check" in field.metadata]',
+        'for field in fields(kind) if "check" in field.metadata and field.name in vars(kind)["__annotations__"]]',
+        "a class does not check the fields that it inherits",
+        (DECLARED + "test_values_are_converted_and_an_heir_checks_what_it_inherits",),
+    ),
+    Mutant(
+        "designer/base/declared.py",
+        "            value.setflags(write=False)\n",
+        "            pass\n",
+        "arrays that a constructor adds to a frozen object stay writable",
+        (DECLARED + "test_arrays_that_a_constructor_adds_are_read_only",),
+    ),
+    Mutant(
+        "designer/base/schema.py",
+        "not isinstance(found, str) or found not in self.entries:",
+        "found not in self.entries:",
+        "a name that is no text ends a closed list in an error of Python",
+        (LISTED + "test_a_name_that_is_not_listed_is_refused_with_field_value_and_remedy",),
+    ),
+    Mutant(
+        "designer/base/schema.py",
+        "keys(form) | (all_keys(form) & spec.keys())",
+        "keys(form) | spec.keys()",
+        "a key that the form of an entry has not is passed over",
+        (LISTED + "test_keys_that_the_form_has_not_or_that_are_missing_are_refused",),
+    ),
+    Mutant(
+        "designer/base/schema.py",
+        "keys(form) | (all_keys(form) & spec.keys())",
+        "all_keys(form) & spec.keys()",
+        "a key that the form of an entry needs may be missing",
+        (LISTED + "test_a_key_that_is_missing_is_refused_though_none_is_unknown",),
+    ),
+    Mutant(
+        "designer/base/schema.py",
+        '"additionalProperties": False,',
+        '"additionalProperties": True,',
+        "published forms are open to any further key",
+        ("tests/base/test_schema.py::test_a_record_needs_its_keys_and_has_no_others",),
     ),
 )
