@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from designer import AdditiveMechanism, DesignFailed, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.norms import weighted_l1
+from designer.mechanisms.additive.accuracy import _gaussian_tail
 from designer.mechanisms.additive.bounds import MagnitudeSum
 from designer.mechanisms.additive.noise import Grid
 
@@ -170,3 +171,15 @@ def test_wrong_arguments_are_refused(options: dict[str, object], text: str) -> N
     made = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism
     with pytest.raises(InvalidProblem, match=text):
         made.accuracy(**{"n": 5, **options})
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("beta", [0.3, 0.01])
+def test_the_sum_over_all_signs_reaches_the_probability_of_a_gaussian_tail(beta: float) -> None:
+    """Rows of unequal noise: `2 sum over pairs of signs of exp(-t^2 / (2 sigma_e^2))` is beta, to the last digits."""
+    made = design(Problem(Workload([[0.0, 1.0, 3.0], [1.0, 0.0, 0.0]]), metrics.uniform(3, 1.0), "zcdp"), "gaussian").mechanism
+    rows = made.noise.rows(made.reconstruction)
+    covariance = np.linalg.inv(made.norm.map.T @ made.norm.map)
+    deviations = np.array([math.sqrt(e @ covariance @ e) for e in (rows[0] + rows[1], rows[0] - rows[1])])
+    t = _gaussian_tail(made, rows).quantile(beta)
+    assert 2 * float(np.exp(-((t / deviations) ** 2) / 2).sum()) == pytest.approx(beta, rel=1e-9)

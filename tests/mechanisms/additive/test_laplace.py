@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, NotPrivate, Problem, Workload, compare, design, metrics
+from designer.accounts.together.terms import rule_of
 from designer.certified.norms import weighted_l1
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
 from designer.relations.metrics.points import GreatCircle
 from designer.relations.metrics.presence import AddRemove
 
@@ -338,3 +340,22 @@ def test_sparse_and_dense_workloads_give_the_same_mechanism() -> None:
     dense, sparse = (design(Problem(Workload(m), relation), "laplace").mechanism for m in (matrix, csr_array(matrix)))
     assert dense.norm.map == pytest.approx(sparse.norm.map, rel=1e-12)
     assert (dense.integers == sparse.integers).all()
+
+
+def test_the_shapes_of_a_change_are_the_laws_of_the_answers_that_it_moves() -> None:
+    """Two answers moved by 3 and 1 steps, one not at all: `sum max(0, p(z) - e^eps p(z - shift))` of each law written out."""
+    made = AdditiveMechanism(
+        "laplace",
+        Workload([[0.0, 3.0], [0.0, 1.0], [1.0, 1.0]]),
+        metrics.uniform(2, 2.0),
+        weighted_l1([0.25, 0.5, 1.0]),
+        grid=Grid((0, 0, 0)),
+    )
+    change = [(0, -1), (1, 1)]
+    found = rule_of(made).shapes(made, change)
+    z = np.arange(-300, 301)
+    for shape, rate, shift in zip(found, (0.25, 0.5), (3, 1), strict=True):
+        here, there = (np.tanh(rate / 2) * np.exp(-rate * np.abs(z - at)) for at in (0, shift))
+        for epsilon in (0.0, 0.2, 0.45, 0.7):
+            delta = np.maximum(here - np.exp(epsilon) * there, 0).sum()
+            assert shape.delta_at(epsilon) == pytest.approx(delta, rel=1e-9, abs=1e-12)

@@ -10,6 +10,7 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants
 from designer.mechanisms.additive.release import NearestTable, Release, nearest_table
+from designer.mechanisms.additive.spec import CountAgreement
 from solvers.lattices.conforming_tables import Fibre
 from solvers.lattices.transport import nearest_integer, nearest_real
 from solvers.status import Status
@@ -334,3 +335,11 @@ def test_windows_of_whole_programs_do_not_widen_with_the_size_of_counts(monkeypa
     assert found.point is not None and columns
     assert found.point[2] == 771346927 and found.point[[0, 1, 3]].sum() == 27825363564858
     assert found.point[1] == 0  # the excess of 2.9e11 is shared by the two large cells alone
+
+
+def test_tables_under_statistics_that_a_release_does_not_tell_ask_for_these() -> None:
+    relation = invariants.margins((2, 2)).protect(1.0)
+    untold = design(Problem(Workload.identity(4), relation), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match="--published: is missing; the release does not hold"):
+        CountAgreement().require(untold, None)
+    CountAgreement().require(design(Problem(Workload.identity(4), relation), "k_norm").mechanism, None)

@@ -15,7 +15,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, compare, design, invariants, load, metrics
 from designer.certified.frozen import to_spec
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.staircase.differences import protected_differences
+from designer.mechanisms.staircase.differences import Difference, protected_differences
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.staircase.noise import Peaks, Stairs
 from designer.sampling.entropy import SeededEntropy
@@ -370,3 +370,12 @@ def test_peaks_that_are_no_law_are_refused(change: Any, message: str) -> None:
     assert good.noise == Peaks(**fields)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match=message):
         StaircaseMechanism("staircase", good.workload, good.relation, Peaks(**{**fields, **change}), good.grid)
+
+
+def test_no_more_differences_than_a_law_has_steps() -> None:
+    """Both signs count: 400 differences are taken, 401 refused before any table."""
+    noise = Peaks(Fraction(1), ((1,),), (0,), ((0,),), (0,))
+    moved = [Difference((k,), Fraction(k), 0, k) for k in range(1, 402)]
+    assert noise.over(moved[:400]).draw(2, SeededEntropy(1)).shape == (2, 1)
+    with pytest.raises(InvalidProblem, match="802 protected differences, more than 800"):
+        noise.over(moved)
