@@ -177,3 +177,9 @@ def test_cells_stand_where_their_classes_say() -> None:
 def test_what_cannot_be_drawn_is_refused(levels, repeats, variance, message) -> None:
     with pytest.raises(InvalidProblem, match=message):
         CrossedGaussian(levels, repeats, variance)
+
+
+def test_tables_have_up_to_2_to_the_20_cells() -> None:
+    assert CrossedGaussian((1,), 2**20, Fraction(2**20)).acceptance == pytest.approx(1.0, abs=1e-6)
+    with pytest.raises(InvalidProblem, match="1048577 cells are more than 1048576; merge elements"):
+        CrossedGaussian((1,), 2**20 + 1, Fraction(2**20))
