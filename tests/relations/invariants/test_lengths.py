@@ -14,6 +14,7 @@ from designer.certified.certificate import certify
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.unlisted import UnlistedSet
+from designer.relations.invariants import bounded
 from designer.relations.invariants.bounded import bounded_changes, require_boundable
 from designer.relations.invariants.lengths import length_of
 from designer.relations.invariants.lines import line_table
@@ -372,3 +373,14 @@ def test_changes_of_very_many_records_are_counted_without_a_list(records: int) -
     """Two elements exchange 1, 2, ... records; a third adds two more pairs of them."""
     pair, three = (invariants.total(size).protect(1.0, records).known for size in (2, 3))
     assert pair.count_at_least() == records and three.count_at_least() >= 3 * records
+
+
+def test_no_change_is_looked_for_among_more_multisets_than_are_held(monkeypatch):
+    """Eight elements are nine multisets of one record at most, however few the statistics are."""
+    statistics = np.array([[1, 1, 1, 1, 1, 1, 1, 1], [1, 1, 2, 4, 8, 16, 32, 64]])
+    monkeypatch.setattr(bounded, "SMALL", 9)
+    (change, same) = bounded._found(statistics, 1)
+    assert sorted(change.items()) in ([(0, -1), (1, 1)], [(0, 1), (1, -1)]) and same == change
+    monkeypatch.setattr(bounded, "SMALL", 8)
+    with pytest.raises(DesignFailed, match="no change of few records that keeps the statistics was found among 8 elements"):
+        bounded._found(statistics, 1)
