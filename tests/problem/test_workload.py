@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
-from designer import Domain, InvalidProblem, Workload
+from designer import Domain, InvalidProblem, MarginalWorkload, StructuredWorkload, Workload
+from designer.problem.attribute_queries import recognised
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["north", "south"]})
 RECORDS = [dict(zip(DOMAIN.attributes, row, strict=True)) for row in product(*DOMAIN.values)]
@@ -203,3 +204,47 @@ def test_bad_calls_are_refused(name: str) -> None:
 def test_answer_refuses_a_wrong_histogram() -> None:
     with pytest.raises(ValueError, match="histogram"):
         Workload.identity(2).answer([1.0, float("nan")])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -2.0], [1.0, np.inf], [1.0, np.nan], [[1.0, 1.0]]])
+def test_tables_have_a_positive_weight_each(weights: list[object]) -> None:
+    subsets = MarginalWorkload.of(DOMAIN, [["sex"], ["age"]]).subsets
+    assert MarginalWorkload(DOMAIN, subsets, np.array([1.0, 2.0])).weights.tolist() == [1.0, 2.0]
+    with pytest.raises(InvalidProblem, match="weights: must be 2 positive finite numbers"):
+        MarginalWorkload(DOMAIN, subsets, np.array(weights))
+
+
+def test_a_table_has_up_to_2_to_the_28_cells() -> None:
+    largest = Domain.of({"a": 2**7, "b": 2**7, "c": 2**7, "d": 2**7, "e": 2})
+    assert MarginalWorkload.of(largest, [["a", "b", "c", "d"]]).cells.tolist() == [2.0**28]
+    with pytest.raises(InvalidProblem, match=r"subsets: a table has 5.36871e\+08 cells, more than 268435456"):
+        MarginalWorkload.of(largest, [["a", "b", "c", "d", "e"]])
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("domain", "terms"), [({"sex": ["F", "M"]}, [{"sex": "identity"}]), (DOMAIN, {"sex": "identity"}), (DOMAIN, ["sex"])]
+)
+def test_products_are_of_a_domain_and_a_list_of_terms(domain: object, terms: object) -> None:
+    assert StructuredWorkload.of(DOMAIN, [{"sex": "identity", "age": "prefix"}]).counts == (6,)
+    with pytest.raises(InvalidProblem, match="domain, terms: give a Domain and a list of mappings"):
+        StructuredWorkload.of(domain, terms)  # type: ignore[arg-type]
+
+
+@pytest.mark.quick
+@pytest.mark.parametrize(
+    ("rows", "known"),
+    [
+        (np.eye(4), ("identity", None)),
+        (np.ones((1, 4)), ("total", None)),
+        (np.tri(4), ("prefix", None)),
+        (Workload.all_ranges(4).dense(), ("ranges", None)),
+        (np.array([[1, 1, 1, 0], [0, 1, 1, 1]]), ("widths", 3)),
+        (np.tri(4)[::-1], None),
+        (2 * np.eye(4), None),
+    ],
+)
+def test_rows_of_a_kind_are_recognised_and_others_not(rows: np.ndarray, known: tuple[str, int | None] | None) -> None:
+    found = recognised(np.asarray(rows, dtype=np.float64))
+    assert (found and (found.kind, found.width)) == known
