@@ -347,6 +347,41 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "the gap at which a search stops moves by a hundredth; the gap that a design states is the one that was reached",
         (),
     ),
+    Mutant(
+        "designer/mechanisms/marginals/plan.py",
+        "max(worst, Fraction(1, 2))",
+        "max(worst, Fraction((0), 2))",
+        "the program divides its shares by their largest load, so that the worst one is 1 up to rounding, and never below 1/2",
+        (),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/spec.py",
+        "zip(released.queries, released.answers.tolist(), strict=True)",
+        "zip(released.queries, released.answers.tolist(), strict=(False))",
+        "answers are the product of the workload, a row for each query, with the table",
+        (),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/accuracy.py",
+        "return float(law.variance()[0])",
+        "return float(law.variance()[(-1)])",
+        "the law has one coordinate: the first variance is the last",
+        (),
+    ),
+    Mutant(
+        "designer/sampling/lattices/lattice_chain.py",
+        "chains=32, steps=500)",
+        "chains=(31), steps=500)",
+        "the pilot only picks one of the listed decays, which the plan states and for which the chain is then assessed",
+        (),
+    ),
+    Mutant(
+        "designer/problem/graph_view.py",
+        "zip(left.tolist(), right.tolist(), budgets.tolist(), strict=True)",
+        "zip(left.tolist(), right.tolist(), budgets.tolist(), strict=(False))",
+        "the three lists are what one mask of finite budgets keeps of a block, an entry for each pair",
+        (),
+    ),
 )
 
 
