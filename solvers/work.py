@@ -4,7 +4,8 @@ A search says what its steps cost (`spend`), by formulas of its sizes alone. Wit
 it ends when the units of the block are spent: those that improve a point answer with the best so far, others raise `OutOfWork`.
 No clock is read, unless a caller sets `seconds`, too: then what is found depends on the machine, and the block says so.
 
-Calibration: one core of an x86-64 server at 2.5 GHz, with one thread for linear algebra, spends about one unit a second.
+Calibration: one core of an x86-64 server at 2.5 GHz, with one thread for linear algebra, spends one to eight units a second:
+measured 0.8 for 12 places in the plane, 7.5 for 144 places and 200 ranges.
 """
 
 from __future__ import annotations

@@ -236,21 +236,22 @@ def design(
     """The best mechanism of a family for a problem of any kind, certified: a `Problem` of linear queries, a
     `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `HierarchyProblem` or `PlanProblem`.
 
-    family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the
-    best that applies (see `best_of_all`). effort: how much work searches may take, counted, so that neither the clock nor a
-    busy machine decides: "quick", "normal" or "thorough", 2, 20 or 200 units, each about a second, for all families of
-    "auto" together; a family that is named runs to its end, but for "quick", where a search hands over its best after 2 units.
-    Kinds of problems whose design is one program, without a search, take any. seconds: a limit on the clock besides; what it
-    cuts off depends on the machine, and says so. targets: accuracy that the answers must have at these budgets, checked at the
-    frozen noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed by the family
-    "structured", without writing its queries out; "auto" tries the others beside where it is small. options: those of the
-    builder; with "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen as they are
-    (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed solver of
-    CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family "auto", the
-    best of those that have a program). What it answers is repaired and certified like every design, and the provenance says how
-    far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family without a program,
-    `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets: the message names the
-    queries, what they reach, and the factor on the budgets that `least_budget` finds.
+    family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
+    (see `best_of_all`). effort: how much work searches may take, counted, so that neither a clock nor other work on the machine
+    decides (the threads of its linear algebra may, where rounding leads a search elsewhere): "quick", "normal" or "thorough",
+    2, 20 or 200 units, each from a tenth of a second to about a second, for all families of "auto" together; a family that is
+    named runs to its end, but for "quick", where a search hands over its best after 2 units. Kinds of problems whose design is
+    one program, without a search, take any. seconds: a limit on the clock besides; what it cuts off depends on the machine, and
+    says so. targets: accuracy that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of
+    the families that meet them. A `StructuredProblem` is designed by the family "structured", without writing its queries out;
+    "auto" tries the others beside where it is small. options: those of the builder; with "auto" `strategy`, rows of your own to
+    measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`, `strategy_gaussian`). solver:
+    "auto", the family's own specialised solver; or an installed solver of CVXPY, to which the family's program is given with
+    `solver_options` (see `designer.programs`; with the family "auto", the best of those that have a program). What it answers
+    is repaired and certified like every design, and the provenance says how far it was off. Raises `InvalidProblem` for an
+    unknown family, effort, option or solver and for a family without a program, `DesignFailed` when the family has no mechanism
+    for the problem, or none that meets the targets: the message names the queries, what they reach, and the factor on the
+    budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")

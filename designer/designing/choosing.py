@@ -1,7 +1,7 @@
 """Which families "auto" and `compare` start, and how far they go: cheap ones first; others while the work that is left, and a
 proven gap, leave room for them.
 
-Work is counted (`solvers/work.py`), so that the choice is a function of the problem and the effort alone. A family says by
+Work is counted (`solvers/work.py`), so that no clock and no load decides the choice. A family says by
 itself which options are tried (`Family.choices`) and about how much work a design is (`Family.work`), so that nothing here
 speaks of any one of them.
 

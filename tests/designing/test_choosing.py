@@ -158,7 +158,7 @@ def _jumping(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
 
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The whole spec, notes and seal included, is a function of the problem and the effort."""
+    """The whole spec, notes and seal included, is the same whatever the clock says."""
     table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
     aimed = {"targets": Targets(standard_error=1.01 * design(REAL, "ellipsoid").mechanism.standard_errors().max())}
     asked: list[tuple[Problem, dict[str, Any]]] = [
