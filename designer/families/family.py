@@ -32,8 +32,8 @@ class Family:
     may be off on purpose, so that no limit of unbiased noise speaks of it.
     choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
     each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
-    moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off, hands over the
-    best so far, so that it is started whatever it may take.
+    moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
+    hands over the best so far, so that it is started whatever it may take.
     rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
     take: 0 where they mostly win if they serve at all, 2 where they seldom do.
     """
