@@ -52,7 +52,7 @@ MUTANTS = (
         "each * math.prod(entries)",
         "math.prod(entries)",
         "a record that changes moves a product no farther than one that appears",
-        ("tests/accounts/together/test_expense.py::test_products_of_laplace_noise_cost_their_relative_entropy",),
+        ("tests/accounts/together/test_expense.py::test_a_contrast_moves_twice_as_far_when_a_record_changes",),
     ),
     Mutant(
         "designer/mechanisms/additive/spec.py",

@@ -18,6 +18,7 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
+    StructuredMechanism,
     StructuredWorkload,
     Workload,
     design,
@@ -30,6 +31,7 @@ from designer.certified.frozen import Specified
 from designer.designing.products_plan import design_structured
 from designer.files.kinds import KINDS
 from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.problem.relation import finite_pairs
 from designer.promises.account import Account
 from designer.promises.accounting import gdp_epsilon, laplace_rho, pure_rho, zcdp_delta, zcdp_epsilon
@@ -238,6 +240,16 @@ def test_products_of_laplace_noise_cost_their_relative_entropy(protection: objec
     cost = max(sum(relative_entropy(r, m) for r, m in zip(rates, np.abs(u).tolist(), strict=True) if m) for u in moves)
     expense = expense_of(mechanism)
     assert cost <= expense.rho * (1 + 1e-12) and expense.rho <= part * pure_rho(expense.epsilon)
+
+
+@pytest.mark.parametrize("protection", [Presence(1.0), metrics.hamming(Domain.of({"a": 2}), [1.0])])
+def test_a_contrast_moves_twice_as_far_when_a_record_changes(protection: object) -> None:
+    """One answer, men less women: a record that appears moves it by one step, one that changes by two."""
+    domain, steps = Domain.of({"a": 2}), 1 if isinstance(protection, Presence) else 2
+    asked, measured = StructuredWorkload.of(domain, [{"a": [[1.0, -1.0]]}]), StrategyMatrix(np.array([[1, -1]]))
+    block = MeasuredProduct({0: 0}, 1.0 / steps)
+    rho = expense_of(StructuredMechanism(asked, protection, "laplace", {0: (measured,)}, (block,), (0,))).rho
+    assert float(rho) == pytest.approx(relative_entropy(1.0 / steps, steps), rel=1e-12)
 
 
 def test_records_that_appear_under_an_invariant_do_not_add_to_a_public_number_of_records() -> None:
