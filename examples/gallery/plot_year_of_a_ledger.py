@@ -7,7 +7,7 @@ noise and a budget of 0.2 in its place. A ledger records every release before it
 together.
 
 Added one by one, the twelve epsilons of a delta of one in a million come to 4.8. The ledger adds up what the laws of the
-noise really tell, and states 2.3, below the total of 2.5 that was allowed for the year. A release that would exceed it is
+noise really tell, and states 2.1, below the total of 2.5 that was allowed for the year. A release that would exceed it is
 refused before data are touched.
 """
 

@@ -52,7 +52,7 @@ def test_a_page_of_a_spec_its_release_and_its_ledger(folder: Path, capsys: pytes
     page = Page(Path("page.html").read_text())
     assert (code, out) == (0, "Written to page.html.\n") and faults(page) == []
     text = words("page.html")
-    assert "epsilon 0.25 (pure), rho 0.0310" in text and "of epsilon 0.5" in text and "Left: epsilon 0.25 (pure)" in text
+    assert "epsilon 0.25 (pure), rho 0.0156" in text and "of epsilon 0.5" in text and "Left: epsilon 0.25 (pure)" in text
     assert "odds shift by at most 29 % (×1.29)" in text and "right in at most 56.3 %" in text
     assert "It names entry 4 of a ledger" in text and "The first 100" not in text
     assert {"answers", "ledger"} <= {e.attributes["id"] for e in page.all("h2")}
