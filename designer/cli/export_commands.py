@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from designer.accounts.ledger import Ledger
 from designer.base.csv_text import as_csv
@@ -24,17 +24,20 @@ from designer.exchange.spending import Distance
 from designer.files.releases import verify_release
 
 Exported = tuple[str, Any]  # the text of the file, and the data for `--json`
-OWN_OPTIONS = {
-    "registry": ("release", "ledger", "dataset"),
-    "opendp": ("distance",),
-    "vectors": ("seed",),
-}
+
+
+class Export(NamedTuple):
+    """A kind of export: what writes it, what the help says of it, and the options that only it takes."""
+
+    write: Callable[[Specified, argparse.Namespace], Exported]
+    what: str
+    own_options: tuple[str, ...] = ()
 
 
 def add_export(made: argparse.ArgumentParser) -> None:
     """export."""
     made.set_defaults(run=_export)
-    made.add_argument("--as", dest="kind", required=True, choices=list(KINDS), help="; ".join(HELP))
+    made.add_argument("--as", dest="kind", required=True, choices=list(EXPORTS), help=_what_each_is())
     add_output(made, "-o", "save it instead of printing it")
     made.add_argument("--release", type=Path, help="registry: the release (JSON) that is published")
     made.add_argument("--ledger", type=Path, help="registry: the ledger that records the releases")
@@ -47,7 +50,7 @@ def _export(options: argparse.Namespace) -> Exported:
     _require_own_options(options)
     inputs = [path for path in (options.file, options.release, options.ledger) if path is not None]
     check_output(options, inputs)
-    text, data = KINDS[options.kind](loaded(options), options)
+    text, data = EXPORTS[options.kind].write(loaded(options), options)
     if options.output:
         write_whole(options.output, text, replace=options.force)
         told = f"Written to {printed(options.output)}."
@@ -57,8 +60,8 @@ def _export(options: argparse.Namespace) -> Exported:
 
 def _require_own_options(options: argparse.Namespace) -> None:
     """Refuse what the kind does not ask for, rather than leaving it out unsaid."""
-    for kind, names in OWN_OPTIONS.items():
-        given = [name for name in names if getattr(options, name) is not None]
+    for kind, known in EXPORTS.items():
+        given = [name for name in known.own_options if getattr(options, name) is not None]
         if given and kind != options.kind:
             raise InvalidProblem(f"--{given[0]}: goes with --as {kind}, not with --as {options.kind}; leave it out.")
     if (options.ledger is None) != (options.dataset is None):
@@ -107,17 +110,14 @@ def _unknown_lines(data: Any) -> list[str]:
     return [f"Nobody told {len(unknown)} fields, marked UNKNOWN: {', '.join(unknown)}."] if unknown else []
 
 
-KINDS: dict[str, Callable[[Specified, argparse.Namespace], Exported]] = {
-    "opendp": _opendp,
-    "noise": _noise,
-    "registry": _registry,
-    "portable": _portable,
-    "vectors": _vectors,
+EXPORTS = {
+    "opendp": Export(_opendp, "a Python module that makes the measurement", ("distance",)),
+    "noise": Export(_noise, "the law of the noise (JSON, or CSV by the name of the file)"),
+    "registry": Export(_registry, "an entry of the deployments registry (YAML)", ("release", "ledger", "dataset")),
+    "portable": Export(_portable, "lines that R and other languages release from"),
+    "vectors": Export(_vectors, "what they have to come to, for known bytes (JSON)", ("seed",)),
 }
-HELP = (
-    "opendp: a Python module that makes the measurement",
-    "noise: the law of the noise (JSON, or CSV by the name of the file)",
-    "registry: an entry of the deployments registry (YAML)",
-    "portable: lines that R and other languages release from",
-    "vectors: what they have to come to, for known bytes (JSON)",
-)
+
+
+def _what_each_is() -> str:
+    return "; ".join(f"{name}: {known.what}" for name, known in EXPORTS.items())

@@ -194,7 +194,7 @@ def analytic(budget: float, delta: float) -> float:
     return 1 / float(optimize.brentq(over, 1e-6, 1e3, xtol=1e-15))
 
 
-@pytest.mark.quick
+@pytest.mark.first
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "isotropic_gaussian"])
 @pytest.mark.parametrize(("budget", "delta"), [(0.1, 1e-5), (0.9, 1e-6), (1.0, 0.2), (4.0, 1e-9), (20.0, 1e-6)])
 def test_one_count_gets_the_analytic_deviation_which_is_below_the_classical(family: str, budget: float, delta: float) -> None:
@@ -245,7 +245,7 @@ def test_many_budgets_are_interpolated_and_still_proven() -> None:
     assert 1e-6 * (1 - 1e-4) < (made.mechanism.spent_delta() or 0) <= 1e-6
 
 
-@pytest.mark.quick
+@pytest.mark.first
 def test_every_change_says_what_it_spends_at_the_same_delta() -> None:
     made = design(approximate(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0), 1e-6), "gaussian").mechanism
     once, twice, nothing = made.privacy_loss([[-1, 1], [-2, 2], [0, 0]])
@@ -323,7 +323,7 @@ def test_biased_and_absolute_and_maximal_losses_are_served() -> None:
     )
 
 
-@pytest.mark.quick
+@pytest.mark.first
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from designer.files.kinds import LISTED
-from tests.house.test_layers import EDGES, LAYERS, MODULES, ROOT
+from tests.house.test_layers import LAYERS, MODULES, ROOT, edges
 from tests.house.test_public_names import DEEPER, NAMES
 
 SMALLEST = """
@@ -56,7 +56,7 @@ def importers() -> dict[str, set[str]]:
     found = defaultdict(set)
     for name, path in MODULES.items():
         if path.name != "__init__.py":
-            for target in EDGES[name]:
+            for target in edges()[name]:
                 found[target].add(name)
     return found
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
-TREES = {path: ast.parse(path.read_text()) for folder in ("tests", "examples") for path in (ROOT / folder).rglob("*.py")}
 SPEAKING = {"raises", "fail", "warns", "check_schema"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -32,19 +30,31 @@ def collected(tree: ast.Module) -> Iterator[ast.AST]:
             yield node
 
 
-CHECKERS = {
-    node.name
-    for tree in TREES.values()
-    for node in ast.walk(tree)
-    if isinstance(node, FUNCTIONS) and not node.name.startswith("test") and checks(node)
-}
-TESTS = [path for path in TREES if path.name.startswith("test_")]
+@cache
+def trees() -> dict[Path, ast.Module]:
+    """Every file of the tests and of the examples, parsed once a run."""
+    return {path: ast.parse(path.read_text()) for folder in ("tests", "examples") for path in (ROOT / folder).rglob("*.py")}
 
 
-@pytest.mark.parametrize("path", TESTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_every_test_checks_something(path: Path) -> None:
-    silent = [node for node in collected(TREES[path]) if not checks(node) and not called(node) & CHECKERS]
-    assert [node.name for node in silent if isinstance(node, FUNCTIONS)] == []
+def files_of_tests() -> Iterator[tuple[Path, ast.Module]]:
+    """Those that pytest collects."""
+    yield from ((path, tree) for path, tree in trees().items() if path.name.startswith("test_"))
+
+
+def test_every_test_checks_something() -> None:
+    checkers = {
+        node.name
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS) and not node.name.startswith("test") and checks(node)
+    }
+    silent = [
+        f"{path.relative_to(ROOT)}::{getattr(node, 'name', '')}"
+        for path, tree in files_of_tests()
+        for node in collected(tree)
+        if not checks(node) and not called(node) & checkers
+    ]
+    assert silent == []
 
 
 def test_what_checks_nothing_is_found() -> None:
@@ -53,15 +63,15 @@ def test_what_checks_nothing_is_found() -> None:
 
 
 def test_no_list_of_cases_is_empty() -> None:
-    for path in TESTS:
-        for node in ast.walk(TREES[path]):
+    for path, tree in files_of_tests():
+        for node in ast.walk(tree):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "parametrize":
                 assert not (isinstance(node.args[1], (ast.List, ast.Tuple)) and not node.args[1].elts), (path, node.lineno)
 
 
 def test_a_file_of_tests_is_named_as_one_and_no_helper_is() -> None:
     """pytest collects `test_*.py` only, and takes every imported `test_...` for a test of the importing file."""
-    for path, tree in TREES.items():
-        assert not list(collected(tree)) or path in TESTS, path
+    for path, tree in trees().items():
+        assert not list(collected(tree)) or path.name.startswith("test_"), path
         imported = [name.asname or name.name for n in tree.body if isinstance(n, ast.ImportFrom) for name in n.names]
         assert [name for name in imported if name.startswith("test")] == [], path

@@ -24,7 +24,7 @@ from tests.mutation.mutant import Misfit, Mutant
 
 Called = dict[str, dict[str, Any]]
 ROOT = Path(__file__).parents[2]
-TIER = ("-m", "quick")
+TIER = ("-m", "first")
 QUICK = 10.0  # seconds of tests that are asked for one break
 PATIENCE = 10.0  # times the seconds of its tests, and as many seconds more, are no end
 TURNED: dict[type[ast.AST], type[ast.AST]] = {
@@ -189,8 +189,8 @@ def _with(node: Any, **fields: Any) -> Any:
 
 
 def with_tests(forks: Forks, mutants: Sequence[Mutant]) -> list[Mutant]:
-    """Each break with the quick tests of its room that call its function, the quickest first, up to `QUICK` seconds of them;
-    with all quick tests of the room where it stands outside functions."""
+    """Each break with the first cases of tests of its room that call its function, the quickest first, up to `QUICK` seconds of
+    them; with all first cases of the room where it stands outside functions."""
     called = {room: _called(forks, room) for room in sorted({mutant.room for mutant in mutants})}
     return [_with_those_that_call(mutant, called[mutant.room]) for mutant in mutants]
 
@@ -198,7 +198,7 @@ def with_tests(forks: Forks, mutants: Sequence[Mutant]) -> list[Mutant]:
 def _called(forks: Forks, room: str) -> Called:
     ran = forks.run([*TIER, "-p", "tests.mutation.called", room], 3600.0)
     if ran.code != 0:
-        raise Misfit(f"{room}: its quick tests fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
+        raise Misfit(f"{room}: its first cases fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
     noted: Called = json.loads((forks.tree / "called.json").read_text())
     return {test: one for test, one in noted.items() if ".py" in test}
 
@@ -218,7 +218,7 @@ def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
     for each, test in sorted(calling):
         if not tests or seconds + each < QUICK:
             seconds, tests = seconds + each, [*tests, test]
-    named = (*TIER, *tests) if tests else ()  # the quick tier makes one case of each test, and names it so
+    named = (*TIER, *tests) if tests else ()  # the tier makes one case of each test, and names it so
     return replace(mutant, tests=named, limit=PATIENCE * (1 + seconds))
 
 

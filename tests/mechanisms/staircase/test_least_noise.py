@@ -52,7 +52,7 @@ STEPS = steps_up_to(5, 2.0)
 # Closed forms --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.quick
+@pytest.mark.first
 @pytest.mark.parametrize(("budget", "told"), [(1.0, 1.841), (2.0, 0.362), (4.0, 0.038), (8.0, 0.00067)])
 def test_one_count_has_the_geometric_law(budget: float, told: float) -> None:
     made = design(counts(1, budget), "staircase")
@@ -329,7 +329,7 @@ def test_comparisons_and_auto_take_it() -> None:
     assert design(STEPS).mechanism.family == "staircase"
 
 
-@pytest.mark.quick
+@pytest.mark.first
 @pytest.mark.parametrize(
     ("problem", "message"),
     [

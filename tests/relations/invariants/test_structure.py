@@ -9,7 +9,7 @@ from designer import invariants
 from designer.relations.invariants.structure import FREE, Structure, structure_of
 from solvers.lattices.kernel import integer_kernel
 
-pytestmark = pytest.mark.quick
+pytestmark = pytest.mark.first
 
 
 def _sums(structure: Structure) -> np.ndarray:

@@ -9,7 +9,7 @@ import pytest
 
 from solvers.pairs.directions import DirectionTable, gauges
 
-pytestmark = pytest.mark.quick
+pytestmark = pytest.mark.first
 
 
 def facets(seed: int, wide: int, count: int = 200) -> np.ndarray:
