@@ -27,7 +27,7 @@ WANTED = {
     "staircase": "theory/staircase",
     "k_norm": "guides/which_family",
     "blowfish": "reference/metrics",
-    "fingerprint": "explanation/architecture",
+    "fingerprint": "explanation/glossary",
 }
 
 
