@@ -196,6 +196,8 @@ def outside(facets: Points, points: Points) -> NDArray[np.intp]:
 
 def _exact_positions(facets: Points, points: Points, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.int8]:
     """`against_one` of the listed pairs in integers: a.p = c.n / (e d), so c.n is compared with e d."""
+    if not len(rows):
+        return np.zeros(0, np.int8)
     c, n, e, d = facets.numerators, points.numerators, facets.denominators, points.denominators
     if max(_peak(c) * _peak(n) * facets.dimension, _peak(e) * _peak(d)) < 2**62:
         c, n, e, d = (x.astype(np.int64) for x in (c, n, e, d))  # type: ignore[assignment]

@@ -36,9 +36,9 @@ def l2_energy(rate: float) -> Energy:
 
 
 def uniforms(shape: tuple[int, ...], source: Words) -> Floats:
-    """Numbers in (0, 1), multiples of 2^-53 less half of one."""
-    words = source.random_words(math.prod(shape)) >> np.uint64(11)
-    return ((words.astype(np.float64) + 0.5) * 2.0**-53).reshape(shape)
+    """Numbers in (0, 1), the middles of 2^52 equal parts: with 2^53 of them the last would round to 1."""
+    words = source.random_words(math.prod(shape)) >> np.uint64(12)
+    return ((words.astype(np.float64) + 0.5) * 2.0**-52).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Chain:
         """The directions chosen, (n,), None for all of them, and the jumps, (n,) or (n, J)."""
         if self.jointly:
             return None, self.law.draw((rows, len(self.directions)), source)
-        # 53 bits times J: a direction is favoured by less than J 2^-53.
+        # 52 bits times J: a direction is favoured by less than J 2^-52.
         chosen = (uniforms((rows,), source) * len(self.directions)).astype(np.intp)
         return chosen, self.law.draw((rows,), source)
 

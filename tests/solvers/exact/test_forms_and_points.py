@@ -11,7 +11,7 @@ import pytest
 
 from solvers.exact.hermite import hermite_form, integer_matrix, is_combination, smith_form, smith_transforms
 from solvers.exact.masses import Masses
-from solvers.exact.points import Points, against_one, outside
+from solvers.exact.points import Points, against_one, distinct_rows, outside
 from solvers.exact.span import span_coordinates
 
 
@@ -78,6 +78,13 @@ def test_positions_of_products_are_those_of_rationals_also_next_to_one() -> None
         Points.of([[1, 2], [3]])
 
 
+def test_positions_of_huge_points_are_those_of_rationals_beside_none_and_beside_zero() -> None:
+    huge, zero = Points.of([[10**30, 1]]), Points.of([[0, 0]])
+    assert against_one(huge, huge.take([])).shape == (1, 0) and against_one(huge.take([]), huge).shape == (0, 1)
+    assert against_one(zero, huge).tolist() == against_one(huge, zero).tolist() == [[0]]
+    assert against_one(huge, huge).tolist() == [[2]]
+
+
 @pytest.mark.parametrize("upward", [True, False])
 def test_masses_of_sums_are_on_their_side_of_the_convolution(upward: bool) -> None:
     bits = 80
@@ -93,6 +100,24 @@ def test_masses_of_sums_are_on_their_side_of_the_convolution(upward: bool) -> No
         truth = Fraction(int(share), 64 * 64)
         assert truth <= mass <= truth + Fraction(1, 1 << bits) if upward else truth - Fraction(1, 1 << bits) <= mass <= truth
     assert Fraction(law.beyond, 1 << bits) == Fraction(sum(other), 64 * 64)
+
+
+def test_powers_of_masses_are_their_repeated_convolution() -> None:
+    """Seven throws of a die of three weighted sides, in units that every product divides."""
+    bits, sides = 160, [1, 4, 3]
+    law = Masses.of(-2, [side << (bits - 3) for side in sides], 0, bits, upward=True)
+    exact = np.array([1], dtype=object)
+    for times in range(1, 8):
+        exact = np.convolve(exact, np.array(sides, dtype=object))
+        power = law.power(times)
+        assert power.first == -2 * times and power.beyond == 0
+        assert [int(c) for c in power.units.coeffs()] == [int(x) << (bits - 3 * times) for x in exact]
+
+
+def test_of_rows_on_one_line_the_longest_is_kept_and_rows_of_zeros_are_not() -> None:
+    rows = [[0, 0, 0], [1, -2, 0], ["-1/2", 1, 0], [-3, 6, 0], [0, 0, 0], [0, 0, "1/7"], [0, 0, 0]]
+    assert distinct_rows(Points.of(rows)).tolist() == [3, 5]
+    assert distinct_rows(Points.of([[0, 0]])).tolist() == []
 
 
 @pytest.mark.parametrize("seed", range(8))

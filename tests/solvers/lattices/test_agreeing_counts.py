@@ -107,6 +107,19 @@ def test_what_is_nearest_in_the_first_window_may_not_be_nearest() -> None:
     assert found.value == pytest.approx(brute_force(np.eye(3), near, weights, exact, totals, 11), abs=1e-9)
 
 
+def test_totals_that_no_window_reaches_are_kept_by_counts_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole numbers of 1000 and 999 that make a total lie 999 and 1000 apart: the nearest are 50 away from the real ones."""
+    exact = csr_array(np.array([[1000, 999]]))
+    asked = AskedSums(csr_array(np.eye(2, dtype=int)), np.array([350.0, 350.0]), np.ones(2), exact, np.array([699600.0]))
+    found = nearest_counts(asked)
+    assert found.proven and found.counts is not None and found.counts.tolist() == [300.0, 400.0]
+    for limit in ("MOST_STEPS", "STEPS_EACH"):
+        monkeypatch.setattr(f"solvers.lattices.agreeing_counts.{limit}", 0)
+    nearby = nearest_counts(asked)
+    assert not nearby.proven and nearby.status is Status.STALLED
+    assert nearby.counts is not None and nearby.counts.tolist() == [300.0, 400.0]
+
+
 def test_many_nested_groups_are_proven() -> None:
     rng = np.random.default_rng(3)
     sums = csr_array(np.vstack([np.ones((1, 600)), np.eye(600)]).astype(int))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy
 from solvers.exact.hermite import smith_transforms
-from solvers.lattices.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy
+from solvers.lattices.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy, uniforms
 from solvers.lattices.convergence import autocorrelation_time, r_hat, tuned_decay, variation_bound
 from solvers.lattices.enumeration import short_vectors
 from solvers.lattices.kernel import integer_kernel
@@ -160,6 +160,24 @@ def test_tuning_prefers_jumps_of_the_right_size() -> None:
 
     assert tuned_decay(build, [0.01, 0.9, 0.9999], SeededEntropy(1), steps=300) == 0.9
     assert math.isfinite(build(0.9).run(build(0.9).start(10), 10, SeededEntropy(1))[1])
+
+
+def test_uniforms_are_the_middles_of_equal_parts_and_never_an_end() -> None:
+    class Told:
+        def random_words(self, count: int) -> NDArray[np.uint64]:
+            return np.array([0, 1 << 12, 1 << 63, 2**64 - 1], dtype=np.uint64)[:count]
+
+    assert uniforms((4,), Told()).tolist() == [2.0**-53, 3 * 2.0**-53, 0.5 + 2.0**-53, 1 - 2.0**-53]
+
+
+def test_steps_go_along_each_direction_as_often() -> None:
+    """Steps of chains that accept all, from the origin: along each of three axes; and nothing is kept that is not asked for."""
+    chain = Chain(np.eye(3, dtype=int), lambda z: np.zeros(len(z)), JumpLaw((0.5,)))
+    states, rate, kept = chain.run(chain.start(60_000), 1, SeededEntropy(7))
+    axes = np.count_nonzero(states, axis=0)
+    still = len(states) - axes.sum()
+    assert rate == 1.0 and kept.shape == (0, 60_000, 3) and (np.count_nonzero(states, axis=1) <= 1).all()
+    assert p_value(np.array([still, *axes]), np.array([1 / 3, 2 / 9, 2 / 9, 2 / 9])) > FAILURE_PROBABILITY
 
 
 def test_directions_are_checked() -> None:

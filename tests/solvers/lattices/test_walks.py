@@ -11,7 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.lattices.conforming_tables import Fibre
+from solvers.lattices.conforming_tables import Fibre, integer_minimum
 from solvers.lattices.enumeration import short_vectors
 from solvers.lattices.peaked_law import PeakedLaw
 from solvers.lattices.steps import FAR, Shells, Steps, Walks
@@ -85,6 +85,32 @@ def test_a_law_of_walks_has_the_moments_of_its_list(unit: Fraction) -> None:
     told = law.expectation(lambda points: (points[:, :1] / 2) ** 2, np.ones(1), 2)
     assert told.low[0] <= second * (1 + 1e-9) and second <= told.high[0] * (1 + 1e-9)
     assert told.high[0] - told.low[0] < 1e-6 * second
+
+
+def test_tails_of_a_law_of_walks_are_at_most_as_bounded_and_little_less() -> None:
+    """Steps to the eight neighbours on a grid: 8 j points have height j, added up far out."""
+    steps, one = Steps.of([[1, 0], [0, 1], [1, 1], [1, -1]], [1, 1, 1, 1]), np.zeros(1, dtype=np.int64)
+    law = PeakedLaw(Walks(steps, Shells((1, 1), (0, 0))), Fraction(2), np.zeros((1, 2), dtype=np.int64), one)
+    for k, power in itertools.product((1, 2, 5), (0, 1, 2)):
+        exact = math.fsum(8 * j * j**power * math.exp(-2 * j) for j in range(k + 1, 200))
+        assert exact <= law.tail(k, power) <= 2 * exact
+
+
+def test_natural_widths_are_in_proportion_to_how_far_a_unit_of_cost_leads() -> None:
+    assert Steps.of([[1, 0], [0, 3]], [1, 1]).natural_widths() == (1, 3)
+    assert Steps.of([[4, 0, 0], [0, 3, 0], [0, 0, 5]], [2, 3, 2]).natural_widths() == (2, 1, 2)  # 2, 1 and 2.5, which is even
+
+
+@pytest.mark.parametrize(("status", "x"), [(1, [1.0]), (1, None), (4, None)])
+def test_what_a_solver_stops_with_is_no_minimum(status: int, x: list[float] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS hands out the best that it has when it stops: 1, where 0 is the minimum."""
+    from scipy import optimize
+
+    stopped = optimize.OptimizeResult(x=None if x is None else np.array(x), status=status, message="it stopped")
+    assert integer_minimum([1], [[1]], [0], [3], [0], [3]) == [0]
+    monkeypatch.setattr(optimize, "milp", lambda *_, **__: stopped)
+    with pytest.raises(RuntimeError, match="integer program: it stopped"):
+        integer_minimum([1], [[1]], [0], [3], [0], [3])
 
 
 def test_fewest_moves_are_those_of_all_vectors_before_and_after() -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from solvers.pairs.cones import WIDEST, steepest
 
+pytestmark = pytest.mark.quick
+
 
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4])
 @pytest.mark.parametrize("seed", range(3))

@@ -10,6 +10,8 @@ import pytest
 from solvers.pairs.tree import Boxes, grown
 from solvers.pairs.walk import PairWalk, opened
 
+pytestmark = pytest.mark.quick
+
 
 def everything(level: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.ones(len(a), dtype=bool)
@@ -40,6 +42,15 @@ def test_pairs_below_what_is_not_opened_are_left_out_and_no_others(piece: int) -
     )
     near = {(x, y) for x in range(len(tree.leaves)) for y in range(x, len(tree.leaves)) if gap[x, y] <= 0.1}
     assert near <= set(met) and len(met) < len(tree.leaves) ** 2 / 4
+
+
+@pytest.mark.parametrize("points", [1, 5, 33])
+def test_pairs_between_leaves_are_all_pairs_of_different_points(points: int) -> None:
+    tree = grown(np.random.default_rng(points).random((points, 2)), leaf=4)
+    left, right = np.triu_indices(len(tree.leaves))
+    a, b = tree.pairs_of(left, right)
+    assert (a < b).all()
+    assert set(zip(a.tolist(), b.tolist(), strict=True)) == {(x, y) for y in range(points) for x in range(y)}
 
 
 def test_children_of_a_pair_are_its_pairs_of_children() -> None:

@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull
 from solvers.polytopes.extremes import Push, extreme_rows, foretold
 from solvers.polytopes.facets import HullFailed
 from solvers.status import Status
+from solvers.work import OutOfWork, within
 
 
 def sphere(count: int, dimension: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -26,6 +27,13 @@ def test_rounds_end_with_the_vertices_of_the_hull_of_all_points(dimension: int) 
     assert set(rows.tolist()) == {row % len(points) for row in whole.vertices.tolist()}
     assert told[-1] == f"{len(rows)} pairs of points span {2 * len(found.simplices):,} simplices, at least 0 lie outside"
     assert len(told) > 1
+
+
+def test_rounds_end_where_their_work_is_done() -> None:
+    points = sphere(40, 3)
+    with within(0.0) as budget, pytest.raises(OutOfWork):
+        extreme_rows(points, Push.generic(len(points)), 10**6, "qhull")
+    assert budget.cut and budget.spent == 0
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, convex_hull, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
-from solvers.polytopes.triangulation import determinants, open_ridges
+from solvers.polytopes.triangulation import covers_once, determinants, open_ridges
 from solvers.polytopes.wrapping import completed
 from solvers.status import Status
 
@@ -61,6 +61,15 @@ def gauge_by_program(vertices: np.ndarray, z: np.ndarray) -> float:
 
 
 # bodies computed by hand
+
+
+def test_one_direction_is_tried_in_a_facet_that_has_simplices() -> None:
+    """The diamond's two sides: covered once as they are, and not where one of them is there twice."""
+    points, sides = Points.of([[1, 0], [0, 1]]), np.array([[0, 1], [1, 2]])
+    for numbers in ([0, 1], [1, 2], [4, 2]):
+        assert covers_once(points, sides, np.array(numbers))
+    assert not covers_once(points, np.array([[0, 1], [0, 1], [1, 2]]), np.array([1, 1, 1]))
+    assert covers_once(points, np.array([[0, 1], [0, 1], [1, 2]]), np.array([3, 3, 2])), "tried in the side that is there once"
 
 
 def test_square() -> None:
