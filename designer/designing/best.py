@@ -238,7 +238,7 @@ def design(
 
     family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
     (see `best_of_all`). effort: how much work searches may take, counted, so that neither a clock nor other work on the machine
-    decides (the threads of its linear algebra may, where rounding leads a search elsewhere): "quick", "normal" or "thorough",
+    decides, nor how many threads there are for linear algebra, which runs on one: "quick", "normal" or "thorough",
     2, 20 or 200 units, each from a tenth of a second to about a second, for all families of "auto" together; a family that is
     named runs to its end, but for "quick", where a search hands over its best after 2 units. Kinds of problems whose design is
     one program, without a search, take any. seconds: a limit on the clock besides; what it cuts off depends on the machine, and

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, Literal
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from solvers.threads import one_thread
 
 Verb = Literal["design", "compare", "least_budget"]
 OWN = "designer.designing.of_kinds"
@@ -26,7 +27,7 @@ class ProblemKind:
     least_budget: str
 
     def part(self, verb: Verb) -> Callable[..., Any]:
-        """The function of one of the three verbs."""
+        """The function of one of the three verbs, with its linear algebra on one thread."""
         return _named(getattr(self, verb))
 
 
@@ -83,7 +84,13 @@ NAMES = tuple(kind.problem.partition(":")[2] for kind in LISTED)
 def _named(address: str) -> Callable[..., Any]:
     module, _, name = address.partition(":")
     found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
+
+    @wraps(found)
+    def alone(*given: Any, **named: Any) -> Any:
+        with one_thread():
+            return found(*given, **named)
+
+    return alone
 
 
 def kind_of(problem: object) -> ProblemKind:

@@ -29,6 +29,7 @@ from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.problem import Problem
+from solvers.threads import one_thread
 
 PAGE = "docs/theory/least_noise.md"
 THEOREMS = {
@@ -99,6 +100,7 @@ class Limit:
 
 
 @step("the least loss of any noise")
+@one_thread()
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
     that would need infinite noise, for budgets per distance of which many changes of few records bear one, in many

@@ -17,6 +17,7 @@ BOUNDED = (
     "cvxpy",
     "clarabel",
     "networkx",
+    "threadpoolctl",
     "narwhals",
     "ibis-framework",
     "duckdb",

@@ -79,7 +79,7 @@ BLOCKED = """
 import sys
 from importlib.abc import MetaPathFinder
 
-OUT_OF_REACH = "cvxpy clarabel networkx cdd scs osqp highspy matplotlib pyarrow".split()
+OUT_OF_REACH = "cvxpy clarabel networkx threadpoolctl cdd scs osqp highspy matplotlib pyarrow".split()
 
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):

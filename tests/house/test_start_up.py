@@ -23,6 +23,7 @@ NEVER = (
     "cvxpy",
     "clarabel",
     "networkx",
+    "threadpoolctl",
     "pandas",
     "narwhals",
     "pyarrow",

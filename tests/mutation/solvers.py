@@ -14,8 +14,81 @@ OF_STEPS = (
 )
 OF_SHARES = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_shared_by_all_cells",)
 OF_FITS = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
+WORK, THREADS = "solvers/work.py", "solvers/threads.py"
+OF_WORK = "tests/solvers/test_work.py::"
+OF_THREADS = ("tests/designing/test_threads.py::test_one_thread_is_used_until_the_last_block_ends",)
 
 MUTANTS = (
+    Mutant(
+        WORK,
+        "        own.spent += cost\n        own = own.outer\n",
+        "        own.spent += cost\n        break\n",
+        "what inner searches spend is free for the outer one",
+        (OF_WORK + "test_inner_blocks_spend_what_outer_ones_have",),
+    ),
+    Mutant(
+        WORK,
+        "for one in inner:\n                one.cut",
+        "for one in inner[-1:]:\n                one.cut",
+        "a search that an outer block ends is not told that it was cut",
+        (OF_WORK + "test_inner_blocks_spend_what_outer_ones_have",),
+    ),
+    Mutant(
+        WORK,
+        "own.spent >= own.units, False",
+        "own.spent > own.units, False",
+        "a search goes on where nothing is left",
+        (OF_WORK + "test_an_inner_block_that_ends_leaves_the_outer_one_whole",),
+    ),
+    Mutant(
+        WORK,
+        "one.by_clock or late",
+        "one.by_clock",
+        "what a caller's clock cut does not say so",
+        (OF_WORK + "test_the_clock_is_read_only_where_seconds_are_given",),
+    ),
+    Mutant(
+        WORK,
+        "    while own is not None and not own.finishing:\n        inner.append(own)",
+        "    while own is not None:\n        inner.append(own)",
+        "what is made ready and proven is cut off, too",
+        (OF_WORK + "test_what_is_made_ready_is_not_ended",),
+    ),
+    Mutant(
+        WORK,
+        "if not over and own.end < math.inf:",
+        "if not over:",
+        "a clock is read where nobody gave seconds",
+        (OF_WORK + "test_the_clock_is_read_only_where_seconds_are_given",),
+    ),
+    Mutant(
+        WORK,
+        "    if not (units >= 0 and seconds >= 0):\n",
+        "    if units < 0 or seconds < 0:\n",
+        "work that is no number is taken",
+        (OF_WORK + "test_less_than_nothing_is_refused",),
+    ),
+    Mutant(
+        THREADS,
+        "            library.set_num_threads(1)\n",
+        "            pass\n",
+        "as many threads as a machine has add up in their own order",
+        OF_THREADS,
+    ),
+    Mutant(
+        THREADS,
+        "            if not _threads or getattr",
+        "            if True or getattr",
+        "the first thread that ends gives the others their many threads back",
+        OF_THREADS,
+    ),
+    Mutant(
+        THREADS,
+        "        _threads += 1\n",
+        "        _threads = 1\n",
+        "of two threads that design the first that ends counts as the last",
+        OF_THREADS,
+    ),
     Mutant(
         "solvers/exact/rational.py",
         "return low if low * low == square else low * (1 + Fraction(1, 1 << 79))",

@@ -20,6 +20,7 @@ from designer.mechanisms.marginals.protection import Change, Protection, changes
 from designer.problem.marginals_workload import MarginalWorkload
 from solvers.programs.budget_shares import minimise_cost
 from solvers.solution import Solution
+from solvers.threads import one_thread
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -38,6 +39,7 @@ WHOLE = "at the variances that whole-number noise has at least"
 
 
 @step("designing marginals")
+@one_thread()
 def design_marginals(
     workload: MarginalWorkload,
     protection: Protection,
