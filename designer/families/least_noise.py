@@ -5,7 +5,8 @@ Additive noise that keeps a pure promise has, along every direction, at least th
 those lengths, evaluated from below, bounds its squared errors, and one coordinate after the other its absolute ones. Where the
 number of records has no bound, no mechanism of any kind does better at its worst database (T1). Under Gaussian promises the
 inequality of Hammersley, Chapman and Robbins takes the place of T3. It also speaks of unbiased mechanisms that are not
-additive, at databases from which every protected change is possible; with fewer public records these may need less noise.
+additive, at databases from which every protected change is possible; with fewer public records these may need less noise. Of
+one count among a public number of records the least of unbiased mechanisms is known (T10).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ THEOREMS = {
     "T6": f"linear programs bound the noise on every coset ({PAGE}, section 6)",
     "Hammersley-Chapman-Robbins": "divergences bound every direction (docs/theory/ellipsoid.md, section 7)",
 }
+CUT = f"geometric noise that is cut to the counts from 0 to {{}} attains it ({PAGE}, section 11)"
 # Losses are sums of thousands of positive floats, such as the moments of lattice noise.
 LOSS_ROUNDING = 1e-9
 # Six standard errors of a mean of squares whose kurtosis is 25; over this many draws, its root is a part of the loss.
@@ -56,7 +58,8 @@ class Limit:
     from this number of records on there are databases from which every protected change is possible. theorem: a key of
     `THEOREMS`. every_mechanism: whether no mechanism at all, biased or not, beats the value at its worst database, which holds
     where the number of records has no bound. unbiased: a loss that no unbiased mechanism beats at databases from which every
-    protected change is possible; None where fewer records are public, and for absolute loss.
+    protected change is possible; None where fewer records are public, and for absolute loss. cut: of one count, the public
+    number of records at which `unbiased` is the least worst loss of unbiased mechanisms, and attained; None elsewhere.
     """
 
     value: float
@@ -66,6 +69,7 @@ class Limit:
     theorem: str
     every_mechanism: bool
     unbiased: float | None
+    cut: int | None = None
 
     @property
     def reason(self) -> str:
@@ -91,6 +95,9 @@ class Limit:
     def _fair(self) -> tuple[str, ...]:
         if self.unbiased is None:
             return ()
+        if self.cut is not None:
+            least = f"No unbiased mechanism, of any kind, loses less than {printed_below(self.unbiased)} at its worst database"
+            return (f"{least} of {self.cut} record{'s' * (self.cut > 1)}; {CUT.format(self.cut)}.",)
         where = (
             f"databases from which every protected change is possible; from {self.records} records on there are some"
             if self.records
@@ -154,9 +161,34 @@ def _limit_of(
     else:
         first = _together(problem, coordinates, pairs, tolerance)
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
+    if (cut := _records_of_one_count(problem, pairs)) is not None:
+        unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
+        return Limit(found.value, found.gap, each, least, found.theorem, everyone, unbiased, cut)
     part = 2.0 if problem.notion == "pure" else 1.0
     unknown = problem.loss == "absolute" or (not everyone and problem.records < least)  # type: ignore[operator]
     return Limit(found.value, found.gap, each, least, found.theorem, everyone, None if unknown else first.value / part)
+
+
+def _records_of_one_count(problem: Problem, pairs: ProtectedPairs) -> int | None:
+    """The public number of records, where what is asked is one count of them, up to its unit and an offset, under a pure
+    promise to single records that change (T10); None elsewhere."""
+    relation, records = problem.relation, problem.records
+    if problem.notion != "pure" or problem.loss == "absolute" or records is None or not float(records).is_integer():
+        return None
+    if isinstance(relation, ChangeRelation):
+        protected = relation.changes[np.isfinite(relation.budgets)]
+        replaced = bool((protected.sum(axis=1) == 0).all() and (np.abs(protected).sum(axis=1) == 2).all())
+    else:
+        replaced = relation.single_records and not relation.absence
+    answers = problem.workload.dense()
+    one = len(answers) == 1 and len(np.unique(answers)) == 2
+    return int(records) if replaced and one and pairs.move_one_answer_each else None
+
+
+def _part_of_cut_noise(records: int, budget: float) -> float:
+    """The largest variance of cut geometric noise over that of uncut noise, rounded down (T10)."""
+    less = math.exp(-budget * (records // 2)) / (2.0 if records % 2 else 1 + math.exp(-budget))
+    return (1 - less) * (1 - 1e-14)
 
 
 @dataclass(frozen=True)

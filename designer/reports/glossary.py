@@ -20,7 +20,7 @@ FORMS: Mapping[str, tuple[str, ...]] = {
     "fingerprint": ("fingerprints", "fingerprint"),
     "guarantee": ("guarantees", "guarantee"),
     "ledger": ("ledgers", "ledger"),
-    "limit": ("no design can beat",),
+    "limit": ("no additive noise is below",),
     "margin": ("margins", "margin"),
     "noise": ("noise",),
     "norm": ("norm balls", "norm ball", "norms", "norm"),
@@ -81,7 +81,10 @@ MEANINGS: Mapping[str, str] = {
     ),
     "guarantee": "The full statement of what is promised, in fixed sentences; every release carries it.",
     "ledger": "The book in which every release from a data set is entered before it is made, with what it costs.",
-    "limit": "A loss that no design can beat, by a theorem; so it tells how much better another design could possibly be.",
+    "limit": (
+        "A loss that no noise which is added to the answers can be below, by a theorem; so it tells how much better other "
+        "noise could possibly be."
+    ),
     "margin": "Of a table: its sums along rows or columns. Of an answer: what its noise stays below 95 % of the time.",
     "noise": "Random numbers that are added to true answers, so that nobody can tell from an answer whose record is behind it.",
     "norm": "A way to measure lengths. Noise falls off with its length; a norm ball is the set of all noise up to a length.",

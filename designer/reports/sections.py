@@ -263,7 +263,9 @@ def _compared(found: Comparison) -> Iterator[Piece]:
     shown, left_out = shown_rows(rows, "")
     yield Sheet("Comparison of families", tuple(COLUMNS[name] for name in names), shown, frozenset({1, 2, 3, 4}), left_out)
     if found.limit is not None:
-        yield Prose(f"Efficiency is the part of the loss that no design can beat: {named(found.limit.reason, 600)}.", "note")
+        reason = named(found.limit.reason, 600)
+        yield Prose(f"Efficiency is a loss that no additive noise is below, over the loss: {reason}.", "note")
+        yield Listing(tuple(named(sentence, 600) for sentence in found.limit.scope))
 
 
 def _cell(value: Any) -> str:

@@ -4,9 +4,11 @@ guesses."""
 from __future__ import annotations
 
 import math
-from itertools import chain, combinations, product
+from fractions import Fraction
+from itertools import chain, combinations, pairwise, product
 from typing import Any
 
+import flint
 import numpy as np
 import pytest
 
@@ -22,6 +24,14 @@ from tests.oracles.noise_on_cosets import Floats, Steps, best_loss, best_on, box
 from tests.oracles.public_records import least_loss
 
 LOSSES: Any = ("squared", "absolute", "max")
+
+
+def _fmpq(number: Fraction) -> flint.fmpq:
+    return flint.fmpq(number.numerator, number.denominator)
+
+
+def _fraction(number: flint.fmpq) -> Fraction:
+    return Fraction(int(number.p), int(number.q))
 
 
 def steps_of(problem: Problem) -> tuple[Steps, Floats]:
@@ -238,6 +248,64 @@ def test_more_public_records_come_closer_to_the_limit() -> None:
 
 
 # Refuted guesses -----------------------------------------------------------------------------------------------------
+
+
+def variance_of_cut_noise(records: int, a: Fraction, count: int) -> Fraction:
+    """T10, in closed form."""
+    return 2 * a / (1 - a) ** 2 * (1 - (a**count + a ** (records - count)) / (2 * (1 + a)))
+
+
+def cut_noise(records: int, a: Fraction) -> tuple[list[list[Fraction]], list[Fraction]]:
+    """The laws of geometric noise cut to 0 .. n, a row for each count, and the readings."""
+    heights = [1 / (1 + a) if y in (0, records) else (1 - a) / (1 + a) for y in range(records + 1)]
+    laws = [[h * a ** abs(y - x) for y, h in enumerate(heights)] for x in range(records + 1)]
+    return laws, [-a / (1 - a), *map(Fraction, range(1, records)), records + a / (1 - a)]
+
+
+A = [Fraction(1, 20), Fraction(1, 3), Fraction(3, 4), Fraction(19, 20)]
+
+
+@pytest.mark.parametrize("a", A)
+def test_cut_geometric_noise_is_unbiased_and_has_the_stated_variance_at_every_count(a: Fraction) -> None:
+    for records in range(1, 13):
+        laws, readings = cut_noise(records, a)
+        for count, law in enumerate(laws):
+            assert sum(law) == 1 and sum(p * r for p, r in zip(law, readings, strict=True)) == count
+            spread = sum(p * (r - count) ** 2 for p, r in zip(law, readings, strict=True))
+            assert spread == variance_of_cut_noise(records, a, count)
+        assert all(max(p / q, q / p) <= 1 / a for one, two in pairwise(laws) for p, q in zip(one, two, strict=True))
+        half, V = (records - 1) // 2, 2 * a / (1 - a) ** 2
+        worst = max(variance_of_cut_noise(records, a, x) for x in range(records + 1))
+        assert worst == V * (1 - a**half / 2 if records % 2 else 1 - a ** (records // 2) / (1 + a))
+
+
+@pytest.mark.parametrize("a", A)
+def test_no_unbiased_mechanism_has_less_variance_at_any_count(a: Fraction) -> None:
+    """T10 in rationals: multipliers for one count, nonnegative on every extreme column (2^n of them) and for every reading."""
+    for records in range(1, 8):
+        places, readings = range(records + 1), cut_noise(records, a)[1]
+        paths = [[sum(steps[:k]) for k in places] for steps in product((1, -1), repeat=records)]
+        for c in places:
+            peaks = flint.fmpq_mat([[_fmpq(a ** (abs(x - y) - abs(c - y))) for x in places] for y in places])
+            of_reading = [
+                flint.fmpq_mat([[_fmpq(2 * (r - c))] for r in readings]),
+                flint.fmpq_mat([[_fmpq((r - c) ** 2)] for r in readings]),
+            ]
+            beta, gamma = ([_fraction(row[0]) for row in peaks.solve(right).tolist()] for right in of_reading)
+            for path in paths:
+                column = [a ** (h - path[c]) for h in path]
+                slope, height = (sum(m * s for m, s in zip(by, column, strict=True)) for by in (beta, gamma))
+                assert 4 * height >= slope**2  # `(r - c)^2 - slope (r - c) + height` has no two real zeros
+            bound = sum(m * (x - c) for x, m in zip(places, beta, strict=True)) - sum(gamma)
+            assert bound == variance_of_cut_noise(records, a, c)
+
+
+@pytest.mark.parametrize("records", [1, 2, 5, 6])
+def test_the_least_unbiased_error_of_a_count_is_that_of_linear_programs(records: int) -> None:
+    for epsilon in (0.5, 1.0, 2.0):
+        value, bound = least_loss(records, epsilon, unbiased=True)
+        closed = max(variance_of_cut_noise(records, Fraction(math.exp(-epsilon)), x) for x in range(records + 1))
+        assert bound * (1 - 1e-6) <= float(closed) <= value * (1 + 1e-6)
 
 
 def test_the_best_law_need_not_fall_by_the_number_of_moves_from_a_flat_top() -> None:

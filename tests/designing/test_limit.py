@@ -19,6 +19,7 @@ from designer.designing.printouts import design_summary
 from designer.families import repair as freezing
 from designer.families.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change
 from designer.problem.relation import Relation
+from tests.oracles.public_records import least_loss
 
 INF = math.inf
 PARTS = metrics.from_matrix([[0, 1, INF, INF], [1, 0, INF, INF], [INF, INF, 0, 1], [INF, INF, 1, 0]])
@@ -167,6 +168,51 @@ def test_noise_for_two_records_is_below_the_limit_of_six_which_is_withheld() -> 
         )
         if found is not None:
             assert found.value > 9 * swaps.loss and found.scope[0].endswith("at any number of records from 6 on.")
+
+
+@pytest.mark.parametrize("records", [1, 2, 3, 6])
+def test_of_one_count_among_public_records_the_limit_is_the_least_worst_loss_of_unbiased_mechanisms(records: int) -> None:
+    """Beside linear programs that know nothing of the theorem, in a unit of 5 with an offset and a weight."""
+    least, proven = least_loss(records, 0.7, unbiased=True)
+    relations: list[Relation] = [
+        metrics.uniform(3, 0.7),
+        metrics.from_matrix([[0, 9, 0.7], [9, 0, 9], [0.7, 9, 0]]),
+        invariants.total(3).protect(0.7, 1),
+    ]
+    for relation in relations:
+        problem = Problem(Workload([[2.0, 2.0, 7.0]]), relation, records=records, weights=[3.0])
+        made = design(problem, "laplace")
+        found = made.limit
+        assert found is not None and found.unbiased is not None and found.cut == records and not found.every_mechanism
+        assert 75 * proven * (1 - 1e-6) <= found.unbiased <= 75 * least and least <= proven * (1 + 1e-6)
+        assert found.value == pytest.approx(75 / (2 * math.sinh(0.35) ** 2)) and found.unbiased < found.value
+        told = f"database of {records} record{'s' * (records > 1)}; geometric noise that is cut to the counts from 0"
+        assert told in design_summary("t", made) and told in compare(problem, ["laplace"]).to_markdown()
+
+
+NOT_ONE_COUNT: dict[str, dict[str, Any]] = {
+    "no number of records": {},
+    "half a record": {"records": 2.5},
+    "absolute loss": {"records": 2, "loss": "absolute"},
+    "gaussian": {"records": 2, "notion": "zcdp"},
+    "two counts": {"records": 2, "workload": Workload([[1.0, 0, 0], [0, 1.0, 0]])},
+    "three values": {"records": 2, "workload": Workload([[0.0, 1, 2]])},
+    "a value beside the part": {
+        "records": 2,
+        "workload": Workload([[0.0, 1, 5]]),
+        "relation": metrics.from_matrix([[0, 1, INF], [1, 0, INF], [INF, INF, 0]]),
+    },
+    "records appear": {"records": 2, "relation": metrics.add_remove(3, 1.0)},
+    "two records": {"records": 4, "relation": invariants.total(3).protect(1.0, 2)},
+    "swaps": {"records": 4, "workload": Workload([[1.0, 0, 0, 0]]), "relation": invariants.margins((2, 2)).protect(1.0, 2)},
+}
+
+
+@pytest.mark.parametrize("name", NOT_ONE_COUNT)
+def test_elsewhere_no_least_loss_at_the_public_number_of_records_is_claimed(name: str) -> None:
+    asked = {"workload": Workload([[1.0, 0, 0]]), "relation": metrics.uniform(3, 1.0), **NOT_ONE_COUNT[name]}
+    found = limit(Problem(**asked))
+    assert found is not None and found.cut is None and not any("cut to" in sentence for sentence in found.scope)
 
 
 @pytest.mark.parametrize("name", RELATIONS)

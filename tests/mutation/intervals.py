@@ -195,4 +195,32 @@ MUTANTS = (
         "a limit is told for fewer records than its changes need",
         ("tests/designing/test_limit.py",),
     ),
+    Mutant(
+        "designer/families/least_noise.py",
+        "less = math.exp(-budget * (records // 2)) / (2.0 if records % 2 else 1 + math.exp(-budget))",
+        "less = math.exp(-budget * records / 2) / (1 + math.exp(-budget))",
+        "the least variance at an odd number of records is that of half a record more",
+        ("tests/designing/test_limit.py",),
+    ),
+    Mutant(
+        "designer/families/least_noise.py",
+        "return int(records) if replaced and one and pairs.move_one_answer_each else None",
+        "return int(records) if replaced and pairs.move_one_answer_each else None",
+        "the least variance of one count is told of several",
+        ("tests/designing/test_limit.py",),
+    ),
+    Mutant(
+        "designer/families/least_noise.py",
+        "replaced = relation.single_records and not relation.absence",
+        "replaced = relation.single_records",
+        "the least variance at a public number of records is told where records appear",
+        ("tests/designing/test_limit.py",),
+    ),
+    Mutant(
+        "designer/families/least_noise.py",
+        "replaced = bool((protected.sum(axis=1) == 0).all() and (np.abs(protected).sum(axis=1) == 2).all())",
+        "replaced = bool((protected.sum(axis=1) == 0).all())",
+        "the least variance of a count whose records change alone is told of swaps",
+        ("tests/designing/test_limit.py",),
+    ),
 )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import Problem, Workload, design, invariants, metrics
+from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.base.errors import InvalidProblem
 from designer.certified.about import About
 from designer.certified.frozen import Specified
@@ -22,7 +22,7 @@ from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload
-from designer.reports.content import Picture
+from designer.reports.content import Listing, Picture, Prose
 from designer.reports.contributor import ROWS
 from designer.reports.evidence import Evidence, SeenRelease
 from designer.reports.glossary import FORMS, MEANINGS, anchor_of, with_terms
@@ -279,3 +279,12 @@ def test_whatever_is_written_shows_every_character() -> None:
     """The last place that a text passes, whoever forgot to make it fit before."""
     assert tidy("a\u202eb 5 %") == "a\\u202eb 5\N{NO-BREAK SPACE}%" and tidy(7) == 7
     assert str(Linker().said("\u2066<b>")) == "\\u2066&lt;b&gt;"
+
+
+def test_a_comparison_on_a_page_says_for_whom_its_limit_is_proven() -> None:
+    problem = Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, 1.0), records=2)
+    found = compare(problem, ["laplace"])
+    page = board_page(Evidence(made=found.designs["laplace"].mechanism, comparison=found, time=NOON))
+    section = next(one for one in page.sections if one.key == "comparison")
+    assert found.limit is not None and Listing(found.limit.scope) in section.pieces and len(found.limit.scope) == 3
+    assert any(isinstance(piece, Prose) and "no additive noise is below" in piece.text for piece in section.pieces)
