@@ -14,6 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.exact.hermite import is_combination
 from solvers.programs.nearest_sums import none_at_all
 
 Integers = NDArray[np.int64]
@@ -65,11 +66,9 @@ class Fibre:
     def with_positive(self, entry: int) -> Integers | None:
         """Some h with that entry at least 1, (N,); None where there is none, which is proven.
 
-        By a list of all vectors where they are few; otherwise by multipliers, or by a solver, whose vector is checked.
+        By a list of all vectors where they are few; otherwise as in `is_proven_empty`, or by a solver, whose vector is checked.
         `RuntimeError` where neither has an answer.
         """
-        from scipy.sparse import csr_array
-
         one = np.eye(self.size, dtype=np.int64)[entry]
         rest = Fibre(self.matrix, self.totals - self.matrix @ one)
         if rest._few:
@@ -78,7 +77,7 @@ class Fibre:
         totals = rest.totals.astype(float)
         if (np.abs(totals) >= LARGEST).any():
             raise RuntimeError(f"integer program: totals of {LARGEST:.0f} and more are no exact floats.")
-        if none_at_all(csr_array(self.matrix), totals):
+        if rest.is_proven_empty():
             return None
         found = integer_minimum(
             np.zeros(self.size), self.matrix, totals, totals, np.zeros(self.size), np.full(self.size, np.inf)
@@ -86,6 +85,22 @@ class Fibre:
         if found is None:
             raise RuntimeError(f"integer program: none was found with entry {entry} positive, and nothing proves that none is.")
         return np.asarray(found + one, dtype=np.int64)
+
+    def is_proven_empty(self) -> bool:
+        """Whether there is provably no such vector: by a list of all where they are few; by multipliers (Farkas), so that no
+        real one has the totals; or since no whole one has them, whatever its signs. False where nothing is proven.
+
+        >>> [Fibre(rows, [3]).is_proven_empty() for rows in ([[2, 2]], [[2, 2, -2]], [[-1, -2]], [[1, -2]])]
+        [True, True, True, False]
+        """
+        from scipy.sparse import csr_array
+
+        if self._few:
+            return next(self._listed(), None) is None
+        if not is_combination(self.totals.tolist(), self.matrix.T):
+            return True
+        exact = bool((np.abs(self.totals) < LARGEST).all())
+        return exact and none_at_all(csr_array(self.matrix), self.totals.astype(float))
 
     @property
     def _few(self) -> bool:

@@ -16,7 +16,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.lattices.conforming_tables import integer_minimum
+from solvers.exact.hermite import is_combination
+from solvers.lattices.conforming_tables import Fibre, integer_minimum
 from solvers.programs.nearest_sums import fitted_sums, none_at_all
 from solvers.status import Status
 from solvers.table_projection import projected
@@ -69,7 +70,8 @@ def nearest_integer(
     """An integer x of least `|x - y|_1` or `|x - y|_2` with `A x = t`, and `x >= 0` unless said otherwise;
     A and t are integers.
 
-    matrix A: (p, d). totals t: (p,). target y: (d,). ValueError where shapes do not fit, or A or t is not whole.
+    matrix A: (p, d). totals t: (p,). target y: (d,). ValueError where shapes do not fit, or A or t is not whole. INFEASIBLE is
+    proven without the solver of the program: see `Fibre.is_proven_empty`.
 
     >>> nearest_integer([[1, 1, 1]], [3], [1.4, 1.3, 0.5]).point.tolist()
     [1.0, 1.0, 1.0]
@@ -85,7 +87,12 @@ def nearest_integer(
     except RuntimeError:
         return Nearest(Status.FAILED, None, math.inf)
     if close is None:
-        return Nearest(Status.INFEASIBLE, None, math.inf)
+        none = (
+            Fibre(rows, sums).is_proven_empty()
+            if nonnegative
+            else not is_combination(sums.astype(int).tolist(), rows.T.astype(int))
+        )
+        return Nearest(Status.INFEASIBLE if none else Status.FAILED, None, math.inf)
     return _nearest(close, y, closeness)
 
 

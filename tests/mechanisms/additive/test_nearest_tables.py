@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants
 from designer.mechanisms.additive.release import NearestTable, Release, nearest_table
@@ -141,6 +142,29 @@ def test_sums_that_contradict_each_other_or_need_negative_entries():
     # A real table exists, a whole one does not.
     assert nearest_real([[2, 2]], [3], [0.0, 0.0]).status is Status.OPTIMAL
     assert nearest_integer([[2, 2]], [3], [0.0, 0.0]).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_a_solver_is_not_believed_that_no_whole_table_has_the_totals(
+    nonnegative: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HiGHS is made to say "infeasible" (status 2) of every program: what is so stays so, by a proof, and nothing else is."""
+    lie = optimize.OptimizeResult(x=None, status=2, message="infeasible")
+    monkeypatch.setattr(optimize, "milp", lambda *_, **__: lie)
+    matrix = MATRICES["2x3 margins"]
+    told = [
+        (matrix, [5, 3, 2, 4, 2], Status.FAILED),
+        (matrix, [3, 2, 1, 1, 1], Status.INFEASIBLE),  # they contradict each other
+        (matrix, [5, -1, 2, 1, 1], Status.INFEASIBLE if nonnegative else Status.FAILED),
+        ([[2, 2]], [3], Status.INFEASIBLE),  # real tables alone
+        ([[3, 5]], [4], Status.INFEASIBLE if nonnegative else Status.FAILED),  # whole ones with a negative entry, real ones
+        ([[3, 5]], [8], Status.FAILED),
+        (np.array([[3, 5, *[1] * 40], [0, 0, *[1] * 40]]), [10**6 + 8, 10**6], Status.FAILED),  # too many to list
+        (np.array([[6, 10, 15], [0, 0, 2]]), [10**6, 2 * 10**4 + 1], Status.INFEASIBLE),  # no whole third entry
+    ]
+    for rows, totals, status in told:
+        found = nearest_integer(rows, totals, np.zeros(np.shape(rows)[1]), nonnegative)
+        assert found.status is status and found.point is None, totals
 
 
 def test_a_distant_target_widens_the_window():

@@ -210,7 +210,8 @@ def test_what_cannot_be_positive_is_proven_by_all_vectors_or_by_multipliers(monk
     assert [h is not None for h in positive] == [True, True, False, False, False, False]
     assert all((margins.matrix @ h == margins.totals).all() and h[j] >= 1 for j, h in enumerate(positive) if h is not None)
     with pytest.raises(RuntimeError, match="nothing proves that none is"):
-        Fibre([[2, 2, -2]], [3]).with_positive(0)
+        Fibre([[3, 5, 0, 0], [0, 0, 1, -1]], [4, 1]).with_positive(2)
+    assert Fibre([[2, 2, -2]], [3]).with_positive(0) is None, "odd"
     with pytest.raises(RuntimeError, match="no exact floats"):
         Fibre([[1, 1]], [2**60]).with_positive(0)
 
