@@ -10,7 +10,6 @@ from __future__ import annotations
 import getpass
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from designer.accounts.chain import Entry
@@ -21,6 +20,7 @@ from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidLedger, InvalidProblem
 from designer.base.printing import printed
+from designer.base.times import utc_text
 from designer.base.version import VERSION
 from designer.certified.guarantee import Guarantee
 from designer.problem.relation import RECORDS_PUBLIC
@@ -133,7 +133,7 @@ def entry_abandoned(dataset: str, reservation: int) -> dict[str, Any]:
 
 def noted_by(content: Mapping[str, Any], who: str, signer: str | None) -> dict[str, Any]:
     """An entry with who makes it, and when (UTC)."""
-    return {**content, "who": who, "signer": signer, "time": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
+    return {**content, "who": who, "signer": signer, "time": utc_text()}
 
 
 def require_known(entries: Sequence[Entry]) -> None:

@@ -15,15 +15,15 @@ FORM = "%Y-%m-%dT%H:%M:%SZ"
 def utc_text(time: datetime | None = None) -> str:
     """A time as files hold it; now unless given. `InvalidProblem` for one that says no zone.
 
-    >>> utc_text(datetime(2026, 1, 31, 12, tzinfo=UTC))
-    '2026-01-31T12:00:00Z'
+    >>> utc_text(datetime(2026, 1, 31, 12, tzinfo=UTC)), utc_text(datetime(999, 1, 1, tzinfo=UTC))
+    ('2026-01-31T12:00:00Z', '0999-01-01T00:00:00Z')
     """
     moment = datetime.now(UTC) if time is None else time
     if moment.tzinfo is None:
         raise InvalidProblem(
             f"time: {shown(str(time))} says no zone; give one that does, such as datetime.now(UTC).", value=time
         )
-    return moment.astimezone(UTC).strftime(FORM)
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"  # strftime pads no year
 
 
 def is_utc_text(text: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -14,6 +14,12 @@ def test_a_time_is_said_in_utc_and_reads_back() -> None:
     there = datetime(2026, 3, 1, 0, 30, 5, tzinfo=timezone(timedelta(hours=2)))
     assert utc_text(there) == "2026-02-28T22:30:05Z"
     assert is_utc_text(utc_text(there)) and is_utc_text(utc_text())
+
+
+def test_every_year_that_there_is_has_four_digits_and_reads_back() -> None:
+    for year in (1, 12, 123, 999, 1000, 9999):
+        text = utc_text(datetime(year, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC))
+        assert text == f"{year:04}-12-31T23:59:59Z" and is_utc_text(text)
 
 
 def test_a_time_of_the_right_form_that_no_calendar_has_is_none() -> None:

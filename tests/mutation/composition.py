@@ -274,4 +274,27 @@ MUTANTS = (
         "one pure release by distance makes the whole pure",
         ("tests/accounts/together/test_composed.py::test_what_is_stated_of_distances_is_what_holds_for_every_change",),
     ),
+    Mutant(
+        "designer/accounts/together/elements.py",
+        "def tradeoff(self, *, change: object = None, records: int = 1)",
+        "def tradeoff(self, *, change: object = None, records: int = 2)",
+        "the tradeoff of a record is that of two",
+        ("tests/accounts/together/test_composed.py::test_normal_noise_composes_as_normal_noise",),
+    ),
+    Mutant(
+        "designer/accounts/together/common.py",
+        "    if isinstance(relation, InvariantMetric):\n        moves",
+        "    if isinstance(relation, str):\n        moves",
+        "every change that keeps statistics under a metric costs the largest budget",
+        (
+            "tests/accounts/together/test_composed.py::test_a_change_that_keeps_statistics_under_a_metric_is_one_step_of_all_its_moves",
+        ),
+    ),
+    Mutant(
+        "designer/accounts/together/expense.py",
+        '        raise InvalidSpec("expense: holds a value that is none of an expense; restore it.")\n',
+        "        pass\n",
+        "values that no expense has are added up",
+        ("tests/accounts/together/test_expense.py::test_values_that_no_expense_has_are_refused",),
+    ),
 )

@@ -281,4 +281,11 @@ MUTANTS = (
             "tests/sampling/test_discrete_laplace.py::test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones",
         ),
     ),
+    Mutant(
+        "designer/sampling/lattices/balanced_rows.py",
+        "    if tied.any():\n",
+        "    if False:\n",
+        "places whose random words agree stay in their order",
+        ("tests/sampling/test_lattice_samplers.py::test_orders_are_uniform_and_ties_are_drawn_again",),
+    ),
 )

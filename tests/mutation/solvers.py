@@ -395,4 +395,34 @@ MUTANTS = (
         "one direction is tried in a facet without simplices, or with many",
         ("tests/solvers/polytopes/test_hull.py::test_one_direction_is_tried_in_a_facet_that_has_simplices",),
     ),
+    Mutant(
+        "solvers/polytopes/wrapping.py",
+        "change = [-int(push.ranks[top]) * x for x in a]",
+        "change = [-int(push.ranks[top]) / x for x in a]",
+        "wrapping begins with a simplex of no hull",
+        ("tests/solvers/polytopes/test_hull.py::test_the_first_simplex_is_one_of_the_pushed_hull",),
+    ),
+    Mutant(
+        "solvers/lattices/transport.py",
+        "Nearest(Status.INFEASIBLE if none else Status.FAILED, None, math.inf)",
+        "Nearest(Status.INFEASIBLE, None, math.inf)",
+        "a solver is believed that no whole table has the totals",
+        ("tests/mechanisms/additive/test_nearest_tables.py::test_a_solver_is_not_believed_that_no_whole_table_has_the_totals",),
+    ),
+    Mutant(
+        "solvers/lattices/conforming_tables.py",
+        "        if not is_combination(self.totals.tolist(), self.matrix.T):\n            return True\n",
+        "",
+        "totals that no whole numbers have are not proven to be so",
+        ("tests/mechanisms/additive/test_nearest_tables.py::test_a_solver_is_not_believed_that_no_whole_table_has_the_totals",),
+    ),
+    Mutant(
+        "solvers/exact/points.py",
+        "    if not len(rows):\n        return np.zeros(0, np.int8)\n",
+        "",
+        "positions of huge points beside zero are an OverflowError",
+        (
+            "tests/solvers/exact/test_forms_and_points.py::test_positions_of_huge_points_are_those_of_rationals_beside_none_and_beside_zero",
+        ),
+    ),
 )

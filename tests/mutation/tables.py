@@ -510,4 +510,20 @@ MUTANTS = (
         "several rows of an entity in one group count once",
         ("tests/tables/test_partition_selection.py::test_the_delta_of_several_rows_covers_every_way_that_they_lie_in_groups",),
     ),
+    Mutant(
+        "designer/tables/key.py",
+        "if len(text) >= (self.prefix or 0) else None",
+        "if len(text) >= 0 else None",
+        "texts shorter than a prefix are labels of their own",
+        (
+            "tests/tables/test_table_hierarchies.py::test_a_text_shorter_than_a_prefix_has_no_label_for_a_record_as_for_the_engine",
+        ),
+    ),
+    Mutant(
+        "designer/tables/agreement.py",
+        "            if mine != theirs:\n",
+        "            if False:\n",
+        "groups that one query lists and another does not are not named",
+        ("tests/tables/test_table_margins.py::test_groups_that_one_query_lists_and_another_does_not_are_named",),
+    ),
 )

@@ -23,6 +23,7 @@ from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.theta_ratio import ThetaRatio
 from designer.sampling.lattices import zero_sum
+from designer.sampling.lattices.balanced_rows import balanced, random_orders
 from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
 from designer.sampling.lattices.lattice_chain import Assessment
 from designer.sampling.lattices.lattice_choice import (
@@ -563,3 +564,27 @@ def test_counts_that_would_leave_the_whole_numbers_of_64_bits_are_refused(monkey
     )
     with pytest.raises(OverflowError, match="draw again"):
         law.draw(2, SeededEntropy(1))
+
+
+def test_orders_are_uniform_and_ties_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders = random_orders(60_000, 3, SeededEntropy(3)) @ [9, 3, 1]
+    assert p_value(np.unique(orders, return_counts=True)[1], np.full(6, 1 / 6)) > FAILURE_PROBABILITY
+
+    class Tied:
+        def __init__(self) -> None:
+            self.source, self.first = SeededEntropy(4), True
+
+        def random_words(self, count):
+            first, self.first = self.first, False
+            return np.zeros(count, dtype=np.uint64) if first else self.source.random_words(count)
+
+    drawn = random_orders(20, 5, Tied())  # type: ignore[arg-type]
+    assert (drawn == random_orders(20, 5, SeededEntropy(4))).all() and (np.sort(drawn, axis=1) == np.arange(5)).all()
+
+
+def test_balancing_has_the_margins_and_the_means_asked_for() -> None:
+    sums = np.array([[7, -3, -4, 0]] * 40_000)
+    tables = balanced(sums, 5, SeededEntropy(5))
+    assert (tables.sum(axis=1) == sums).all() and not tables.sum(axis=2).any()
+    assert np.abs(tables - sums[:, None, :] / 5).max() < 1
+    assert np.abs(tables.mean(axis=0) - sums[0] / 5).max() < 5 * 0.5 / math.sqrt(len(sums))

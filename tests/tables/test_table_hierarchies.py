@@ -102,6 +102,16 @@ def test_which_groups_there_are() -> None:
     ]  # fmt: skip
 
 
+def test_a_text_shorter_than_a_prefix_has_no_label_for_a_record_as_for_the_engine() -> None:
+    texts = ["", "1", "11", "1119", "ab"]
+    table = ibis.memtable({"naics": texts})
+    for prefix in (1, 2, 3):
+        key = Key("naics", prefix)
+        told = [key.label({"naics": text}) for text in texts]
+        assert told == [text[:prefix] if len(text) >= prefix else None for text in texts]
+        assert table.select(told=key.plain(table)).to_pyarrow()["told"].to_pylist() == told
+
+
 def test_a_record_of_an_unlisted_key_pays_for_the_group_of_all_others() -> None:
     plan = TablePlan(tuple(Sum(f"s{i}", level, variance=50, measure=EMP) for i, level in enumerate(LEVELS)))
     for state, county in (("DE", 1), ("DE", 9), ("ZZ", 1), (None, None)):

@@ -112,3 +112,10 @@ def test_a_query_without_agreeing_numbers_says_why_in_its_place() -> None:
     assert numbers == {"middle": None, "firms": [2, 1], "all": [3]}
     reasons = dict(zip(names, made.reasons, strict=True))
     assert reasons == {"middle": "It is no sum of parts, so nothing must add up.", "firms": "", "all": ""}
+
+
+def test_groups_that_one_query_lists_and_another_does_not_are_named() -> None:
+    by_state = Count("a", Groups(["state"], keys=[["DE"], ["NY"], ["RI"]]), variance=1)
+    by_sex = Count("b", Groups(["state", "sex"], keys=[["DE", "F"], ["DE", "M"], ["RI", "F"]]), variance=1)
+    with pytest.raises(InvalidProblem, match=r"list different groups of \['state'\], such as \('NY',\); list the same ones"):
+        PlanAgreement().require(TablePlan([by_state, by_sex]), None)

@@ -24,7 +24,7 @@ from designer import (
     metrics,
 )
 from designer.accounts import composed, expense_of, spent
-from designer.accounts.together.common import CommonChanges, CommonPairs
+from designer.accounts.together.common import CommonChanges, CommonPairs, steps_of
 from designer.accounts.together.elements import _join
 from designer.accounts.together.terms import rule_of
 from designer.accounts.together.universes import require_one_unit
@@ -41,6 +41,7 @@ from designer.promises.accounting import gdp_delta, laplace_rho, pure_rho, zcdp_
 from designer.promises.costs import Cost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.invariants.linked_tables import LinkedChanges
+from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.joint_promises import for_groups
 from designer.relations.metrics.metric import Metric
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
@@ -158,7 +159,20 @@ def test_normal_noise_composes_as_normal_noise() -> None:
     both = composed(one, one)
     mu = math.sqrt(2) * float(one._told.exact_budget(0, 1))
     assert both.delta(1) == pytest.approx(gdp_delta(mu, 1), rel=1e-9) and both.delta(2) < 0.02
-    assert isinstance(both.tradeoff(), Gaussian)
+    told = both.tradeoff()
+    assert isinstance(told, Gaussian) and told == both.tradeoff(records=1) and told.mu == pytest.approx(mu, rel=1e-9)
+
+
+def test_a_change_that_keeps_statistics_under_a_metric_is_one_step_of_all_its_moves() -> None:
+    """Each of two records moves within its group: by the cheaper way of two, and in one step, below the largest budget."""
+    budgets = metrics.line([0, 1, 2, 4, 7, 9], 1, 1.0)
+    relation = InvariantMetric(budgets, invariants.partition([0, 0, 0, 1, 1, 1]), 2)
+    change = ((0, -1), (2, 1), (3, -1), (5, 1))
+    ways = [[budgets.exact_budget(i, j) for i, j in zip((0, 3), way, strict=True)] for way in permutations((2, 5))]
+    moves = min(sum(way, Fraction(0)) for way in ways)
+    assert steps_of(relation, change) == (moves,) and moves < relation.largest_exact_budget()
+    assert steps_of(relation, ((0, -1), (3, 1))) is None, "it changes a group"
+    assert steps_of(relation, ((0, -3), (2, 3))) is None, "three records"
 
 
 def test_thirty_pure_releases_have_no_delta_at_thirty() -> None:

@@ -293,9 +293,6 @@ def test_groups_of_each_notion() -> None:
     [
         ({"epsilon": 0.5}, "expense.epsilon"),
         ({"rho": "-1"}, "expense.rho"),
-        ({"moves": "jumps"}, "holds a value that is none"),
-        ({"records": 0}, "holds a value that is none"),
-        ({"unprotected": "x"}, "holds a value that is none"),
         ({"more": 1}, "expense"),
         ({"epsilon": None, "rho": None}, "neither an epsilon nor a rho"),
     ],
@@ -304,6 +301,13 @@ def test_expenses_that_were_altered_are_refused(change: dict[str, object], text:
     plain = expense_of(made(metrics.uniform(3, 0.5))).to_dict()
     with pytest.raises(InvalidSpec, match=text):
         Expense.from_dict({**plain, **change})
+
+
+def test_values_that_no_expense_has_are_refused() -> None:
+    plain = expense_of(made(metrics.uniform(3, 0.5))).to_dict()
+    for change in ({"moves": "jumps"}, {"records": 0}, {"records": True}, {"unprotected": "x"}, {"unit": 1}, {"scope": 2}):
+        with pytest.raises(InvalidSpec, match="holds a value that is none of an expense; restore it"):
+            Expense.from_dict({**plain, **change})
 
 
 def test_what_is_no_mechanism_or_hides_nothing_is_refused() -> None:

@@ -18,8 +18,7 @@ from designer.certified.norms import Norm
 from designer.mechanisms.lattice.accuracy import margin_bounds_of_rows
 from designer.mechanisms.lattice.row_mechanism import RowMechanism, row_mean_square
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattices import balanced_rows
-from designer.sampling.lattices.balanced_rows import BalancedRows, balanced, random_orders
+from designer.sampling.lattices.balanced_rows import BalancedRows
 from solvers.lattices.zero_sum_moments import ZeroSumMoments
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
@@ -212,29 +211,6 @@ def test_a_large_table_has_exact_noise() -> None:
     assert not noise.sum(axis=1).any() and not noise.sum(axis=2).any()
     assert row_mean_square(mechanism.crossed, 0, 0.25) == pytest.approx((noise**2).sum() / 40, rel=0.03)
     assert row_mean_square(mechanism.crossed, 0, 0.25) < 0.98 * 49 * 49 * 2 / 0.25**2
-
-
-def test_orders_are_uniform_and_ties_are_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    orders = random_orders(60_000, 3, SeededEntropy(3)) @ [9, 3, 1]
-    assert p_value(np.unique(orders, return_counts=True)[1], np.full(6, 1 / 6)) > FAILURE_PROBABILITY
-
-    class Tied:
-        def __init__(self) -> None:
-            self.source, self.first = SeededEntropy(4), True
-
-        def random_words(self, count):
-            first, self.first = self.first, False
-            return np.zeros(count, dtype=np.uint64) if first else self.source.random_words(count)
-
-    assert sorted(balanced_rows.random_orders(1, 5, Tied())[0].tolist()) == list(range(5))  # type: ignore[arg-type]
-
-
-def test_balancing_has_the_margins_and_the_means_asked_for() -> None:
-    sums = np.array([[7, -3, -4, 0]] * 40_000)
-    tables = balanced(sums, 5, SeededEntropy(5))
-    assert (tables.sum(axis=1) == sums).all() and not tables.sum(axis=2).any()
-    assert np.abs(tables - sums[:, None, :] / 5).max() < 1
-    assert np.abs(tables.mean(axis=0) - sums[0] / 5).max() < 5 * 0.5 / math.sqrt(len(sums))
 
 
 @pytest.mark.parametrize(

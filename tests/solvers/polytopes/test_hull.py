@@ -20,8 +20,8 @@ from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, convex_hull, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
-from solvers.polytopes.triangulation import covers_once, determinants, open_ridges
-from solvers.polytopes.wrapping import completed
+from solvers.polytopes.triangulation import covers_once, determinants, open_ridges, solved
+from solvers.polytopes.wrapping import completed, first_simplex
 from solvers.status import Status
 
 
@@ -341,6 +341,19 @@ def test_wrapping_builds_the_whole_hull_from_nothing(kept: int) -> None:
     start = dataclasses.replace(seeds, simplices=seeds.simplices[:kept], facet_of=seeds.facet_of[:kept])
     grown = tiled(points, proven_boundary(points, completed(points, push, start, 1000)))
     assert grown is not None and grown.volume == whole.volume and grown.simplex_count == 66
+
+
+@pytest.mark.parametrize("s", [2, 3, 4])
+def test_the_first_simplex_is_one_of_the_pushed_hull(s: int) -> None:
+    """Of cubes, whose facets hold many simplices: its plane has all points below it once they are pushed by a hair."""
+    points = Points.of([(1, *signs) for signs in itertools.product((-1, 1), repeat=s - 1)])
+    push, m = Push.generic(len(points)), len(points)
+    hair = [1 + Fraction(int(t), 2**200) for t in push.ranks]
+    pushed = [[h * x for x in row] for h, row in zip(hair, points.fractions(), strict=True)]
+    block = Points.of([[x if label < m else -x for x in pushed[label % m]] for label in first_simplex(points, push)])
+    above, below = solved(block.numerators, [[int(d)] for d in block.denominators])
+    heights = [abs(sum(Fraction(int(a), below) * x for a, x in zip(above[:, 0], row, strict=True))) for row in pushed]
+    assert sorted(heights)[-s:] == [1] * s and max(sorted(heights)[:-s], default=0) < 1
 
 
 # exact pieces
