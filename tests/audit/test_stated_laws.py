@@ -12,7 +12,7 @@ from designer.audit.noise_sources import additive_law
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
 from designer.audit.stated_law import BalanceStatistics, StatedLaw
 from designer.certified.norms import Norm
-from designer.mechanisms.odds_ratio.canonical import canonical_noise
+from designer.mechanisms.odds_ratio.noise import canonical_noise
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
 from tests.oracles.selection_by_definition import BY_DEFINITION
 

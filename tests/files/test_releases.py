@@ -25,7 +25,7 @@ from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.release import determines
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.canonical import canonical_noise
+from designer.mechanisms.odds_ratio.noise import canonical_noise
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from tests.files.test_spec import changed, delete, edits, get, leaves
 from tests.oracles.release_specimens import releases

@@ -181,7 +181,7 @@ EQUIVALENT: tuple[Mutant, ...] = (
         (),
     ),
     Mutant(
-        "designer/mechanisms/odds_ratio/canonical.py",
+        "designer/mechanisms/odds_ratio/noise.py",
         "        if self.tradeoff.delta or not 1 <= exponent <= 64:\n",
         "        if self.tradeoff.delta or not 1 <= exponent <= (63):\n",
         "draws of 64 bits are inverted as those of more bits are, by the same law",

@@ -34,9 +34,9 @@ from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.canonical import Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.mechanisms.odds_ratio.noise import Tulap
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM

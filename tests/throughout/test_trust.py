@@ -164,12 +164,11 @@ def test_the_mechanism_does_not_depend_on_data() -> None:
 
 @pytest.mark.slow
 def test_no_random_generator_with_state_is_near_a_release() -> None:
-    """Generators of numpy and the standard library occur in the builders of random workloads, in the seeded stream, in the
-    directions in which a search of pairs starts, and in the chain of small databases that is simulated and cannot release."""
+    """Generators of numpy and the standard library occur in the builders of random workloads, in the seeded stream, and in
+    the directions in which a search of pairs starts."""
     allowed = {
         "workload.py": {"default_rng"},
         "entropy.py": {"Philox"},
-        "small_db_chain.py": {"default_rng"},
         "steep.py": {"default_rng"},
     }
     for path in Path(designer.__file__).parent.rglob("*.py"):

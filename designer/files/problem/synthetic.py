@@ -48,7 +48,7 @@ from designer.mechanisms.synthetic.preprocessing import (
     theorem_6_price,
     theorem_8_price,
 )
-from designer.mechanisms.synthetic.releases import LAWS
+from designer.mechanisms.synthetic.release import LAWS
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.relations.problem import Problem
 

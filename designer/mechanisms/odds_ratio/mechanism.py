@@ -22,8 +22,8 @@ from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.mechanisms.additive.release import SimulatedNoise, require_no_data
-from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.noise import CanonicalNoise, PiecewiseNoise, Tulap, canonical_noise, is_canonical
 from designer.mechanisms.odds_ratio.umpu import NoisyCountTest, interval, p_value_above
 from designer.problem.histogram import Counts, Labelled, bare, carries_names
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec

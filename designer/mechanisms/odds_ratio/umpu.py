@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import positive
 from designer.base.declared import assign
-from designer.mechanisms.odds_ratio.canonical import CanonicalNoise
 from designer.mechanisms.odds_ratio.fisher import Margins, level
+from designer.mechanisms.odds_ratio.noise import CanonicalNoise
 from solvers.exact.balls import decided, float_above_real, rational_ball
 from solvers.exact.bits import precision
 
@@ -44,7 +44,7 @@ class Law(Protocol):
 class NoisyCountTest(Immutable):
     """The test of omega <= 1 against omega > 1 that rejects when x11 + N is large, N of any symmetric law.
 
-    >>> from designer.mechanisms.odds_ratio.canonical import Tulap
+    >>> from designer.mechanisms.odds_ratio.noise import Tulap
     >>> from designer.promises.tradeoff import EpsilonDelta
     >>> test = NoisyCountTest(Margins((10, 10), (10, 10)), Tulap(EpsilonDelta(1)))
     >>> round(test.size(0.05), 12), round(test.power(0.05, 4.0), 3)

@@ -29,7 +29,7 @@ from designer.mechanisms.synthetic.lipschitz_queries import (
     require_queries,
     whole_histogram,
 )
-from designer.mechanisms.synthetic.releases import (
+from designer.mechanisms.synthetic.release import (
     LAWS,
     PARAMETERS,
     RECORDS,

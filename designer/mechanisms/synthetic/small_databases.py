@@ -30,7 +30,7 @@ from designer.mechanisms.synthetic.lipschitz_queries import (
     require_queries,
     whole_histogram,
 )
-from designer.mechanisms.synthetic.releases import (
+from designer.mechanisms.synthetic.release import (
     LAWS,
     PARAMETERS,
     RECORDS,
@@ -67,7 +67,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     so the law needs no list of all histograms.
     selection: "exponential", or "permute_and_flip", which is never worse.
     Raises `DesignFailed` above 50,000 candidates: no exact sampler is known there,
-    and a chain proves nothing (`small_db_chain` simulates one).
+    and a chain proves nothing (`examples/papers/dx/small_database_chain.py` simulates one).
     """
 
     format: ClassVar[str] = "dp-designer/small-db"

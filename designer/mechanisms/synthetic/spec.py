@@ -17,7 +17,7 @@ from designer.base.schema import NAMES, PLACE, list_of, number, record, text, wh
 from designer.certified.release_form import BY_NAME, RESTORE, ReleaseForm, ReleaseKeys, told, whole_numbers
 from designer.mechanisms.composition import Composition, Protected
 from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.releases import Round, SyntheticRelease
+from designer.mechanisms.synthetic.release import Round, SyntheticRelease
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.histogram import Universe
 from designer.promises.costs import Cost

@@ -12,8 +12,8 @@ from designer import Problem, Workload, design, invariants
 from designer.accounting import EpsilonDelta, Gaussian, gdp_delta, zcdp_group_rho
 from designer.base.arrays import Floats
 from designer.certified.norms import Gauge
-from designer.mechanisms.odds_ratio.canonical import Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins
+from designer.mechanisms.odds_ratio.noise import Tulap
 from designer.mechanisms.odds_ratio.umpu import NoisyCountTest
 from designer.promises.accounting import zcdp_epsilon_bun_steinke
 from designer.promises.order import Strength

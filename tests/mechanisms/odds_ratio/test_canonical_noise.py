@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.odds_ratio.canonical import (
+from designer.mechanisms.odds_ratio.noise import (
     CanonicalNoise,
     GaussianNoise,
     PiecewiseNoise,

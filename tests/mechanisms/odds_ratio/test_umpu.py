@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy import integrate, optimize, stats
 
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.odds_ratio.canonical import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.mechanisms.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
 from designer.mechanisms.odds_ratio.mechanism import NAMED, UNUSABLE, OddsRatioTest, require_two_by_two
+from designer.mechanisms.odds_ratio.noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.mechanisms.odds_ratio.umpu import (
     Laplace,
     LaplaceMean,

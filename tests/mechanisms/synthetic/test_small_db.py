@@ -15,9 +15,9 @@ from designer.base.errors import DesignFailed, InvalidSpec
 from designer.files import spec
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.small_databases import Candidates, SmallDB, literal_size, proposition_1, small_db
-from designer.mechanisms.synthetic.small_db_chain import simulate_chain
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE
+from examples.papers.dx.small_database_chain import simulate_chain
 from tests.oracles.goodness_of_fit import p_value
 
 FAILURE_PROBABILITY = 1e-6

@@ -12,7 +12,7 @@ import numpy as np
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries, public_records, whole_histogram
-from designer.mechanisms.synthetic.releases import SyntheticSimulation
+from designer.mechanisms.synthetic.release import SyntheticSimulation
 
 
 def simulate_chain(
