@@ -15,7 +15,8 @@ from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 
 VALUE, STATISTIC, TABLE = "value", "statistic", "table"
-WHOLE = re.compile(r"[0-9]{1,15}(\.0*)?")
+WHOLE = re.compile(r"([0-9]{1,4000})(\.0*)?")
+LARGEST = 2**53  # up to which floats tell whole numbers apart
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,14 @@ def _statistic(name: str, named: Mapping[str, Any]) -> NDArray[np.int64]:
 
 
 def _whole(entry: object, row: int) -> int:
-    text = str(entry).strip()
-    if not WHOLE.fullmatch(text):
+    found = WHOLE.fullmatch(str(entry).strip())
+    if found is None:
         raise InvalidProblem(
             f"published: row {row}: {shown(entry)} is no whole number from 0 on; give the published count.", value=entry
         )
-    return int(text.partition(".")[0])
+    if (number := int(found[1])) > LARGEST:
+        raise InvalidProblem(
+            f"published: row {row}: {shown(entry)} is more than {LARGEST:,}, up to which counts are exact; leave the row out.",
+            value=entry,
+        )
+    return number

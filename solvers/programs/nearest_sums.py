@@ -25,6 +25,7 @@ SPLIT = 2.0**26  # whole numbers up to 2^79 are sums of two parts whose sums flo
 ROUNDS = 40
 FAR = 1e3  # units: how far a step may lead, and what a multiplier that holds a cell at 0 is cut to
 TINY = 1e-4  # units: what is below it is at 0
+DENSE = 1_000_000  # entries of exact rows whose span is found
 SAME = 1e-7  # standard errors: what the conditions of a minimum may be missed by
 EPS = 2.0**-52  # what floats round by, twice
 PARTS = 720_720  # of one: what the entries of a proof that no totals exist are rounded to; whole for thirds, fifths, sevenths
@@ -64,6 +65,8 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
     from scipy.sparse import csr_array, diags_array
 
     sums, exact = csr_array(sums), csr_array(exact)
+    told = _told_by(exact, sums)
+    sums, near, errors = sums[~told], near[~told], errors[~told]
     scale = _cell_units(sums, errors)
     program = _Program(
         csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)),
@@ -115,6 +118,25 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
         cells = np.maximum(cells + scale * unit * found[0], 0.0)
         multipliers = multipliers + steep * found[1]
     return best if at_last <= SAME else None
+
+
+def _told_by(exact: Any, sums: Any) -> NDArray[np.bool_]:
+    """Which sums, (K,), the exact totals tell: whatever x is, they are the same. Their small errors beside large numbers would
+    hide what the others say. Where A is large, only sums that are a row of it."""
+    if not exact.shape[0]:
+        return np.zeros(sums.shape[0], dtype=bool)
+    if exact.shape[0] * exact.shape[1] > DENSE:
+        rows = {_entries(exact, k) for k in range(exact.shape[0])}
+        return np.array([_entries(sums, k) in rows for k in range(sums.shape[0])], dtype=bool)
+    _, sizes, span = np.linalg.svd(exact.toarray(), full_matrices=False)
+    span = span[sizes > 1e-9 * sizes.max(initial=1.0)]
+    beside = np.asarray(sums.toarray() - (sums @ span.T) @ span)
+    return np.asarray(np.abs(beside).max(axis=1, initial=0.0) <= 1e-9 * (1 + abs(sums).max(axis=1).toarray().ravel()))
+
+
+def _entries(rows: Any, k: int) -> tuple[tuple[int, float], ...]:
+    there = slice(rows.indptr[k], rows.indptr[k + 1])
+    return tuple(sorted(zip(rows.indices[there].tolist(), rows.data[there].tolist(), strict=True)))
 
 
 def kept(exact: Any, cells: Array, totals: Array) -> bool:

@@ -226,6 +226,12 @@ def test_published_sums_that_make_no_sense_are_refused(columns: dict[str, list[s
     assert told in str(refusal.value)
 
 
+def test_published_counts_are_taken_as_far_as_floats_tell_whole_numbers_apart() -> None:
+    assert PublishedSums.of({"value": ["1435000773277382", "9007199254740992.0"]}).values == (1435000773277382, 2**53)
+    with pytest.raises(InvalidProblem, match=r"row 1: '9007199254740993' is more than 9,007,199,254,740,992, up to which"):
+        PublishedSums.of({"value": ["9007199254740993"]})
+
+
 def test_published_sums_that_contradict_each_other_are_refused() -> None:
     made = marginal_mechanism(False)
     released = made.release({"sex": ["F"], "age": ["1"]})

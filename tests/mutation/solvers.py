@@ -425,4 +425,11 @@ MUTANTS = (
             "tests/solvers/exact/test_forms_and_points.py::test_positions_of_huge_points_are_those_of_rationals_beside_none_and_beside_zero",
         ),
     ),
+    Mutant(
+        "solvers/programs/nearest_sums.py",
+        "    told = _told_by(exact, sums)\n",
+        "    told = np.zeros(len(near), dtype=bool)\n",
+        "sums that exact totals tell hide what the others say of large numbers",
+        ("tests/solvers/programs/test_nearest_sums.py::test_sums_that_exact_totals_tell_hide_nothing_of_the_others",),
+    ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -17,6 +18,7 @@ from solvers.programs import nearest_sums as module
 from solvers.programs.conic import ConicBlock, solve_conic
 from solvers.programs.loads import bound_near
 from solvers.programs.nearest_sums import fitted_sums, none_at_all
+from tests.oracles.nearest_in_rationals import minimum
 
 TOTAL = csr_array([[1, 1, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
 NONE = csr_array((0, 3))
@@ -29,6 +31,24 @@ def test_a_total_and_its_parts_share_what_they_lack(size: float) -> None:
     found = fitted_sums(TOTAL, near, np.full(4, 2.0), NONE, np.zeros(0))
     assert found is not None
     np.testing.assert_allclose(found.cells - size, [2, -1, 6], atol=1e-6 + 4 * np.spacing(size))
+
+
+@pytest.mark.parametrize("dense", [10**6, 0])
+def test_sums_that_exact_totals_tell_hide_nothing_of_the_others(dense: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Margins of a table of two rows that are published, and measured to 3.5 as well, beside cells and columns to 200,000: the
+    rounding of 10^14 in the small errors hid 45 standard errors of the large ones."""
+    monkeypatch.setattr(module, "DENSE", dense)
+    rows, columns, cells = np.kron(np.eye(2), np.ones((1, 3))), np.kron(np.ones((1, 2)), np.eye(3)), np.eye(6)
+    sums, exact = np.vstack([rows, columns, cells]).astype(int), np.vstack([np.ones((1, 6)), rows]).astype(int)
+    near = np.array([-1.5, 150768051317960.5, 306119201011.9973, 150461931942907.0, 174039.99758143604, -49556.916666666664])
+    parts = [-19356.916666666664, 68912.33333333333, 306119250568.91003, 150461931962263.9, 105127.6642481027]
+    near = np.concatenate([near, parts])
+    errors = np.repeat([3.5055465870530207, 218427.071395328, 180518.1412561243], [2, 3, 6])
+    totals = np.array([150768051317959, 0, 150768051317959])
+    found = fitted_sums(csr_array(sums), near, errors, csr_array(exact), totals.astype(float))
+    best = minimum(sums[2:], near[2:], errors[2:], exact[1:], totals[1:])
+    assert found is not None and best is not None
+    assert max(abs(Fraction(x) - b) for x, b in zip(found.cells.tolist(), best, strict=True)) < 1
 
 
 def test_small_cells_keep_their_digits_beside_large_ones() -> None:
