@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from designer.designing.least import LeastBudget, least_budget
     from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
     from designer.designing.structured_problem import StructuredProblem
-    from designer.families import programs
     from designer.families.averages.queries import Statistic, StatisticalQueries, Term
     from designer.families.made import Design
-    from designer.files import datasets
     from designer.files.problem.linear import read_problem
     from designer.files.releases import read_release, save_release, verify_release
     from designer.files.spec import load
@@ -45,7 +43,6 @@ if TYPE_CHECKING:
     from designer.problem.products_workload import StructuredWorkload
     from designer.problem.targets import Targets
     from designer.problem.workload import Workload
-    from designer.relations import invariants, metrics
     from designer.relations.problem import Problem
     from designer.reports.pictures.chosen_balls import norm_ball
     from designer.reports.pictures.drawing import Drawing
@@ -161,9 +158,9 @@ __getattr__, __dir__ = public_names(
         "reports.pictures.places": "placed_drawing",
         "accounting": "accounting=",
         "extend": "extend=",
-        "families.programs": "programs=",
-        "files.datasets": "datasets=",
-        "relations.invariants": "invariants=",
-        "relations.metrics": "metrics=",
+        "programs": "programs=",
+        "datasets": "datasets=",
+        "invariants": "invariants=",
+        "metrics": "metrics=",
     },
 )
