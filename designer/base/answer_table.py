@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, NamedTuple, Protocol
 
@@ -71,7 +71,8 @@ class AnswerTable:
 
     name: the query of a plan, the attributes of a marginal, "answers". columns: names of the category columns; ("query",) for
     plain answers. keys: (G,) one tuple for each answer, as long as columns. answers, standard_errors: (G,), in the units of
-    the query; None where no standard error follows from the law. limits: intervals of all answers of the release, of which
+    the query; None where no standard error follows from the law. error_words: what they are where they are not computed, in a
+    sentence; empty where they are. limits: intervals of all answers of the release, of which
     those of this table begin at place `first`.
     """
 
@@ -80,6 +81,7 @@ class AnswerTable:
     keys: tuple[tuple[Scalar, ...], ...]
     answers: Floats
     standard_errors: Floats | None
+    error_words: str = field(default="", kw_only=True)
     limits: Limiting = field(default=_unknown, repr=False, kw_only=True)  # of all answers of the release
     first: int = field(default=0, repr=False, kw_only=True)
 
@@ -109,10 +111,7 @@ def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, release
     computed once."""
     limits = _unknown if law is None else cache(partial(law.limits_of, released))
     starts = np.cumsum([0, *(len(table.answers) for table in tables)]).tolist()
-    return tuple(
-        AnswerTable(t.name, t.columns, t.keys, t.answers, t.standard_errors, limits=limits, first=start)
-        for t, start in zip(tables, starts, strict=False)
-    )
+    return tuple(replace(t, limits=limits, first=start) for t, start in zip(tables, starts, strict=False))
 
 
 def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:

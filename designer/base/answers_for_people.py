@@ -73,7 +73,8 @@ def _lines_of(
     if any(units):
         columns.append(Column("unit", units, number=False))
     title = [printed(table.name), ""] if titled else []
-    return [*title, *text_table(columns, terminal_width()), *wrapped(why, terminal_width())]
+    said = [line for words in (table.error_words, why) if words for line in wrapped(words, terminal_width())]
+    return [*title, *text_table(columns, terminal_width()), *said]
 
 
 def _intervals(table: AnswerTable, level: float, simultaneous: bool) -> tuple[Intervals | None, str]:

@@ -115,7 +115,7 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
         missing["standard_error"] = "No standard error follows from the law of the noise."
     else:
         columns["standard_error"] = table.standard_errors
-        meanings["standard_error"] = "Standard deviation of the noise in the answer, or a bound above it."
+        meanings["standard_error"] = f"Standard deviation of the noise in the answer. {table.error_words}".strip()
     for simultaneous, prefix in ((False, ""), (True, "joint_")):
         names = [f"{prefix}{end}_{percent.replace('.', '_')}" for end in ("lower", "upper")]
         try:

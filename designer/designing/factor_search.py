@@ -11,6 +11,7 @@ import numpy as np
 
 from designer.base.errors import DesignFailed
 from designer.base.progress import announce
+from designer.base.rounding import share_at_most
 from designer.designing.accuracy import Reached, reached_by, towards, worst_of
 from designer.families.made import Design
 from designer.families.stretching import stretched, stretches
@@ -37,7 +38,8 @@ CONTINUOUS = 1 - 1e-6  # bounds speak of continuous noise and exact queries; gri
 @dataclass(frozen=True, eq=False)
 class FamilyFactor:
     """What one family needs: `design` meets all targets at `factor` times the budgets, and at `missed_at`, smaller by the
-    relative step, the family's design does not: `missed` is its worst query there.
+    relative `step`, the family's design does not: `missed` is its worst query there. uncertain: to which share the factor is
+    told where standard errors with targets are simulated, when the step is no smaller; 0 elsewhere.
 
     lower_bound: no factor below it is enough for any design of the family, from the bound of its program; None where its
     program proves none. seconds: of the whole search. base: the design at the given budgets that was followed.
@@ -52,6 +54,13 @@ class FamilyFactor:
     lower_bound: float | None
     seconds: float
     base: Design[Mechanism]
+    step: float
+    uncertain: float = 0.0
+
+    @property
+    def words(self) -> str:
+        """To which share the factor is told, where simulation tells it; empty elsewhere."""
+        return f"told to about {share_at_most(self.uncertain)}: standard errors are simulated" if self.uncertain else ""
 
     @property
     def rho_factor(self) -> float | None:
@@ -91,6 +100,8 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
         found[factor] = made, reached_by(made.mechanism, problem, targets)
         return worst_of(found[factor][1]).ratio
 
+    told = any(target.kind != "margin" for target in targets.of(problem.workload.queries))
+    step = max(step, base.mechanism.uncertain) if told else step
     bracket = least_factor(ratio, step)
     if bracket is None:
         raise DesignFailed(_no_bracket(family, max(worst_of(reached).ratio for _, reached in found.values())))
@@ -99,7 +110,8 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
     missed = worst_of(found[bracket.missed][1])
     bound = _lower_bound(problem, targets, family, make, made.mechanism, bracket)
     seconds = time.perf_counter() - start
-    return FamilyFactor(family, bracket.met, own, reached, bracket.missed, missed, bound, seconds, base)
+    uncertain = own.mechanism.uncertain if told else 0.0
+    return FamilyFactor(family, bracket.met, own, reached, bracket.missed, missed, bound, seconds, base, step, uncertain)
 
 
 def _public(made: Design[Mechanism], targets: Targets) -> bool:

@@ -56,9 +56,10 @@ def families_text(rows: Sequence[Mapping[str, Any]], width: int) -> list[str]:
         Column("nearest to missing", tuple(printed(row["worst"]) for row in done), number=False),
     ]
     names = Column("family", tuple(printed(row["family"]) for row in done), number=False)
+    told = [line for row in done if row["note"] for line in wrapped(f"{printed(row['family'])}: {row['note']}", width)]
     failed = said_once((row["family"], row["note"]) for row in rows if row["factor"] is None)
     without = [line for reason in failed for line in wrapped(printed(reason), width)]
-    return [*text_table([names, *columns], width), *(["", "Without a factor:", *without] if without else [])]
+    return [*text_table([names, *columns], width), *told, *(["", "Without a factor:", *without] if without else [])]
 
 
 def curve_text(points: Sequence[tuple[float, int, int, str, float, float]], width: int) -> list[str]:
@@ -105,7 +106,8 @@ class LeastBudget(Displayed):
     """The least factor on all budgets that meets the targets, of the best family, and the table by family.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
-    same family's design does not. In the notion zcdp rho takes the square, `rho_factor`. lower_bound: no design of the
+    same family's design does not. Where standard errors are simulated, `uncertain` says to which share the factor is told, and
+    no step is smaller. In the notion zcdp rho takes the square, `rho_factor`. lower_bound: no design of the
     family meets the targets below it, where its program proves one: with continuous noise errors are inversely proportional to
     the factor (docs/theory/foundations.md, 6). rows: one dict for each family that was tried, keys of `HEADS`. curve: error
     against budget of the best family.
@@ -113,7 +115,6 @@ class LeastBudget(Displayed):
 
     problem: Problem
     targets: Targets
-    step: float
     best: FamilyFactor
     rows: tuple[Mapping[str, Any], ...]
     curve: tuple[CurvePoint, ...]
@@ -122,6 +123,16 @@ class LeastBudget(Displayed):
     def factor(self) -> float:
         """The least factor on all budgets."""
         return self.best.factor
+
+    @property
+    def step(self) -> float:
+        """How near the factor is to one that does not do, relatively."""
+        return self.best.step
+
+    @property
+    def uncertain(self) -> float:
+        """To which share the factor is told; 0 where the accuracy is computed, not simulated."""
+        return self.best.uncertain
 
     @property
     def rho_factor(self) -> float | None:
@@ -202,6 +213,7 @@ class LeastBudget(Displayed):
             "rho_factor": self.rho_factor,
             "family": self.best.family,
             "step": self.step,
+            "uncertain": self.uncertain,
             "missed_at": self.missed_at,
             "missed": _row_of(self.best.missed),
             "lower_bound": self.lower_bound,
@@ -267,7 +279,7 @@ def least_linear(
     if not found:
         raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
     best, make = min(found, key=lambda one: one[0].factor)
-    return LeastBudget(problem, targets, relative, best, tuple(rows), _curve(problem, targets, best, make, points))
+    return LeastBudget(problem, targets, best, tuple(rows), _curve(problem, targets, best, make, points))
 
 
 def _by_family(
@@ -322,7 +334,7 @@ def _found(one: FamilyFactor, name: str) -> dict[str, Any]:
         "worst": worst.target.query,
         "loss": one.design.loss,
         "seconds": one.seconds,
-        "note": "",
+        "note": one.words,
     }
 
 

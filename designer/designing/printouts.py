@@ -129,8 +129,9 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             "=" * len(title),
             *cautions(found.design.mechanism),
             f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {found.best.family}",
+            *([f"              {found.best.words}"] if found.uncertain else []),
             f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
-            f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}: {printed(missed.sentence())}",
+            f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:.3g}: {printed(missed.sentence())}",
             f"Lower bound:  {proven}",
             *(
                 f"Accuracy:     {line}"

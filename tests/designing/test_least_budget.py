@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -307,9 +308,47 @@ def test_published_margins_need_what_the_enumerated_law_says(family: str, shape:
         assert budget_summary("margins", found).count(f"Margins by {told.law}.") == (targets.margin is not None)
 
 
-def test_a_factor_that_rests_on_draws_says_so() -> None:
-    problem = Problem(Workload.identity(12), invariants.margins((3, 4)).protect(1.0))
-    found = least_budget(problem, Targets(standard_error=9.0), "lattice_laplace", shape="l1", curve=1, step=0.01)
+@pytest.mark.parametrize("kind", ["standard_error", "margin"])
+def test_integer_noise_needs_what_its_law_says(kind: str) -> None:
+    """2 x 2: z times [[1, -1], [-1, 1]], P(z) ~ exp(-epsilon |z|). The bounds asked for twice the budget."""
+    problem = Problem(Workload.identity(4), invariants.margins((2, 2)).protect(1.0))
+    target = Targets(standard_error=2.0) if kind == "standard_error" else Targets(margin=5.0)
+    found = least_budget(problem, target, "lattice_laplace", shape="l2", curve=1)
+    assert found.uncertain == 0.0 and found.step == 1e-4
+    z = np.arange(-2000, 2001)
+
+    def met(epsilon: float) -> bool:
+        law = np.exp(-epsilon * np.abs(z))
+        law /= law.sum()
+        return bool((law * z**2).sum() <= 4.0 if kind == "standard_error" else law[np.abs(z) > 5].sum() <= 0.05)
+
+    assert met(found.factor * (1 + 1e-6)) and not met(found.missed_at * (1 - 1e-6))
+
+
+def test_integer_noise_on_nine_cells_needs_what_the_sum_over_all_tables_says() -> None:
+    problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0, 2))
+    found = least_budget(problem, Targets(standard_error=0.9), "lattice_laplace", shape="l1", curve=1)
+    free = np.array(list(itertools.product(range(-9, 10), repeat=4))).reshape(-1, 2, 2)
+    z = np.concatenate([free, -free.sum(axis=1, keepdims=True)], axis=1)
+    z = np.concatenate([z, -z.sum(axis=2, keepdims=True)], axis=2)
+    lengths, squares = np.abs(z).sum(axis=(1, 2)), z[:, 0, 0] ** 2.0
+
+    def error(factor: float) -> float:
+        law = np.exp(-factor / 4 * lengths)  # two replaced records move 4
+        return float(np.sqrt((law * squares).sum() / law.sum()))
+
+    assert error(found.factor) == pytest.approx(found.reached[0].value, rel=1e-4) and error(found.factor) <= 0.9 * (1 + 1e-4)
+    assert error(found.missed_at * 0.999) > 0.9
+
+
+@pytest.mark.slow
+def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
+    problem = Problem(Workload.identity(36), invariants.margins((6, 6)).protect(1.0, 2))
+    found = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)
+    assert 0 < found.uncertain < 0.01 and found.step >= found.uncertain * 0.9
     words = found.design.mechanism.accuracy_words
-    assert words.startswith("Standard errors are ") and f"Accuracy:     {words}" in budget_summary("margins", found)
-    assert words in design_summary("margins", found.design)
+    assert words.startswith("Standard errors are simulated") and f"Accuracy:     {words}" in budget_summary("t", found)
+    assert words in design_summary("t", found.design)
+    assert "told to about 0." in budget_summary("t", found) and "told to about" in found.rows[0]["note"]
+    again = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)
+    assert again.factor == found.factor

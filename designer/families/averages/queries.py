@@ -278,6 +278,11 @@ class AveragesLaw:
         """Standard deviations of the noise in the averages, (K,)."""
         return self.mechanism.standard_errors() / self.records
 
+    @property
+    def accuracy_words(self) -> str:
+        """What these are where they are not computed."""
+        return self.mechanism.accuracy_words
+
     def limits_of(self, released: Release, level: float, simultaneous: bool) -> Limits:
         """Intervals of the averages: the noise, and the bias of those that were asked for with one."""
         margins, law = self.mechanism.reach_of_answers(level, simultaneous)

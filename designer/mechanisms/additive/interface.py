@@ -165,6 +165,12 @@ class Mechanism(TakesCounts[Release]):
         return 0
 
     @property
+    def uncertain(self) -> float:
+        """To which share simulated standard errors are told, twice their largest relative standard error; 0 where they are
+        computed or bounds."""
+        return 0.0
+
+    @property
     def accuracy_words(self) -> str:
         """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
         return ""

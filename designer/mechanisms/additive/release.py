@@ -247,6 +247,8 @@ class LawOfRelease(LawOfAnswers, Protocol):
     @property
     def workload(self) -> Workload: ...
     def known_errors(self) -> Floats | None: ...
+    @property
+    def accuracy_words(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +284,9 @@ class Release(Tabular):
         keys: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.queries)
         if self.law is not None and (named := self.law.workload.keys) is not None and self.law.workload.is_identity:
             columns, keys = named.columns, named.rows
-        return tables_in_order([AnswerTable("answers", columns, keys, self.answers, self.standard_errors)], self.law, self)
+        words = "" if self.law is None else self.law.accuracy_words
+        table = AnswerTable("answers", columns, keys, self.answers, self.standard_errors, error_words=words)
+        return tables_in_order([table], self.law, self)
 
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
         """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`."""

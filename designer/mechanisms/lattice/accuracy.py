@@ -9,8 +9,9 @@
 
 For other norms, and for chains, nothing is proven, and the bounds are refused.
 
-Moments of lattice noise in the answers: summed over the lattice where few vectors matter, which is also where draws would
-hardly ever move; simulated elsewhere.
+Moments of lattice noise in the answers: by the law of a cell where the statistics are classes or two margins, summed over the
+lattice where few vectors matter, those of continuous noise where these are proven to be as near; simulated elsewhere, with the
+error of the simulation.
 """
 
 from __future__ import annotations
@@ -34,32 +35,42 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
+from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
 NEGLIGIBLE = 1e-10  # of the second moments: what longer vectors would add
 ROUNDED = 1e-8  # of variances that are summed: what was left out, and rounding
-MOST_DIMENSIONS = 8
+FEW_DIMENSIONS, MOST_DIMENSIONS = 3, 8
 MOST_PLACES = 10_000_000  # of the box of coordinates in the basis that holds the vectors that matter
 MOST_PRODUCTS = 800_000_000  # of places and rows of the norm: a second or two
 CHUNK = 200_000
 MOST_SORTED = 20_000_000  # sizes of answers that are put in order: some 3 s
 SAME = 1e-12  # of sizes that are one, but for floats
-SURE = 5.0  # standard errors of draws that a bound may be off
+VAGUE = 0.05  # of a standard error: what a simulation may be off by before a bound says more
+NEAR = 0.02  # of a variance: what continuous noise may be above noise on a lattice, to stand for it
+MOST_REDUCED = 200  # ranks of lattices whose bases take half a second
+PARTS = (0.02, 0.05, 0.1, 0.2, 0.4)  # of an exponent, given up for a factor before it
+TERMS = 60  # of a sum over a line
+SMALLEST_SCALE, LARGEST_SCALE, MOST_LOG, ENDS = 0.01, 20.0, 50.0, 300  # of a mixture, over half the dimension; of a sum; slices
 UNSEEN = 100  # times what was not summed, at least, is a probability that the sums tell
 SUMMED = "quantiles of the discrete law, summed over the lattice"
 
 
 class Moments(NamedTuple):
-    """Second moments (K, K), the covariance, and mean absolute values (K,) of the noise in the answers. draws: behind them; 0
-    where they are summed. uncertain: the largest relative standard error of a simulated standard error; 0 where none is
-    simulated. bounded: how many standard errors are proven bounds, which draws cannot tell from the truth."""
+    """The covariance (K, K) of the noise in the answers, and its mean absolute values (K,), None where draws alone tell them.
+
+    draws: behind the covariance; 0 where it is computed. uncertain: the largest relative standard error of a simulated standard
+    error. bounded: how many standard errors are proven bounds, in the place of a simulation that says next to nothing. above:
+    by which share, at most, standard errors that are computed may be too large.
+    """
 
     second: Floats
-    absolute: Floats
-    draws: int
+    absolute: Floats | None
+    draws: int = 0
     uncertain: float = 0.0
     bounded: int = 0
+    above: float = 0.0
 
     @property
     def errors(self) -> Floats:
@@ -69,34 +80,171 @@ class Moments(NamedTuple):
     @property
     def words(self) -> str:
         """What standard errors are where they are not computed, in a sentence; empty where they are."""
+        if self.above > ROUNDED:
+            return f"Standard errors are those of continuous noise, at most {share_at_most(self.above)} too large."
         if not self.draws:
             return ""
-        own = f"simulated with {self.draws:,} draws, to about {share_at_most(2 * self.uncertain)}"
-        proven = "proven bounds, which draws cannot tell from the truth"
-        parts = [own] * (self.bounded < len(self.second)) + [proven] * (self.bounded > 0)
-        return f"Standard errors are {', or '.join(parts)}."
+        simulated = f"simulated with {self.draws:,} draws, to about {share_at_most(2 * self.uncertain)}"
+        if not self.bounded:
+            return f"Standard errors are {simulated}."
+        if self.bounded == len(self.second):
+            return "Standard errors are at most these: proven bounds, because draws hardly ever move the answers."
+        return f"Standard errors are {simulated}; {self.bounded} of them are at most these, proven bounds."
 
 
-def simulated_moments(acceptance: float, cells: int, draw: Callable[[int], Floats], bounds: Floats) -> Moments:
-    """Moments of as many draws, (draws, K), as 500,000 proposals or 16 million cells give, from 150 to 20,000.
+def drawn_moments(noise: Floats, queries: Floats, symmetric: tuple[Floats, int] | None, bounds: Floats) -> Moments:
+    """Moments of draws of the noise on the table, (draws, N), in the answers to `queries`, (K, N).
 
-    bounds: of the standard errors, from above, (K,); one that is no more than `SURE` of their own standard errors above the
-    simulated ones takes their place.
+    symmetric: the projections of the queries onto the span of the lattice, and its rank, where the law is the same under
+    permutations that leave no part of the span alone: the covariance is then one number times the products of the projections,
+    and all cells tell of that number (Schur's lemma). bounds: of the standard errors, from above, (K,); they take the place of
+    simulated ones that are off by more than `VAGUE`.
     """
-    draws = min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * acceptance), SIMULATED_CELLS // cells)))
-    noise = draw(draws)
-    second, squares = noise.T @ noise / draws, np.square(noise)
-    variances = second.diagonal().copy()
+    answers, draws = noise @ queries.T, len(noise)
+    if symmetric is None:
+        squares, second = np.square(answers), answers.T @ answers / draws
+    else:
+        squares = np.square(noise).sum(axis=1)[:, None]
+        second = symmetric[0] @ symmetric[0].T * (float(squares.mean()) / symmetric[1])
+    means = squares.mean(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = np.sqrt(np.maximum(np.square(squares).mean(axis=0) - variances**2, 0) / draws) / variances  # of variances
-        near = np.square(bounds) <= variances * (1 + SURE * spread)
-        wider = np.where(near, bounds / np.sqrt(variances), 1.0)
-    near |= bounds == 0
-    wider = np.where(np.isfinite(wider), wider, 1.0)
-    own = spread[~near & (variances > 0)]
-    uncertain = float(own.max(initial=0.0)) / 2
-    absolute = np.abs(noise).mean(axis=0)
-    return Moments(frozen(second * np.outer(wider, wider)), frozen(absolute), draws, uncertain, int(near.sum()))
+        spread = np.where(means > 0, squares.std(axis=0) / means / math.sqrt(draws) / 2, np.inf)  # of standard errors
+    spread = np.broadcast_to(spread, bounds.shape)
+    vague = (spread > VAGUE) & np.isfinite(bounds) & (bounds > 0)
+    simulated = spread[~vague & np.isfinite(spread)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wider = np.where(vague & (second.diagonal() > 0), bounds / np.sqrt(second.diagonal()), 1.0)
+    second = second * np.outer(wider, wider)
+    second[vague, vague] = np.square(bounds[vague])
+    uncertain = float(simulated.max(initial=0.0))
+    return Moments(frozen(second), frozen(np.abs(answers).mean(axis=0)), draws, uncertain, int(vague.sum()))
+
+
+def draws_for(acceptance: float, cells: int) -> int:
+    """As many draws as 500,000 proposals or 16 million cells give, from 150 to 20,000."""
+    return min(SIMULATED_DRAWS, max(LEAST_DRAWS, min(int(PROPOSALS * acceptance), SIMULATED_CELLS // cells)))
+
+
+def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moments | None:
+    """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
+    lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8)."""
+    norm, layout, dimension = law.norm, law.relation.invariant.layout, law.relation.invariant.freedom
+    if isinstance(norm, Gauge) or norm.order != "l2":
+        return None
+    squares = None if layout is None or not law.equal_weights else layout.steepness
+    if layout is not None and squares is not None:
+        weight = float(norm.map[0])
+        along, squares = layout.projected(queries) / weight, squares * weight**2
+    elif dimension > MOST_REDUCED:
+        return None
+    else:
+        basis = law.lattice.basis.astype(np.float64)
+        triangle: Floats = np.asarray(np.linalg.qr(np.atleast_2d(norm.factor) @ basis[:, law.columns].T, mode="r"))
+        along = np.asarray(np.linalg.solve(triangle.T, basis @ queries.T).T, dtype=np.float64)
+        squares = np.asarray(np.diagonal(triangle) ** 2, dtype=np.float64)
+    gap = _gap(squares) if falloff == "gaussian" else _gap_of_mixture(squares)
+    if not gap <= NEAR:
+        return None
+    spread = 1.0 if falloff == "gaussian" else dimension + 1.0
+    return Moments(frozen(spread * along @ along.T), None, above=(1 - gap) ** -0.5 - 1)
+
+
+def _gap(squares: Floats) -> float:
+    """By which share of it, at most, the variance of `exp(-|z|^2 / 2)` on a lattice is below that of the continuous law, along
+    any direction. squares: (m,), of the Gram-Schmidt lengths of a basis."""
+    return min(2 / (math.e * part) * math.expm1(_dual((1 - part) * 2 * math.pi**2 / squares)) for part in PARTS)
+
+
+def _dual(rates: Floats) -> float:
+    """A bound of `log sum exp(-rate |w|^2)` over the dual lattice, whose Gram-Schmidt lengths are the inverses: the product of
+    one-dimensional sums, each largest where it is centred."""
+    terms = np.exp(-np.multiply.outer(rates, np.square(np.arange(1.0, TERMS))))
+    return float(np.log1p(2 * terms.sum(axis=1)).sum()) if rates.min() * TERMS**2 > 100 else math.inf
+
+
+def _gap_of_mixture(squares: Floats) -> float:
+    """The same of `exp(-|z|)`, a mixture of Gaussians of variances 2 g, g weighed like a Gamma((m + 1) / 2) number times the
+    sum over the dual lattice. Gap and sum fall in g, so each slice of scales has at most those of its lower end; below the
+    first the sum is at most that over the lattice, at its end, times `det / (4 pi g)^(m/2)`, which leaves `g^(-1/2)`."""
+    from scipy.special import gammainc, gammaln
+
+    m = len(squares)
+    shape = (m + 1) / 2
+    ends = np.geomspace(SMALLEST_SCALE, LARGEST_SCALE, ENDS) * shape
+    shares = np.diff(gammainc(shape, ends), append=1.0)
+    weighted = np.diff(gammainc(shape + 1, ends), append=1.0)
+    lost = float(gammainc(shape + 1, ends[0])) + sum(
+        share * min(1.0, _gap(squares / (2 * g))) for g, share in zip(ends.tolist(), weighted.tolist(), strict=True)
+    )
+    logs = np.array([_dual(4 * math.pi**2 * g / squares) for g in ends.tolist()])
+    known = math.log(2) + 0.5 * (math.log(ends[0]) + float(np.log(squares).sum())) - m / 2 * math.log(4 * math.pi)
+    first = _dual(squares / (4 * ends[0])) + known - float(gammaln(shape))
+    if max(first, float(logs.max())) > MOST_LOG:
+        return 1.0
+    more = math.exp(first) + float((shares * np.expm1(logs)).sum())
+    return float(1 - (1 - lost) / (1 + more))
+
+
+class CellLaws(NamedTuple):
+    """Exact laws of single cells. law: of each cell, by the place of its shape in `laws`, (N,), -1 where no change moves it.
+    scale: (N,), the variance along the projection of a query is the sum of the squares of its entries times these."""
+
+    law: NDArray[np.int64]
+    laws: tuple[CellLaw, ...]
+    scale: Floats
+    projected: Callable[[Floats], Floats]
+
+    def moments(self, queries: Floats) -> Moments:
+        """Of the noise in answers to queries, (K, N)."""
+        rest = self.projected(queries)
+        return Moments(frozen((rest * self.scale) @ rest.T), None)
+
+    def tails(self, queries: Floats) -> SummedTails | None:
+        """The laws of answers that are a multiple of one cell; None where some are not."""
+        sizes, beyond = [], []
+        for row in queries:
+            places = np.flatnonzero(row)
+            if len(places) > 1:
+                return None
+            masses = self.laws[self.law[places[0]]].masses if len(places) and self.law[places[0]] >= 0 else np.ones(1)
+            half = masses[len(masses) // 2 :] * np.where(np.arange(len(masses) // 2 + 1), 2.0, 1.0)
+            sizes.append(frozen(np.abs(row[places]).sum() * np.arange(len(half))))
+            beyond.append(frozen(np.append(np.cumsum(half[:0:-1])[::-1], 0.0)))
+        return SummedTails(tuple(sizes), tuple(beyond), ROUNDED)
+
+
+def cell_laws(law: LatticeLaw, falloff: Falloff) -> CellLaws | None:
+    """The laws of cells where statistics are classes with public sums, or two margins of a table with one element for each
+    combination, under one weight; None elsewhere, for a single direction, and where they take long."""
+    known, norm = law.relation.invariant.structure, law.norm
+    if known is None or known.freedom < 2 or not law.equal_weights or norm.order not in ("l1", "l2"):
+        return None
+    parts: list[tuple[NDArray[np.intp], tuple[int, ...]]] = []
+    if known.kind == "margins":
+        if len(known.levels) != 2 or known.repeats != 1:
+            return None
+        parts.append((np.arange(known.size), known.levels))
+    else:
+        parts += [(np.array([cell]), ()) for cell in known.free.tolist()]
+        parts += [(block, (len(block),)) for block in known.blocks() if len(block) > 1]
+    counts: dict[tuple[int, ...], int] = {}
+    for _, shape in parts:
+        counts[shape] = counts.get(shape, 0) + 1
+    rate, found = float(norm.map[0]), None
+    if norm.order == "l2" and falloff == "exponential":
+        found = mixed_laws(counts, rate) if known.freedom > FEW_DIMENSIONS else None  # sums over the lattice are quick
+    else:
+        weight = l1_weight(rate) if norm.order == "l1" else gaussian_weight(rate**-2)
+        single = {shape: law_of_cell(shape, *weight) for shape in counts}
+        found = {shape: own for shape, own in single.items() if own is not None}
+    if found is None or len(found) < len(counts):
+        return None
+    shapes = tuple(counts)
+    places, scale = np.full(known.size, -1), np.zeros(known.size)
+    for cells, shape in parts:
+        free = 1 if not shape else math.prod(n - 1 for n in shape)
+        places[cells], scale[cells] = shapes.index(shape), found[shape].variance * len(cells) / free
+    return CellLaws(places, tuple(found[shape] for shape in shapes), frozen(scale), known.projected)
 
 
 class SummedTails(NamedTuple):
@@ -162,7 +310,7 @@ def summed_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moment
         mass += float(weights.sum())
         second += answers.T @ (answers * weights[:, None])
         absolute += weights @ np.abs(answers)
-    return Moments(frozen(second / mass), frozen(absolute / mass), 0)
+    return Moments(frozen(second / mass), frozen(absolute / mass))
 
 
 class _Box(NamedTuple):
@@ -257,7 +405,7 @@ class LatticeNoise(Protocol):
 
 
 BOUNDS = "proven bounds of noise on a lattice (docs/theory/lattice.md, 8)"
-SLICES = 4000  # of the law of the scale of a mixture
+SLICES = 4000  # of the law of the scale of a mixture, for margins
 MANY = 200  # dimensions, and linear programs of as many variables
 TILTS = 64  # that Chernoff's bound is tried at
 ROOMY = 1 + 1e-9  # for the floats that added a bound up

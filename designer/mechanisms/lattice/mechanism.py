@@ -57,12 +57,16 @@ from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
 from designer.mechanisms.lattice.accuracy import (
     SUMMED,
+    CellLaws,
     Moments,
     SummedTails,
+    cell_laws,
+    continuous_moments,
+    drawn_moments,
+    draws_for,
     error_bounds_of_answers,
     facts_of_lattice,
     margin_bounds_of_answers,
-    simulated_moments,
     summed_moments,
     summed_tails,
 )
@@ -374,16 +378,32 @@ class LatticeMechanism(Mechanism):
         return float_above(budget) if self.falloff == "exponential" else zcdp_epsilon(budget**2 / 2, delta)
 
     @cached_property
+    def _cells(self) -> CellLaws | None:
+        """Exact laws of single cells, where the structure of the statistics gives them."""
+        return None if self.chain else cell_laws(self.law, self.falloff)
+
+    @cached_property
     def _summed(self) -> Moments | None:
         return None if self.chain else summed_moments(self.law, self.falloff, self.workload.dense())
 
     @cached_property
     def _moments(self) -> Moments:
+        if self._cells is not None:
+            return self._cells.moments(self.workload.dense())
         if self._summed is not None:
             return self._summed
+        near = None if self.chain else continuous_moments(self.law, self.falloff, self.workload.dense())
+        return self._drawn if near is None else near
+
+    @cached_property
+    def _drawn(self) -> Moments:
+        """What repeatable draws say."""
+        queries, layout = self.workload.dense(), self.relation.invariant.layout
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
-        size, bounds = self.relation.size, self._error_bounds()
-        return simulated_moments(accepted, size, lambda draws: np.asarray(self.simulate(draws, seed=0)), bounds)
+        noise = self.draw(draws_for(accepted, self.relation.size), seed=0)
+        alike = layout is not None and layout.alike and self.law.equal_weights and self.chain is None
+        symmetric = (layout.projected(queries), self.dimension) if layout is not None and alike else None
+        return drawn_moments(noise.astype(np.float64), queries, symmetric, self._error_bounds())
 
     def _error_bounds(self) -> Floats:
         """Upper bounds of the standard errors, (K,); infinite where none is proven."""
@@ -397,12 +417,15 @@ class LatticeMechanism(Mechanism):
         return self._moments.draws
 
     @property
+    def uncertain(self) -> float:
+        return 2 * self._moments.uncertain
+
+    @property
     def accuracy_words(self) -> str:
         return self._moments.words
 
     def covariance(self) -> Floats:
-        """Covariance of the noise in the K answers: see `designer.mechanisms.lattice.accuracy`; 20,000 draws give it to about
-        1 %."""
+        """Covariance of the noise in the K answers: see `designer.mechanisms.lattice.accuracy`."""
         return self._moments.second
 
     @property
@@ -410,7 +433,7 @@ class LatticeMechanism(Mechanism):
         return self.norm.proof_words
 
     def query_variances(self) -> Floats:
-        """Variance of each answer: summed over the lattice, elsewhere simulated, or a bound that draws cannot tell from it."""
+        """Variance of each answer, computed or simulated, or a bound, as `accuracy_words` says."""
         return np.asarray(self._moments.second.diagonal())
 
     def standard_errors(self) -> Floats:
@@ -419,6 +442,9 @@ class LatticeMechanism(Mechanism):
 
     @cached_property
     def _tails(self) -> SummedTails | None:
+        exact = None if self._cells is None else self._cells.tails(self.workload.dense())
+        if exact is not None:
+            return exact
         known = None if self.chain or isinstance(self.norm, Gauge) else self._summed
         return None if known is None else summed_tails(self.law, self.falloff, self.workload.dense())
 
@@ -427,9 +453,10 @@ class LatticeMechanism(Mechanism):
         if found is not None:
             return found
         try:
-            return margin_bounds_of_answers(self, 1 - level)
+            bounds = margin_bounds_of_answers(self, 1 - level)
         except DesignFailed:
             return None
+        return np.where(self.workload.whole_rows, np.floor(bounds), bounds)  # noise in whole numbers
 
     @property
     def noise_facts(self) -> NoiseFacts:
@@ -437,8 +464,11 @@ class LatticeMechanism(Mechanism):
         return facts if self._tails is None else facts._replace(law=SUMMED, tight=True)
 
     def query_mean_absolutes(self) -> Floats:
-        """Expected absolute noise of each answer, found as `covariance` is."""
-        return self._moments.absolute
+        """Expected absolute noise of each answer: summed over the lattice, elsewhere simulated."""
+        known = self._moments if self._summed is None else self._summed
+        found = self._drawn.absolute if known.absolute is None else known.absolute
+        assert found is not None
+        return found
 
     @property
     def effective(self) -> Floats:

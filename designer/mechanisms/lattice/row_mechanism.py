@@ -115,8 +115,16 @@ class RowMechanism(LatticeMechanism):
     def _summed(self) -> None:
         """The law is that of the norm on rows alone, so that no sum over the lattice has its moments."""
 
+    @property
+    def _cells(self) -> None:
+        """Nor has any of its cells the law that the norm gives it on the lattice."""
+
     def standard_errors(self) -> Floats:
         return np.sqrt(self.query_variances())
+
+    @property
+    def uncertain(self) -> float:
+        return super().uncertain if self._mean_square is None else 0.0
 
     @property
     def accuracy_words(self) -> str:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
-from designer.relations.invariants.structure import Classes
+from designer.relations.invariants.structure import Classes, sum_zero_squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +21,16 @@ class LineTable:
     """place: the element in each cell of a table of d >= 3 axes with at least two levels each."""
 
     place: Classes
+
+    @property
+    def alike(self) -> bool:
+        """See `Structure`: permutations of the levels of each axis leave no part of the span alone."""
+        return True
+
+    @property
+    def steepness(self) -> Floats:
+        """See `Structure`: products over all axes."""
+        return reduce(np.multiply.outer, map(sum_zero_squares, self.place.shape)).ravel()
 
     @property
     def freedom(self) -> int:

@@ -64,6 +64,22 @@ class Structure(Immutable):
             return self.size - 1 - sum(n - 1 for n in self.levels)
         return self.size - len(np.unique(self.classes[self.classes != FREE]))
 
+    @property
+    def alike(self) -> bool:
+        """Whether permutations of the elements that keep the statistics leave no part of the span of the changes alone, but all
+        of it: cells of one class, or a table of two margins."""
+        if self.kind == "margins":
+            return len(self.levels) == 2 and self.repeats == 1
+        return not len(self.free) and len(self.blocks()) == 1
+
+    @property
+    def steepness(self) -> Floats | None:
+        """Squared Gram-Schmidt lengths, (freedom,), of a basis of the lattice of changes; None where none is known. Of numbers
+        that sum to 0 the differences of neighbours are a basis, of lengths 2, 3/2, 4/3, ...; of crossed ones their products."""
+        if self.kind == "margins":
+            return np.multiply.outer(*map(sum_zero_squares, self.levels)).ravel() if self.alike else None
+        return np.concatenate([np.ones(len(self.free)), *(sum_zero_squares(len(block)) for block in self.blocks())])
+
     @cached_property
     def order(self) -> Classes:
         """The elements in the order of a table of shape (*levels, repeats)."""
@@ -102,6 +118,11 @@ class Structure(Immutable):
     def free(self) -> NDArray[np.intp]:
         """The elements that no statistic counts."""
         return np.flatnonzero(self.classes[0] == FREE)
+
+
+def sum_zero_squares(count: int) -> Floats:
+    """`(k + 1) / k` for k from 1 to count - 1."""
+    return np.arange(2, count + 1) / np.arange(1, count)
 
 
 def _without_margins(table: Floats) -> Floats:

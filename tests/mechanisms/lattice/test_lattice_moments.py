@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants
+from designer.mechanisms.lattice.accuracy import SUMMED, continuous_moments, margin_bounds_of_answers, summed_moments
 
 QUERIES = Workload([[1.0, 0, 0, 0, 0, 0], [1, 2, 0, 0, 0, 0], [0, 0, 3, 1, 0, 0]])
 
@@ -58,6 +59,68 @@ def test_draws_of_a_hull_agree_with_the_sums() -> None:
     assert made.mechanism.simulated_draws == 0 and (np.abs(off) < 5 * squares.std(axis=0) / 20_000**0.5).all()
 
 
-def test_wide_noise_is_simulated() -> None:
-    made = design(Problem(Workload.identity(25), invariants.margins((5, 5)).protect(0.1, 2)), "lattice_laplace", shape="l2")
-    assert made.mechanism.simulated_draws == 20_000
+@pytest.mark.parametrize(("shape", "epsilon"), [((4, 4), 1.0), ((3, 3), 0.1)])
+def test_the_table_of_the_tutorial_has_the_law_of_a_cell(shape: tuple[int, int], epsilon: float) -> None:
+    """Neither the bound, 6.37 and 22, nor draws, 4.47 and 10: mean squares and shares of 100,000 draws lie within 5 of their
+    standard errors."""
+    problem = Problem(Workload.identity(shape[0] * shape[1]), invariants.margins(shape).protect(epsilon=epsilon))
+    made = design(problem, "lattice_laplace", shape="l1").mechanism
+    assert made.simulated_draws == 0 and made.accuracy_words == "" and made.reach_of_answers(0.95, False)[1] == SUMMED
+    drawn = np.asarray(made.simulate(100_000, seed=4))
+    squares = np.square(drawn).mean(axis=1)
+    assert abs(squares.mean() - made.error() / made.workload.shape[0]) < 5 * squares.std() / 100_000**0.5
+    margin = made.margins()[0]
+    assert set(made.margins().tolist()) == {margin} and margin == round(margin)
+    within, below = (np.abs(drawn) <= margin).mean(), (np.abs(drawn) <= margin - 1).mean()
+    assert within > 0.95 > below
+
+
+def test_narrow_gaussian_noise_has_its_error_though_no_draw_moves() -> None:
+    """5 x 5, a budget of 8: 20,000 draws say 0."""
+    problem = Problem(Workload.identity(25), invariants.margins((5, 5)).protect(8.0, 2), "zcdp")
+    made = design(problem, "lattice_gaussian", shape="l2").mechanism
+    weight = float(made.norm.map[0])
+    swaps = 2 * 100 * np.exp(-4 * weight**2 / 2)  # pairs of rows by pairs of columns, either sign; 4 of 25 cells, by 1
+    assert made.error() == pytest.approx(4 * swaps, rel=1e-3) and made.simulated_draws == 0
+
+
+@pytest.mark.parametrize("shape", ["l2", "ellipsoid"])
+@pytest.mark.parametrize("notion", ["pure", "zcdp"])
+@pytest.mark.parametrize("epsilon", [0.3, 0.6, 1.0, 2.0, 4.0])
+def test_continuous_moments_are_above_the_sums_by_what_is_said(shape: str, notion: Any, epsilon: float) -> None:
+    problem = Problem(QUERIES, invariants.margins((2, 3)).protect(epsilon), notion)
+    made = design(problem, "lattice_laplace" if notion == "pure" else "lattice_gaussian", shape=shape).mechanism
+    near = continuous_moments(made.law, made.falloff, QUERIES.dense())
+    exact = summed_moments(made.law, made.falloff, QUERIES.dense())
+    assert exact is not None and (near is not None or epsilon > 0.5)
+    if near is not None:
+        ratios = np.sqrt(near.second.diagonal() / exact.second.diagonal())
+        assert (ratios >= 1 - 1e-6).all() and (ratios <= 1 + near.above + 1e-6).all()
+
+
+def test_wide_noise_is_simulated_with_one_error_for_cells_that_are_alike() -> None:
+    made = design(Problem(Workload.identity(36), invariants.margins((6, 6)).protect(0.5, 2)), "lattice_laplace", shape="l1")
+    errors, words = made.mechanism.standard_errors(), made.mechanism.accuracy_words
+    assert made.mechanism.simulated_draws > 10_000 and len(set(errors.round(12).tolist())) == 1
+    assert words.startswith("Standard errors are simulated with 1") and "draws, to about 0." in words and "bound" not in words
+    said = float(words.split("about ")[1].split(" %")[0]) / 100
+    other = np.square(made.mechanism.draw(20_000, seed=9)).mean() ** 0.5
+    assert errors[0] == pytest.approx(other, rel=2 * said)
+
+
+def test_where_draws_hardly_ever_move_a_bound_says_at_most() -> None:
+    """A cube with all its two-way margins, a budget of 4 for each unit: neither sums nor draws tell how seldom it moves."""
+    relation = invariants.margins((3, 3, 4), [(0, 1), (1, 2), (0, 2)]).protect(4.0, per_distance="l2")
+    made = design(Problem(Workload.identity(36), relation, "zcdp"), "lattice_gaussian", shape="l2").mechanism
+    assert "at most these" in made.accuracy_words and (made.standard_errors() > 0).all()
+    drawn = np.asarray(made.simulate(2000, seed=1))
+    assert (drawn.std(axis=0) <= made.standard_errors()).all()
+
+
+def test_margins_of_whole_numbers_are_whole() -> None:
+    """Proven at 2.87 and more: noise in whole numbers is within 2 as often."""
+    problem = Problem(Workload.identity(25), invariants.margins((5, 5)).protect(8.0, 2))
+    made = design(problem, "lattice_laplace", shape="l2").mechanism
+    bounds = margin_bounds_of_answers(made, 0.05)
+    assert (bounds != np.floor(bounds)).all()
+    assert made._tails is None and made._proven_margins(0.95).tolist() == np.floor(bounds).tolist()
