@@ -15,13 +15,13 @@ nested groups and two margins. Or because x is as good as p, for all that anybod
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all
+from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all, told_by
 from solvers.status import Status
 
 Array = NDArray[np.float64]
@@ -82,7 +82,9 @@ def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
         return AgreeingCounts(Status.OPTIMAL, real.cells, asked.squares(real.cells), True)
     if (abs(asked.sums) @ real.cells).max(initial=0.0) >= LARGEST:
         return AgreeingCounts(Status.FAILED, None, np.inf, False)
-    return _Rounding.of(asked, real).best()
+    free = ~told_by(asked.exact, asked.sums)  # the others are the same whatever x is, and their weights hide these
+    found = _Rounding.of(replace(asked, sums=asked.sums[free], near=asked.near[free], weights=asked.weights[free]), real).best()
+    return found if found.counts is None else replace(found, value=asked.squares(found.counts))
 
 
 def _empty(rows: int, columns: int) -> Any:

@@ -65,7 +65,7 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
     from scipy.sparse import csr_array, diags_array
 
     sums, exact = csr_array(sums), csr_array(exact)
-    told = _told_by(exact, sums)
+    told = told_by(exact, sums)
     sums, near, errors = sums[~told], near[~told], errors[~told]
     scale = _cell_units(sums, errors)
     program = _Program(
@@ -120,7 +120,7 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
     return best if at_last <= SAME else None
 
 
-def _told_by(exact: Any, sums: Any) -> NDArray[np.bool_]:
+def told_by(exact: Any, sums: Any) -> NDArray[np.bool_]:
     """Which sums, (K,), the exact totals tell: whatever x is, they are the same. Their small errors beside large numbers would
     hide what the others say. Where A is large, only sums that are a row of it."""
     if not exact.shape[0]:

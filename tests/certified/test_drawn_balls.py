@@ -35,6 +35,18 @@ def test_outlines_have_norm_one_and_hold_every_difference(family: str) -> None:
     assert {tuple(row) for row in points.tolist()} == both
 
 
+def test_of_many_differences_those_of_largest_norm_are_drawn_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = made("k_norm", 2)
+    every = ball_of(mechanism)
+    assert every is not None and every.words == "protected differences u / b"
+    monkeypatch.setattr("designer.reports.pictures.drawn_balls.MOST_PAIRS", 20)
+    some = ball_of(mechanism)
+    assert some is not None and some.words == "protected differences u / b, those of largest norm"
+    drawn, norms = some.differences(), mechanism.norm(every.differences())  # type: ignore[attr-defined]
+    assert 0 < len(drawn) < len(every.differences()) and {*map(tuple, drawn)} <= {*map(tuple, every.differences())}
+    assert mechanism.norm(drawn).max() == norms.max()  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize("family", ["k_norm", "laplace", "box"])
 def test_the_outline_of_a_polygon_is_the_hull_of_its_corners(family: str) -> None:
     """Its area is that of the corners alone, by Qhull: no corner is cut."""

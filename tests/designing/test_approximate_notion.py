@@ -368,6 +368,20 @@ def test_what_cannot_be_promised_is_refused_with_a_way_on() -> None:
         )
 
 
+def test_the_certificate_cites_the_theorem_of_its_noise_and_its_delta() -> None:
+    line = metrics.uniform(2, 1.0)
+    for falloff, delta, order, words in (
+        ("exponential", None, "l1", "changes it by at most exp(||u||) <= exp(b)"),
+        ("exponential", 0.1, "l1", "a pure promise of m is (b, delta) for delta = (e^m - e^b) / (1 + e^m)"),
+        ("gaussian", None, "l2", "Renyi divergence of every order alpha at most alpha ||u||^2 / 2"),
+        ("rounded_gaussian", 0.1, "l2", "(b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta"),
+    ):
+        norm = Norm(np.array([0.1]), order)  # type: ignore[arg-type]
+        made = AdditiveMechanism("custom", Workload([[0, 1]]), line, norm, Grid((0,)), falloff, delta=delta)  # type: ignore[arg-type]
+        assert words in made.privacy.theorem
+        assert ("delta" in made.privacy.theorem.replace("docs", "")) == (delta is not None)
+
+
 def test_a_graph_with_more_pairs_than_can_be_scanned_is_refused_before_it_starts() -> None:
     path = metrics.graph([(i, i + 1) for i in range(50_000)], nodes=50_001)
     asked = approximate(Workload([np.arange(50_001.0)]), path)

@@ -125,6 +125,20 @@ def test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have
     assert {path[:1] + path[2:3] for path in accepted} <= free
 
 
+def test_rounds_of_queries_that_no_mechanism_has_are_refused() -> None:
+    maker, made = specimens()["mwem"], document("mwem")
+    assert isinstance(made["rounds"], list)
+    for name in ("no such query", None, ["q0"]):
+        altered = json.loads(json.dumps(made))
+        altered["rounds"][0]["query"] = name
+        with pytest.raises(InvalidSpec):
+            verify_release(maker, sealed(altered))
+    with pytest.raises(InvalidSpec, match="measurements of queries of the mechanism"):
+        verify_release(
+            maker, sealed({**made, "rounds": [*made["rounds"][:-1], {**made["rounds"][-1], "query": "no such query"}]})
+        )
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_release_passes_for_one_of_another_spec(name: str) -> None:
     made = document(name)

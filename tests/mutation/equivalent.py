@@ -480,6 +480,34 @@ EQUIVALENT: tuple[Mutant, ...] = (
         "pushes only propose: all candidates are proven, some without a push follow, and what is left open is wrapped exactly",
         (),
     ),
+    Mutant(
+        "designer/mechanisms/odds_ratio/umpu.py",
+        "        low *= 2\n",
+        "        low *= (3)\n",
+        "a bracket around a root is wider, and the root in it the same",
+        (),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/accuracy.py",
+        "MOST_DIMENSIONS = 8\n",
+        "MOST_DIMENSIONS = (7)\n",
+        "moments of a lattice of eight free cells are simulated in place of summed, and said to be",
+        (),
+    ),
+    Mutant(
+        "designer/reports/pictures/of_mechanisms.py",
+        "    own = norm.dimension == mechanism.workload.shape[0] and _on_answers(mechanism)\n",
+        "    own = (_on_answers(mechanism))\n",
+        "a norm of noise on the answers themselves has a coordinate for each, which is required where mechanisms are made",
+        (),
+    ),
+    Mutant(
+        "designer/designing/products_plan.py",
+        "    if swept is not None and isinstance(protection, Presence):\n",
+        "    if (swept is not None):\n",
+        "one design more to choose from, by its loss, and within the same budget as the others",
+        (),
+    ),
 )
 
 

@@ -427,9 +427,16 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/programs/nearest_sums.py",
-        "    told = _told_by(exact, sums)\n",
+        "    told = told_by(exact, sums)\n",
         "    told = np.zeros(len(near), dtype=bool)\n",
         "sums that exact totals tell hide what the others say of large numbers",
         ("tests/solvers/programs/test_nearest_sums.py::test_sums_that_exact_totals_tell_hide_nothing_of_the_others",),
+    ),
+    Mutant(
+        "solvers/lattices/agreeing_counts.py",
+        "    free = ~told_by(asked.exact, asked.sums)",
+        "    free = np.ones(len(asked.near), dtype=bool)",
+        "sums that exact totals tell hide from an integer program what the others say",
+        ("tests/solvers/lattices/test_agreeing_counts.py::test_sums_that_exact_totals_tell_hide_nothing_of_the_others",),
     ),
 )

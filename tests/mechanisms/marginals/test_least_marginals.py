@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from designer import DesignFailed, InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, metrics
-from designer.designing.marginals_least import least_marginal_budget, table_margins
+from designer.designing.marginals_least import _weights_of, least_marginal_budget, table_margins, table_names
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Protection
 from designer.problem.domain import Domain
@@ -41,6 +41,18 @@ def test_brute_force_over_factors_finds_the_same(most: float) -> None:
         made = design_marginals(alone, times(float(factor)), "max")
         met = all(error(made, table) <= value for table, value in targets.items())
         assert met == (factor >= found.factor)
+
+
+def test_a_margin_in_wide_noise_asks_for_what_its_standard_error_does() -> None:
+    """At 95 % a margin is 1.96 standard errors, and a little more for the integers that are drawn."""
+    errors = {("age", "sex"): 90.0, ("state",): 30.0}
+    mixed = Targets(margin={("age", "sex"): 1.959964 * 90}, standard_error={("state",): 30.0})
+    by_error, by_margin = (least_marginal_budget(ASK, ATTRIBUTES, asked) for asked in (Targets(standard_error=errors), mixed))
+    assert by_error.factor <= by_margin.factor <= 1.02 * by_error.factor
+    weights = [
+        _weights_of(asked.of(table_names(ASK))) for asked in (Targets(standard_error=30.0), Targets(margin=1.959964 * 30))
+    ]
+    assert weights[0] == pytest.approx(1 / 900) and weights[1] == pytest.approx(1 / 900)
 
 
 def test_one_attribute_needs_what_the_closed_form_says() -> None:

@@ -38,6 +38,12 @@ def test_the_optimum_is_that_of_the_closed_form(price_of, records: int) -> None:
         assert best.optimality.value * (1 - 1e-7) <= solved.lower_bound <= solved.value
 
 
+def test_a_query_that_nothing_moves_stands_beside_others() -> None:
+    asked = Problem(Workload([[2, 2, 2], [0, 1, 5]]), metrics.line([0, 1, 2], 1, 0.5), records=3000)
+    solved, best = programs.preprocessing(asked).solve("HIGHS"), preprocess(asked, mwem_price(asked))
+    assert solved.value == pytest.approx(best.optimality.value, rel=1e-6)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(50))
 def test_fifty_problems(seed: int) -> None:

@@ -120,6 +120,22 @@ def test_totals_that_no_window_reaches_are_kept_by_counts_nearby(monkeypatch: py
     assert nearby.counts is not None and nearby.counts.tolist() == [300.0, 400.0]
 
 
+def test_sums_that_exact_totals_tell_hide_nothing_of_the_others() -> None:
+    """Rows measured to 0.003 and published beside cells measured to 37: no counts one step away are nearer."""
+    rows, columns = np.kron(np.eye(2), np.ones((1, 3))), np.kron(np.ones((1, 2)), np.eye(3))
+    sums, exact = np.vstack([rows, columns, np.eye(6)]).astype(int), np.vstack([np.ones((1, 6)), rows]).astype(int)
+    near = np.array([0, 171569268, 85784632, -5, 85784641, 17, -12, -5, 85784615, 7, 85784646.0])
+    weights = np.repeat([0.002916406264247537, 44.70718354174277, 36.94806520485388], [2, 3, 6]) ** -2.0
+    totals = np.array([171569268.0, 0, 171569268])
+    found = nearest_counts(AskedSums(csr_array(sums), near, weights, csr_array(exact), totals))
+    assert found.counts is not None and found.proven
+    assert found.value == pytest.approx(float((weights * (sums @ found.counts - near) ** 2).sum()), rel=1e-9)
+    moves = np.array([move for move in product(range(-8, 9), repeat=3) if not sum(move)])
+    others = np.hstack([np.zeros((len(moves), 3)), found.counts[3:] + moves])
+    others = others[(others >= 0).all(axis=1)]
+    assert found.value <= (weights * (others @ sums.T - near) ** 2).sum(axis=1).min() * (1 + 1e-6)
+
+
 def test_many_nested_groups_are_proven() -> None:
     rng = np.random.default_rng(3)
     sums = csr_array(np.vstack([np.ones((1, 600)), np.eye(600)]).astype(int))
