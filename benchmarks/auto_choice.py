@@ -1,58 +1,42 @@
 """`auto` against the best single family and against folklore, its time beside that of the winner alone, and whether a busy
-machine changes what is designed: in one run.
+machine changes what is designed: 200 problems of ten kinds (`tests/oracles/asked_problems.py`).
 
-Random problems of twelve kinds in turn (`tests/oracles/many_problems.py`): metrics, invariants, budgets per distance, records,
-other notions. Every family that serves a problem is designed with every choice of options that "auto" knows, one after the
-other and to its end; the least loss among them is what "auto" is measured by. Folklore: each query alone with the budget split
-evenly (the baseline "uniform_budget"), and the finest cells that the queries tell apart, each with Laplace noise, added up.
-Every problem is designed twice, the second time beside busy processes; their fingerprints are compared.
+(a) Every problem is designed twice, the second time beside three busy processes; fingerprints are compared. (b) Every family
+that serves it is designed with "thorough" effort and every choice of options that "auto" knows; the least loss of these and of
+"auto" itself is what "auto" is measured by. (c) Folklore: the baseline "uniform_budget", and whole-number geometric noise on
+the finest cells that the queries tell apart, added up; its variance is written out here and not asked of a design. (d) Seconds
+of the processor, so that a busy machine counts less: of `auto`, and of the family and options that it chose, alone, at the same
+effort.
 
-Seconds are those of the processor, so that a busy machine does not count.
+A row for each problem is added to a file; problems whose rows it has are left out, so that a run goes on where another ended.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.auto_choice [number of problems] [seed] [effort] [busy processes]
+    python -m benchmarks.auto_choice --rows FILE [--of-each 20] [--kind WORDS] [--effort normal] [--seconds 3600] [--busy 3]
+    python -m benchmarks.auto_choice --rows FILE --summary
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import math
 import multiprocessing
-import sys
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
 from designer.base.errors import Refusal
 from designer.designing.choosing import automatic_families, ways_of
-from tests.oracles.many_problems import problems
+from designer.problem.relation import finite_pairs
+from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 
-ALLOWED = 1e-3  # of the loss
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What one problem took: the best single family with its loss and the seconds of all, and those of `auto`; those of the
-    family that `auto` chose alone; the loss of folklore, infinite where it does not apply; whether both fingerprints agree."""
-
-    name: str
-    best: str
-    least: float
-    all_seconds: float
-    chosen: str
-    loss: float
-    seconds: float
-    alone: float
-    folklore: float
-    same: bool
-    why: str
-
-    @property
-    def excess(self) -> float:
-        """By how much the loss of `auto` is above the least, relatively."""
-        return self.loss / self.least - 1
+LIMITS = (1.001, 1.02)  # of loss over the least: for 95 of 100, and for all
+Row = Mapping[str, Any]
 
 
 @contextmanager
@@ -75,12 +59,12 @@ def _count() -> None:
 
 
 def every_family(problem: Problem) -> dict[str, tuple[float, float]]:
-    """The losses of all families, each run to its end, and their seconds."""
+    """The losses of all ways with the work of "thorough", and their seconds."""
     losses = {}
     for way in ways_of(automatic_families(problem), problem):
         start = time.process_time()
         try:
-            loss = design(problem, way.family.name, **way.options).loss
+            loss = design(problem, way.family.name, effort="thorough", **way.options).loss
         except Refusal:
             continue
         losses[way.name] = loss, time.process_time() - start
@@ -92,76 +76,153 @@ def folklore(problem: Problem) -> float:
     found = [math.inf]
     with suppress(Refusal):
         found.append(design(problem, "uniform_budget").loss)
-    if problem.notion == "pure":
-        matrix = problem.workload.dense()
-        cells, where = np.unique(matrix, axis=1, return_inverse=True)
-        try:
-            rows = np.equal.outer(np.arange(cells.shape[1]), where.ravel())[cells.any(axis=0)]
-            found.append(design(problem, strategy=rows.astype(float)).loss)
-        except Refusal:
-            pass
+    if problem.relation.single_records and problem.notion == "pure":
+        found.append(_cells_added_up(problem))
     return min(found)
 
 
-def outcome(name: str, problem: Problem, effort: str, processes: int) -> Outcome:
-    """Both ways, one after the other, and `auto` once more beside busy processes."""
+def _cells_added_up(problem: Problem) -> float:
+    """Geometric noise on the number of records in each finest cell, at the rate that every pair of cells allows: squared and
+    largest loss alone."""
+    matrix, relation = problem.workload.dense(), problem.relation
+    columns = np.hstack([matrix, np.zeros((len(matrix), 1))])  # no record, at the end
+    _, cell = np.unique(columns, axis=1, return_inverse=True)
+    cell, rate, empty = cell.ravel(), math.inf, int(cell.ravel()[-1])
+    for block in relation.blocks():
+        left, right = finite_pairs(block)
+        budgets = block.budgets[np.isfinite(block.budgets)]
+        here = np.minimum(left, matrix.shape[1]), np.minimum(right, matrix.shape[1])
+        one, other = cell[here[0]], cell[here[1]]
+        moved = (one != other) * ((one != empty).astype(int) + (other != empty))
+        if moved.any():
+            rate = min(rate, float((budgets[moved > 0] / moved[moved > 0]).min()))
+    if problem.loss == "absolute" or not math.isfinite(rate):
+        return math.inf
+    _, first = np.unique(cell[:-1], return_index=True)
+    variances = np.square(matrix[:, first]).sum(axis=1) / (2 * math.sinh(rate / 2) ** 2)
+    weighted = problem.costs * variances
+    return float(weighted.max() if problem.loss == "max" else weighted.sum())
+
+
+def measured(kind: str, number: int, effort: str, processes: int) -> Row:
+    """What one problem took."""
+    problem = asked(kind, number)
     start = time.process_time()
     made = design(problem, effort=effort)
-    loss = made.loss
     seconds = time.process_time() - start
     with busy(processes):
         again = design(problem, effort=effort)
+    tried = dict(made.mechanism.provenance["tried"])
+    chosen = min((way for way in tried if tried[way].startswith("loss ")), key=lambda way: _said(tried[way]))
+    family, *options = chosen.split(", ")
+    given = dict(option.split(" ", 1) for option in options)
+    start = time.process_time()
+    design(problem, family, effort=effort, **given)
+    alone = time.process_time() - start
     start = time.process_time()
     losses = every_family(problem)
     spent = time.process_time() - start
     best = min(losses, key=lambda way: losses[way][0])
-    tried = made.mechanism.provenance["tried"]
-    chosen = made.mechanism.family
-    alone = min((took for way, (_, took) in losses.items() if way.split(",")[0] == chosen), default=math.nan)
-    same = made.mechanism.fingerprint == again.mechanism.fingerprint
-    return Outcome(
-        name, best, losses[best][0], spent, chosen, loss, seconds, alone, folklore(problem), same, tried.get(best, "")
+    return {
+        "kind": kind,
+        "number": number,
+        "effort": effort,
+        "chosen": chosen,
+        "loss": made.loss,
+        "efficiency": made.efficiency,
+        "seconds": seconds,
+        "alone": alone,
+        "best": best,
+        "least": losses[best][0],
+        "seconds_of_all": spent,
+        "folklore": folklore(problem),
+        "same": made.mechanism.fingerprint == again.mechanism.fingerprint,
+        "fingerprint": made.mechanism.fingerprint,
+        "cut": made.cut,
+        "why": tried.get(best, ""),
+        "skipped": sum("not started" in words for words in tried.values()),
+        "ways": len(tried),
+        "commit": _commit(),
+    }
+
+
+def _said(words: str) -> float:
+    return float(words.split()[1].rstrip(","))
+
+
+def _commit() -> str:
+    told = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    return subprocess.run(told, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def read(path: Path) -> list[Row]:
+    """The rows of a file, none where there is none."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def line_of(row: Row) -> str:
+    """One problem: what `auto` chose, what is the best, and both times."""
+    worse = f"  {row['loss'] / row['least']:.4f} times it: {row['why']}" if row["loss"] > row["least"] * LIMITS[0] else ""
+    worse += "" if row["loss"] <= row["folklore"] * (1 + 1e-9) else f"  above folklore, {row['folklore']:.4g}"
+    worse += "" if row["same"] else "  ANOTHER DESIGN beside busy processes"
+    name = f"{row['kind']} {row['number']}"
+    chosen = f"{name:22} {row['chosen']:28} {row['loss']:10.4g} {row['seconds']:7.2f} s"
+    return f"{chosen} | {row['best']:28} {row['least']:10.4g} {row['seconds_of_all']:7.2f} s{worse}"
+
+
+def summary_of(rows: Sequence[Row]) -> str:
+    """(a) to (d)."""
+    excess = np.array([row["loss"] / min(row["loss"], row["least"]) for row in rows])
+    over = np.array([row["loss"] / row["folklore"] for row in rows])
+    seconds = np.array([row["seconds"] for row in rows])
+    ratios = np.array([row["seconds"] / row["alone"] for row in rows if row["alone"] > 0])
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
+    return "\n".join(
+        [
+            f"{len(rows)} problems of {len(kinds)} kinds",
+            f"(a) {sum(row['same'] for row in rows)} of {len(rows)} fingerprints are equal beside busy processes",
+            f"(b) loss over the least of all families, thorough: at most {LIMITS[0]} in {np.mean(excess <= LIMITS[0]):.1%}, "
+            f"95 % at most {np.quantile(excess, 0.95):.4f}, all at most {excess.max():.4f}",
+            f"(c) loss over folklore: all at most {over.max():.4f}, median {np.median(over):.3f}",
+            f"(d) seconds of the processor: median {np.median(seconds):.2f}, 95 % {np.quantile(seconds, 0.95):.1f}; over the "
+            f"winner alone: median {np.median(ratios):.1f}, 95 % {np.quantile(ratios, 0.95):.1f}",
+        ]
+        + [_of_kind(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds]
     )
+
+
+def _of_kind(kind: str, rows: Sequence[Row]) -> str:
+    excess = max(row["loss"] / min(row["loss"], row["least"]) for row in rows)
+    over = max(row["loss"] / row["folklore"] for row in rows)
+    ratio = np.median([row["seconds"] / row["alone"] for row in rows])
+    seconds = np.median([row["seconds"] for row in rows])
+    told = f"over the least {excess:.4f}, over folklore {over:.4f}, {seconds:.2f} s, {ratio:.1f} x alone"
+    return f"    {kind:18} {len(rows):3}: {told}"
 
 
 def main() -> None:
-    """One line a problem; at the end the ratios."""
-    number, seed, effort, processes = (*sys.argv[1:], *("200", "1", "normal", "3")[len(sys.argv) - 1 :])
+    """One line a problem that is new; at the end the ratios of all in the file."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("--rows", type=Path, required=True, help="a file, a row a line")
+    parser.add_argument("--of-each", type=int, default=OF_EACH, help="problems of each kind")
+    parser.add_argument("--kind", default="", help="words of the kinds")
+    parser.add_argument("--effort", default="normal")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="on the clock, after which no problem is started")
+    parser.add_argument("--busy", type=int, default=3, help="processes beside the second design")
+    parser.add_argument("--summary", action="store_true", help="what the file has, nothing new")
+    given = parser.parse_args()
+    rows, end = read(given.rows), time.monotonic() + given.seconds
+    known = {(row["kind"], row["number"], row["effort"]) for row in rows}
     design(Problem(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0)))  # imports, outside the measurement
-    found = []
-    for name, problem in problems(int(number), int(seed)):
-        found.append(outcome(name, problem, effort, int(processes)))
-        print(line_of(found[-1]), flush=True)
-    print(summary_of(found))
-
-
-def line_of(one: Outcome) -> str:
-    """One problem: what `auto` chose, what is the best, and both times."""
-    worse = f"  above it by {one.excess:.2%}: {one.why}" if one.excess > ALLOWED else ""
-    worse += "" if one.loss <= one.folklore * (1 + 1e-9) else f"  above folklore, {one.folklore:.4g}"
-    worse += "" if one.same else "  ANOTHER DESIGN beside busy processes"
-    chosen = f"{one.name:40} {one.chosen:16} {one.loss:10.4g} {one.seconds:7.2f} s"
-    return f"{chosen} | {one.best:34} {one.least:10.4g} {one.all_seconds:7.2f} s{worse}"
-
-
-def summary_of(found: list[Outcome]) -> str:
-    """How often `auto` is above the best single family and folklore, and its time beside that of the winner and of all."""
-    seconds = np.array([[one.seconds, one.all_seconds] for one in found])
-    middle, most, total = np.median(seconds, axis=0), seconds.max(axis=0), seconds.sum(axis=0)
-    ratios = np.array([one.seconds / one.alone for one in found if one.alone > 0])
-    worse = [one for one in found if one.excess > ALLOWED]
-    return "\n".join(
-        [
-            f"\n{sum(one.same for one in found)} of {len(found)} fingerprints are equal beside busy processes",
-            f"{len(worse)} of {len(found)} more than {ALLOWED:.1%} above the best single family",
-            f"largest excess {max(one.excess for one in found):.2%}",
-            f"{sum(one.loss > one.folklore * (1 + 1e-9) for one in found)} above folklore",
-            f"auto: {middle[0]:.2f} s a problem (median), {most[0]:.1f} s (largest), {total[0]:.0f} s in all",
-            f"auto over the winner alone: {np.median(ratios):.1f} (median), {np.quantile(ratios, 0.95):.1f} (95 %)",
-            f"all families to their ends: {middle[1]:.2f} s, {most[1]:.1f} s, {total[1]:.0f} s",
-            f"auto over all: {np.median(seconds[:, 0] / seconds[:, 1]):.2f} (median), {total[0] / total[1]:.2f} in all",
-        ]
-    )
+    for kind, number in () if given.summary else names(given.of_each):
+        if given.kind in kind and (kind, number, given.effort) not in known and time.monotonic() < end:
+            row = measured(kind, number, given.effort, given.busy)
+            with given.rows.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+            print(line_of(row), flush=True)
+            rows.append(row)
+    if rows:
+        print(summary_of([row for row in rows if row["effort"] == given.effort]))
 
 
 if __name__ == "__main__":

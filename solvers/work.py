@@ -4,8 +4,9 @@ A search says what its steps cost (`spend`), by formulas of its sizes alone. Wit
 it ends when the units of the block are spent: those that improve a point answer with the best so far, others raise `OutOfWork`.
 No clock is read, unless a caller sets `seconds`, too: then what is found depends on the machine, and the block says so.
 
-Calibration: one core of an x86-64 server at 2.5 GHz, with one thread for linear algebra, spends one to eight units a second:
-measured 0.8 for 12 places in the plane, 7.5 for 144 places and 200 ranges.
+Calibration: a unit is about a second of one core of an x86-64 server, with one thread for linear algebra. Of the 25 searches of
+`benchmarks/units_of_work.py` that spend a tenth of a unit or more, a unit takes 0.84 s (median); 0.4 to 1.8 s where steps are
+counted, from 12 places to 200 ranges of 144, and less where a family counts an estimate and not its steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 
 # How many make a unit: floating operations of dense algebra of moderate size; numbers that vectorised passes look at; steps of
 # the interpreter, each with a handful of array operations; entries of a sparse program that its solver looks at in all.
-FLOPS, ENTRIES, CALLS, PIVOTS = 2.5e9, 1e8, 2e4, 2e7
+FLOPS, ENTRIES, CALLS, PIVOTS = 1.5e10, 3e8, 2e4, 2e7
 # Units of a whole search, by how much effort it may take.
 QUICK = "quick"
 EFFORTS = {QUICK: 2.0, "normal": 20.0, "thorough": 200.0}
@@ -33,48 +34,60 @@ class OutOfWork(Exception):
 class Budget:
     """What searches within a block may spend, and what became of it.
 
-    units: of work. end: on the clock, infinite where no caller set seconds. spent: units so far, those of inner blocks too.
-    cut: whether a search was ended before it was done. by_clock: whether that was for the seconds of a caller. finishing: no
-    block around it ends what runs within.
+    units: of work. seconds, end: a limit on the clock, infinite where no caller set it. of: what the caller set, of which the
+    seconds are left. spent: units so far, those of inner blocks too. cut: whether a search was ended before it was done. clock:
+    the limit on the clock that ended it, of this block or of one around it; infinite where none did. finishing: no block around
+    it ends what runs within.
     """
 
     units: float
-    end: float
+    seconds: float
+    of: float
     outer: Budget | None
+    end: float = math.inf
     spent: float = 0.0
     cut: bool = False
-    by_clock: bool = False
+    clock: float = math.inf
     finishing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seconds < math.inf:
+            self.end = time.perf_counter() + self.seconds
 
     @property
     def left(self) -> float:
         """Units that are left."""
         return self.units - self.spent
 
+    @property
+    def by_clock(self) -> bool:
+        """Whether seconds on the clock ended a search."""
+        return self.clock < math.inf
+
 
 _budget: ContextVar[Budget | None] = ContextVar("work", default=None)
 
 
 @contextmanager
-def within(units: float = math.inf, seconds: float = math.inf) -> Iterator[Budget]:
+def within(units: float = math.inf, seconds: float = math.inf, of: float | None = None) -> Iterator[Budget]:
     """Searches within this block end after so many units of work, or seconds on the clock, or with a block around it, whichever
-    is first. ValueError for less than nothing.
+    is first. ValueError for less than nothing. of: the limit on the clock as a caller set it, where part of it is over.
 
     >>> with within(1.0) as budget:
-    ...     spend(flops=1e9)
+    ...     spend(flops=6e9)
     ...     (is_over(), round(budget.spent, 3))
     (False, 0.4)
     """
     if not (units >= 0 and seconds >= 0):
         raise ValueError(f"work: {units} units, {seconds} s are less than nothing; give 0 or more, or leave them out.")
-    with _entered(Budget(units, time.perf_counter() + seconds if seconds < math.inf else math.inf, _budget.get())) as own:
+    with _entered(Budget(units, seconds, seconds if of is None else of, _budget.get())) as own:
         yield own
 
 
 @contextmanager
 def finishing() -> Iterator[None]:
     """Within this block work is counted, and nothing ends: what a search has found is made ready, and proven."""
-    with _entered(Budget(math.inf, math.inf, _budget.get(), finishing=True)):
+    with _entered(Budget(math.inf, math.inf, math.inf, _budget.get(), finishing=True)):
         yield
 
 
@@ -112,7 +125,7 @@ def is_over() -> bool:
             late = now >= own.end
         if over or late:
             for one in inner:
-                one.cut, one.by_clock = True, one.by_clock or late
+                one.cut, one.clock = True, own.of if late else one.clock
             return True
         own = own.outer
     return False

@@ -25,12 +25,12 @@ from designer.base.version import VERSION
 from designer.certified.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.choosing import (
     NOTHING_MADE,
+    NOTHING_YET,
     Allowance,
     Way,
     automatic_families,
     cap_of,
     chosen_families,
-    cut_by_clock,
     cut_words,
     estimated,
     is_of_the_house,
@@ -238,20 +238,20 @@ def design(
 
     family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
     (see `best_of_all`). effort: how much work searches may take, counted, so that neither a clock nor other work on the machine
-    decides, nor how many threads there are for linear algebra, which runs on one: "quick", "normal" or "thorough",
-    2, 20 or 200 units, each from a tenth of a second to about a second, for all families of "auto" together; a family that is
-    named runs to its end, but for "quick", where a search hands over its best after 2 units. Kinds of problems whose design is
-    one program, without a search, take any. seconds: a limit on the clock besides; what it cuts off depends on the machine, and
-    says so. targets: accuracy that the answers must have at these budgets, checked at the frozen noise; with "auto" the best of
-    the families that meet them. A `StructuredProblem` is designed by the family "structured", without writing its queries out;
-    "auto" tries the others beside where it is small. options: those of the builder; with "auto" `strategy`, rows of your own to
-    measure, (p, N), that are evaluated, certified and frozen as they are (`strategy_laplace`, `strategy_gaussian`). solver:
-    "auto", the family's own specialised solver; or an installed solver of CVXPY, to which the family's program is given with
-    `solver_options` (see `designer.programs`; with the family "auto", the best of those that have a program). What it answers
-    is repaired and certified like every design, and the provenance says how far it was off. Raises `InvalidProblem` for an
-    unknown family, effort, option or solver and for a family without a program, `DesignFailed` when the family has no mechanism
-    for the problem, or none that meets the targets: the message names the queries, what they reach, and the factor on the
-    budgets that `least_budget` finds.
+    decides, nor how many threads there are for linear algebra, which runs on one: "quick", "normal" or "thorough", 2, 20 or 200
+    units, each about a second of one core, for all families of "auto" together, or for the one that is named. Where they are
+    spent, a search hands over its best, and says so; named families whose search has nothing to hand over run to their end, but
+    for "quick". Kinds of problems whose design is one program, without a search, take any. seconds: a limit on the clock
+    besides; what it cuts off depends on the machine, and says so. targets: accuracy that the answers must have at these
+    budgets, checked at the frozen noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed
+    by the family "structured", without writing its queries out; "auto" tries the others beside where it is small. options:
+    those of the builder; with "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen
+    as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed
+    solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family
+    "auto", the best of those that have a program). What it answers is repaired and certified like every design, and the
+    provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family
+    without a program, `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets: the
+    message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
@@ -305,13 +305,16 @@ def design_linear(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.",
             value=chosen.name,
         )
-    with step(chosen.name), within(units if effort == QUICK else math.inf, cap) as budget:
-        if not is_own(solver):
-            return saying_cut(designed_by(solver, chosen, problem, solver_options or {}, options), budget, seconds)
+    # What cannot hand over a best runs to its end; under "quick" it has nothing to show then.
+    with step(chosen.name), within(units if chosen.anytime or effort == QUICK else math.inf, cap) as budget:
         try:
-            return saying_cut(_designed(chosen, problem, options), budget, seconds)
+            if is_own(solver):
+                made = _designed(chosen, problem, options)
+            else:
+                made = designed_by(solver, chosen, problem, solver_options or {}, options)
         except OutOfWork as stopped:
-            raise DesignFailed(f"{chosen.name}: no mechanism yet; {cut_words(budget, seconds)}.") from stopped
+            raise DesignFailed(f"{chosen.name}: {NOTHING_YET}; {cut_words(effort, True, budget.clock)}.") from stopped
+        return saying_cut(made, cut_words(effort, True, budget.clock) if budget.cut else "")
 
 
 def design_of_structure(
@@ -363,11 +366,12 @@ def _meeting(
 ) -> Design[Mechanism]:
     """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
     targets.of(problem.workload.queries)
+    effort = limits["effort"]
     missed: list[tuple[TargetsMissed, Make]] = []
 
     def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
         def own(aimed: Problem) -> Design[Mechanism]:
-            return design(aimed, name, **choices, **chosen, **({} if family == "auto" else limits))
+            return design(aimed, name, **choices, **chosen, **({"effort": effort} if family == "auto" else limits))
 
         try:
             return design_meeting(problem, targets, name, own)
@@ -479,7 +483,8 @@ def best_of_all(
     ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
     best: Design[Mechanism] | None = None
     tried: dict[str, str] = {}
-    own = make or (lambda way: design(problem, way.family.name, solver=solver, solver_options=solver_options, **way.options))
+    given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
+    own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
     for way in each_of(ways, "designing", weight_of, allowance.units):
         if why := allowance.refusal(way, None if best is None else best.loss):
             tried[way.name] = why
@@ -496,8 +501,8 @@ def best_of_all(
     if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
     notes = {**best.mechanism.provenance, "effort": effort, "tried": tried}
-    if allowance.late:
-        notes["cut"] = cut_by_clock(seconds)
+    if allowance.late or best.cut:
+        notes["cut"] = cut_words(effort, False, allowance.seconds if allowance.late else math.inf)
     return Design(problem, best.mechanism.annotated(notes), time.perf_counter() - begun)
 
 

@@ -51,8 +51,8 @@ SEVERAL = 3.0  # times as much for comparisons and least budgets, which make sev
 CHEAP = 0.5  # units: families that take no more are started before all others, whatever the gap
 ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth a search
 CUT_OFF = "cut off"
+NOTHING_YET = "no mechanism yet"
 UNFINISHED = (CUT_OFF, "were left", "were over", "were done")  # how what is said of such a family ends
-MORE = 'effort = "thorough", or a family by its name,'
 
 
 def units_of(effort: object) -> float:
@@ -230,18 +230,18 @@ class Allowance:
         return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
 
     @contextmanager
-    def running(self, way: Way, ends: bool) -> Iterator[Budget]:
+    def running(self, way: Way, ends: bool, timed: bool = False) -> Iterator[Budget]:
         """Searches within this block end when the work that is left is done, if there is a mechanism already: a third of all
-        where the way was thought to take a moment."""
+        where the way was thought to take a moment. timed: the clock of the caller ends them in any case."""
         own = self.left if way.work > CHEAP else min(self.left, self.units / 3)
-        with self._counted(max(own, CHEAP) if ends else math.inf, ends) as budget:
+        with self._counted(max(own, CHEAP) if ends else math.inf, ends or timed) as budget:
             if not way.family.anytime:
                 budget.units += way.work  # which fits, and is spent at once
             yield budget
 
     @contextmanager
-    def _counted(self, units: float, ends: bool = True) -> Iterator[Budget]:
-        with within(units, max(self.seconds_left, 0.0) if ends else math.inf) as budget:
+    def _counted(self, units: float, timed: bool = True) -> Iterator[Budget]:
+        with within(units, max(self.seconds_left, 0.0) if timed else math.inf, self.seconds) as budget:
             try:
                 yield budget
             finally:
@@ -249,23 +249,34 @@ class Allowance:
                 self.late |= budget.by_clock
 
 
-def cut_by_clock(seconds: float | None) -> str:
-    """What a design says where the clock of a caller decided."""
-    return f"ended by the clock, seconds = {seconds:g}: another run may find another design; give more, or leave seconds out"
+def remedy_for(effort: str, named: bool, seconds: float = math.inf) -> str:
+    """What gives more work to searches that ended early: a higher effort, or, where families share the work of one, a family by
+    its name; with the seconds that ended them, more of these. Empty where no effort gives more.
+
+    >>> remedy_for("normal", named=False), remedy_for("quick", named=True), remedy_for("thorough", named=True)
+    ('effort = "thorough", or a family by its name,', 'effort = "thorough"', '')
+    """
+    if seconds < math.inf:
+        return f"a limit above {seconds:g} s, or none,"
+    most = max(EFFORTS, key=lambda name: EFFORTS[name])
+    ways = [*([] if effort == most else [f'effort = "{most}"']), *([] if named else ["a family by its name"])]
+    return ", or ".join(ways) + ("," if len(ways) > 1 else "")
 
 
-def cut_words(budget: Budget, seconds: float | None) -> str:
-    """What a design says of a search that was cut off, or an empty text."""
-    if not budget.cut:
-        return ""
-    if budget.by_clock and seconds is not None:
-        return cut_by_clock(seconds)
-    return f"its search was cut off: {MORE} finishes it"
+def cut_words(effort: str, named: bool, seconds: float = math.inf) -> str:
+    """What a design says of a search that was cut off, by the seconds of a caller where they are finite."""
+    if seconds < math.inf:
+        return (
+            f"ended by the clock, seconds = {seconds:g}: another run may find another design; give more, or leave seconds out"
+        )
+    if remedy := remedy_for(effort, named):
+        return f"its search was cut off: {remedy} gives it more work"
+    return f"its search was cut off after {EFFORTS[effort]:g} units of work, the most that an effort gives"
 
 
-def saying_cut(made: Design[M], budget: Budget, seconds: float | None) -> Design[M]:
+def saying_cut(made: Design[M], words: str) -> Design[M]:
     """The design, with a note where its search was cut off."""
-    if not (words := cut_words(budget, seconds)):
+    if not words:
         return made
     return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "cut": words}))
 
@@ -273,6 +284,11 @@ def saying_cut(made: Design[M], budget: Budget, seconds: float | None) -> Design
 def unfinished(made: Design[Mechanism]) -> str:
     """What is said behind a loss where the search for it was cut off."""
     return f", {CUT_OFF}" if made.cut else ""
+
+
+def is_unfinished(words: str) -> bool:
+    """Whether what is said of a family says that it was not started, or its search cut off, for want of work or time."""
+    return words.endswith(UNFINISHED) or NOTHING_YET in words
 
 
 def weight_of(way: Way) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,7 +18,17 @@ from designer.base.on_terminal import NARROWEST, WIDTH
 from designer.base.printing import printed
 from designer.base.progress import each_of
 from designer.designing.best import design, reason
-from designer.designing.choosing import SEVERAL, Allowance, Way, cap_of, chosen_families, units_of, ways_of, weight_of
+from designer.designing.choosing import (
+    SEVERAL,
+    Allowance,
+    Way,
+    cap_of,
+    chosen_families,
+    remedy_for,
+    units_of,
+    ways_of,
+    weight_of,
+)
 from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.problem_kinds import kind_of
 from designer.families.least_noise import Limit, limit, part_of_loss
@@ -33,13 +44,14 @@ class Comparison(Displayed):
 
     "loss" is the problem's own, weights included; the other errors are unweighted. limit: what efficiency is measured by,
     with the theorem that it rests on and for whom it is proven; None where no limit is known. rows are sorted by loss; designs:
-    those that succeeded, by family.
+    those that succeeded, by family. remedy: what gives more work to families that were not finished.
     """
 
     problem: Any
     rows: list[dict[str, Any]]
     designs: dict[str, Design[Any]]
     limit: Limit | None = None
+    remedy: str = ""
 
     @property
     def best(self) -> Design[Any]:
@@ -50,8 +62,9 @@ class Comparison(Displayed):
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
-        return comparison_markdown(self.rows, self.limit)
+        """A table of everything, best first, with the families that failed at the end, which were not finished, and what
+        efficiency means."""
+        return comparison_markdown(self.rows, self.limit, self.remedy)
 
     def to_latex(self, columns: Sequence[str] | None = None) -> str:
         """The same as a `tabular` for a paper (package booktabs), names escaped; families without a mechanism in comments.
@@ -59,7 +72,7 @@ class Comparison(Displayed):
         columns: keys of `COLUMNS` behind the family, such as ["loss", "efficiency"]; losses, errors and gains where none are
         given. `InvalidProblem` for another one.
         """
-        return comparison_latex(self.rows, self.limit, columns)
+        return comparison_latex(self.rows, self.limit, columns, self.remedy)
 
     def to_text(self, width: int = WIDTH) -> str:
         """The same for people: which loses least and by how much, and a table with the figures that matter,
@@ -67,7 +80,7 @@ class Comparison(Displayed):
 
         width: of the longest line, in characters; columns that matter less are left out where they do not fit.
         """
-        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST))
+        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST), self.remedy)
 
     def display_facts(self) -> Mapping[str, object]:
         """How many families, and the best of them."""
@@ -100,12 +113,13 @@ def compare(
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
     them gets none from the uniform budget. Efficiency is the limit of `designer.families.least_noise`, which no additive noise
-    beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined
-    for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline
-    that fails leaves its column empty, with the reason in every note. effort: how much counted work all families have together,
-    three times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is left is not
-    started, a search that would go on is cut off: its row says so, and how to finish it. Named ones are run to their end.
-    seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort that there is not.
+    beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined for biased
+    designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline that fails
+    leaves its column empty, with the reason in every note. effort: how much counted work all families have together, three
+    times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is left is not
+    started, a search that would go on is cut off: its row says so, and `remedy` what gives it more. Named ones have the work of
+    the effort each. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort that
+    there is not.
 
     >>> from designer import Problem, Workload, metrics
     >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])
@@ -142,8 +156,8 @@ def compare_linear(
             rows.append(empty_row(way.name, why))
             continue
         try:
-            with allowance.running(way, families is None and bool(designs)):
-                made = design(problem, way.family.name, **way.options)
+            with allowance.running(way, families is None and bool(designs), timed=families is not None):
+                made = design(problem, way.family.name, effort=effort, **way.options)
             row = _row(way.name, made, reference, least)
             told = [*notes, *_unmatched(problem, row), *([made.cut] if made.cut else [])]
             rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
@@ -151,7 +165,8 @@ def compare_linear(
             rows.append(empty_row(way.name, reason(failure)))
         else:
             designs[way.name] = made
-    return Comparison(problem, rows, designs, least)
+    ended = allowance.seconds if allowance.late else math.inf
+    return Comparison(problem, rows, designs, least, remedy_for(effort, families is not None, ended))
 
 
 def empty_row(name: str, why: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from designer.base.on_terminal import Column, text_table, wrapped
 from designer.base.printing import in_markdown, printed
 from designer.base.progress_line import time_words
 from designer.base.rounding import at_least, at_most, share_at_least, share_at_most
-from designer.designing.choosing import MORE, UNFINISHED, said_once
+from designer.designing.choosing import is_unfinished, said_once
 from designer.families.least_noise import Limit
 from designer.relations.problem import Problem
 
@@ -67,11 +67,14 @@ def loss_words(problem: Any) -> str:
     return ("" if (problem.costs == 1).all() else "weighted ") + LOSSES[problem.loss]
 
 
-def comparison_markdown(rows: Sequence[Row], limit: Limit | None) -> str:
-    """A table of everything, best first, with the families that failed at the end, and what efficiency means."""
+def comparison_markdown(rows: Sequence[Row], limit: Limit | None, remedy: str) -> str:
+    """A table of everything, best first, with the families that failed at the end, which were not finished and what gives them
+    more work, and what efficiency means."""
     lines = ["| " + " | ".join(COLUMNS.values()) + " |", "|" + " --- |" * len(COLUMNS)]
     lines += ["| " + " | ".join(_cell(name, row[name]) for name in COLUMNS) + " |" for row in sorted_rows(rows)]
-    return "\n".join([*lines, *([""] if limit else []), *limit_lines(limit)]) + "\n"
+    for told in (_open_lines(rows, remedy), limit_lines(limit)):
+        lines += ["", *map(in_markdown, told)] if told else []
+    return "\n".join(lines) + "\n"
 
 
 def limit_lines(limit: Limit | None) -> list[str]:
@@ -81,8 +84,8 @@ def limit_lines(limit: Limit | None) -> list[str]:
     return [f"Efficiency: {at_least(limit.value)} over the loss, by {limit.reason}.", *limit.scope]
 
 
-def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int) -> str:
-    """The winner in a sentence, the table, what its columns mean, notes, and why the others have no mechanism."""
+def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int, remedy: str) -> str:
+    """The winner in a sentence, what was not finished, the table, what its columns mean, notes, and why others failed."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
     failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
     notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
@@ -90,7 +93,7 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
-    unfinished = _open_lines(rows)
+    unfinished = _open_lines(rows, remedy)
     blocks = [
         [_winner(done, problem, bool(unfinished)), *unfinished],
         table,
@@ -123,15 +126,11 @@ def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int) 
     return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
 
 
-def _open_lines(rows: Sequence[Row]) -> list[str]:
-    """Which families were not finished, and how they are."""
-    names = [printed(row["family"]) for row in rows if is_unfinished(row)]
-    return [f"Not finished: {'; '.join(names)}. {MORE[0].upper()}{MORE[1:]} finishes them."] if names else []
-
-
-def is_unfinished(row: Row) -> bool:
-    """Whether a family was not started for want of work or time, or its search cut off."""
-    return row["cut"] or (row["loss"] is None and row["note"].endswith(UNFINISHED))
+def _open_lines(rows: Sequence[Row], remedy: str) -> list[str]:
+    """Which families were not started for want of work or time, or their searches cut off, and what gives them more."""
+    names = [printed(row["family"]) for row in rows if row["cut"] or (row["loss"] is None and is_unfinished(row["note"]))]
+    more = f" {remedy[0].upper()}{remedy[1:]} gives them more work." if remedy else ""
+    return [f"Not finished: {'; '.join(names)}.{more}"] if names else []
 
 
 def _winner(done: Sequence[Row], problem: Any, unfinished: bool) -> str:
@@ -184,14 +183,14 @@ def in_latex(name: object) -> str:
     return printed(name).translate(_LATEX)
 
 
-def comparison_latex(rows: Sequence[Row], limit: Limit | None, columns: Sequence[str] | None) -> str:
+def comparison_latex(rows: Sequence[Row], limit: Limit | None, columns: Sequence[str] | None, remedy: str) -> str:
     """The families with a mechanism, best first; those without one, and what efficiency means, in comments above the table.
 
     columns: keys of `COLUMNS` behind the family; those of `DEFAULT` that hold a number where none are given.
     """
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
     chosen = _columns(done, columns)
-    remarks = [r"needs \usepackage{booktabs}", *limit_lines(limit)]
+    remarks = [r"needs \usepackage{booktabs}", *_open_lines(rows, remedy), *limit_lines(limit)]
     remarks += [f"{row['family']}: {row['note']}" for row in sorted_rows(rows) if row["note"]]
     head = " & ".join(in_latex(COLUMNS[name]) for name in chosen)
     body = [" & ".join(_latex_table_cell(name, row) for name in chosen) + r" \\" for row in done]

@@ -28,6 +28,7 @@ from designer.designing.choosing import (
     automatic_families,
     cap_of,
     chosen_families,
+    cut_words,
     said_once,
     units_of,
     ways_of,
@@ -39,6 +40,7 @@ from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
 from designer.relations.problem import Problem
+from solvers.work import OutOfWork, within
 
 FACTOR = 6  # digits of factors
 
@@ -159,6 +161,11 @@ class LeastBudget(Displayed):
         """No factor below it meets the targets, by the family's own bound; None where there is none."""
         return self.best.lower_bound
 
+    @property
+    def cut(self) -> str:
+        """Why the search of the best family was ended before it was done; empty where nothing was cut off."""
+        return next(str(row["cut"]) for row in self.rows if row["factor"] == self.factor)
+
     def to_markdown(self) -> str:
         """The table by family, least factor first."""
         heads = {key: head for key, head in HEADS.items() if key != "rho_factor" or self.rho_factor is not None}
@@ -180,7 +187,8 @@ class LeastBudget(Displayed):
         """The factor, what is proven of it, the family, and the fingerprint of its design."""
         made = self.design.mechanism
         known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
-        return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD]}
+        cut = {"cut": self.cut} if self.cut else {}
+        return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD], **cut}
 
     def display_rows(self) -> Preview | None:
         """The first queries with targets, and what is reached."""
@@ -270,12 +278,16 @@ def least_linear(
     if family == "auto" and options:
         raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
     if family == "auto":
-        found, rows = _by_family(problem, targets, relative, Allowance(problem, units, cap, gap=False))
+        found, rows = _by_family(problem, targets, relative, effort, Allowance(problem, units, cap, gap=False))
     else:
         (named,) = chosen_families([family])
-        made = maker(family, options)
-        only = factor_of_family(problem, targets, named.name, made, relative)
-        found, rows = [(only, made)], [_found(only, named.name)]
+        made = maker(family, options, effort)
+        with within(seconds=cap) as spent:
+            try:
+                only = factor_of_family(problem, targets, named.name, made, relative)
+            except OutOfWork as stopped:
+                raise DesignFailed(f"{named.name}: no factor yet; {cut_words(effort, True, spent.clock)}.") from stopped
+        found, rows = [(only, made)], [_found(only, named.name, cut_words(effort, True, spent.clock) if spent.cut else "")]
     if not found:
         raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
     best, make = min(found, key=lambda one: one[0].factor)
@@ -283,7 +295,7 @@ def least_linear(
 
 
 def _by_family(
-    problem: Problem, targets: Targets, step: float, allowance: Allowance
+    problem: Problem, targets: Targets, step: float, effort: str, allowance: Allowance
 ) -> tuple[list[tuple[FamilyFactor, Make]], list[dict[str, Any]]]:
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []
@@ -292,11 +304,11 @@ def _by_family(
         if why := allowance.refusal(way, 0.0 if found else None):
             rows.append(_failed(way.name, why))
             continue
-        make = maker(way.family.name, way.options)
+        make = maker(way.family.name, way.options, effort)
         try:
-            with allowance.running(way, bool(found)):
+            with allowance.running(way, bool(found)) as spent:
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
-            rows.append(_found(found[-1][0], way.name))
+            rows.append(_found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else ""))
         except InvalidProblem:
             raise
         except Exception as failure:
@@ -304,9 +316,9 @@ def _by_family(
     return found, rows
 
 
-def maker(family: str, options: Mapping[str, Any]) -> Make:
+def maker(family: str, options: Mapping[str, Any], effort: str = "normal") -> Make:
     """From a problem to the family's design."""
-    return lambda problem: design(problem, family, **options)
+    return lambda problem: design(problem, family, effort=effort, **options)
 
 
 def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, points: int) -> tuple[CurvePoint, ...]:
@@ -323,7 +335,7 @@ def _curve(problem: Problem, targets: Targets, best: FamilyFactor, make: Make, p
     return tuple(sorted(found, key=lambda point: point.factor))
 
 
-def _found(one: FamilyFactor, name: str) -> dict[str, Any]:
+def _found(one: FamilyFactor, name: str, cut: str) -> dict[str, Any]:
     worst = worst_of(one.reached)
     return {
         "family": name,
@@ -334,12 +346,13 @@ def _found(one: FamilyFactor, name: str) -> dict[str, Any]:
         "worst": worst.target.query,
         "loss": one.design.loss,
         "seconds": one.seconds,
-        "note": one.words,
+        "note": "; ".join(filter(None, (one.words, cut))),
+        "cut": cut,
     }
 
 
 def _failed(family: str, note: str) -> dict[str, Any]:
-    return {**dict.fromkeys(HEADS), "family": family, "note": note}
+    return {**dict.fromkeys(HEADS), "family": family, "note": note, "cut": ""}
 
 
 def _row_of(one: Reached) -> dict[str, Any]:

@@ -224,7 +224,7 @@ def compare_structured(
     others = None if asked is None else [name for name in asked if name != FAMILY]
     if (others is None and problem.is_small) or others:
         dense = compare_linear(problem.written_out(), others, effort=effort, seconds=seconds)
-        return Comparison(dense.problem, [*rows, *dense.rows], {**designs, **dense.designs}, dense.limit)
+        return Comparison(dense.problem, [*rows, *dense.rows], {**designs, **dense.designs}, dense.limit, dense.remedy)
     return Comparison(problem, rows, designs)
 
 

@@ -10,7 +10,7 @@ from designer.certified.frozen import Specified
 from designer.certified.guarantee import Optimality
 from designer.designing.accuracy import standing_words, worst_of
 from designer.designing.caution_lines import cautions
-from designer.designing.choosing import MORE, UNFINISHED, said_once
+from designer.designing.choosing import is_unfinished, remedy_for, said_once
 from designer.designing.least import LeastBudget
 from designer.designing.structured_problem import StructuredDesign
 from designer.families.made import Design
@@ -101,8 +101,9 @@ def _tried_lines(made: Specified) -> list[str]:
     made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]
     others = said_once((name, words) for name, words in tried.items() if not words.startswith("loss "))
     lines = [f"Tried:       {printed(words)}" for words in (*made_ones, *others)]
-    short = any(words.endswith(UNFINISHED) for words in tried.values())
-    return [*lines, *([f"             {MORE} finishes what was not started or cut off."] if short else [])]
+    more = remedy_for(made.provenance.get("effort", "normal"), named=False)
+    short = any(map(is_unfinished, tried.values()))
+    return [*lines, *([f"             {more} gives more work to what was not started or cut off."] if short else [])]
 
 
 def _solver_lines(made: Design[Mechanism]) -> list[str]:
@@ -133,6 +134,7 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
             f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:.3g}: {printed(missed.sentence())}",
             f"Lower bound:  {proven}",
+            *([f"Cut off:      {found.cut}"] if found.cut else []),
             *(
                 f"Accuracy:     {line}"
                 for line in standing_words(found.design.mechanism, [one.target for one in found.reached])

@@ -43,6 +43,6 @@ def minimised(
 
 
 def _until_the_limit(intermediate_result: object) -> None:
-    spend(calls=2)
+    spend(calls=1)
     if is_over():
         raise StopIteration

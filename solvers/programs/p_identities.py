@@ -31,7 +31,7 @@ def p_identity_error(theta: Array, gram: Array, budget: Array) -> tuple[float, A
 
     theta T: (k, N). gram W: (N, N). budget b: (N,). Returns a number and (k, N).
     """
-    spend(calls=2, flops=4.0 * len(theta) * budget.size**2, entries=10.0 * theta.size)
+    spend(calls=2, flops=12.0 * len(theta) * budget.size**2, entries=10.0 * theta.size)
     wide = (1.0 + theta.sum(axis=0)) / budget
     core = np.linalg.solve(np.eye(len(theta)) + theta @ theta.T, theta)
     product = ((core * wide) @ gram) * wide

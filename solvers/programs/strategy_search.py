@@ -194,7 +194,7 @@ def _spend_on(matrix: Array, changes: Changes, span: Array) -> None:
     """The work of an error and a worst ratio with their gradients: products with the span and an inverse; every change of every
     row, several times."""
     (p, n), k = matrix.shape, span.shape[1]
-    spend(calls=3, flops=4.0 * p * k * (n + k) + 8.0 * k**3, entries=5.0 * p * changes.count)
+    spend(calls=1.5, flops=4.0 * p * k * (n + k) + 8.0 * k**3, entries=5.0 * p * changes.count)
 
 
 def _log_error(matrix: Array, wanted: Array, span: Array) -> tuple[float, Array]:
@@ -223,7 +223,7 @@ def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[flo
     active = np.flatnonzero(weight > 1e-12)
     moved = changes.along(matrix, active)
     pull = moved / np.hypot(moved, rounding) * (weight[active] / changes.budget[active])
-    return float(np.log(smooth)), np.asarray((changes.matrix[:, active] @ pull.T).T) / smooth
+    return float(np.log(smooth)), changes.back(pull, active) / smooth
 
 
 def _solution(
@@ -246,7 +246,7 @@ def singular_value_bound(gram: ArrayLike, changes: Changes, rounds: int = 30) ->
     root = _root(span.T @ w @ span)
     weight, best = np.full(changes.count, 1.0 / max(changes.count, 1)), 0.0
     for _ in range(rounds):
-        spend(calls=3, flops=20.0 * span.shape[1] ** 3, entries=2.0 * len(w) * changes.count)
+        spend(calls=3, flops=20.0 * span.shape[1] ** 3, entries=0.5 * len(w) * changes.count)
         scaled = changes.matrix * (weight / changes.budget**2)
         spread = root @ (span.T @ (scaled @ changes.matrix.T) @ span) @ root
         values, vectors = np.linalg.eigh(spread)

@@ -12,11 +12,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Targets, Workload, compare, design, invariants, least_budget, load, metrics
+from designer import (
+    DesignFailed,
+    InvalidProblem,
+    Problem,
+    Targets,
+    Workload,
+    compare,
+    design,
+    invariants,
+    least_budget,
+    load,
+    metrics,
+)
 from designer.base.errors import Refusal
 from designer.certified.frozen import to_spec
+from designer.designing import factor_search
 from designer.designing.choosing import CHEAP, automatic_families, ways_of
-from designer.designing.printouts import design_summary
+from designer.designing.printouts import budget_summary, design_summary
 from designer.families import forget, listed, register
 from designer.families.family import Family
 from designer.families.k_norm import K_NORM
@@ -177,10 +190,54 @@ def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.Mon
 def test_less_work_finds_no_better_design_and_says_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that is cut off hands over its best, certified."""
     problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
-    monkeypatch.setitem(work.EFFORTS, "quick", 0.5)
+    monkeypatch.setitem(work.EFFORTS, "quick", 0.1)
     early, full = design(problem, "strategy_laplace", effort="quick"), design(problem, "strategy_laplace")
     assert early.privacy.holds and full.loss <= early.loss * (1 + 1e-9) < 3 * full.loss
-    assert early.cut == 'its search was cut off: effort = "thorough", or a family by its name, finishes it' and not full.cut
+    assert early.cut == 'its search was cut off: effort = "thorough" gives it more work' and not full.cut
+
+
+def test_a_named_search_has_the_work_of_its_effort(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More under each next effort, and none beyond the last, which says so."""
+    problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
+    made = {}
+    for effort, units in (("quick", 0.05), ("normal", 0.1), ("thorough", 0.2)):
+        monkeypatch.setitem(work.EFFORTS, effort, units)
+        with within() as spent:
+            made[effort] = design(problem, "strategy_laplace", effort=effort)
+        assert units < spent.spent < 3 * units + 0.2
+    assert made["thorough"].loss <= made["normal"].loss <= made["quick"].loss
+    assert made["thorough"].cut == "its search was cut off after 0.2 units of work, the most that an effort gives"
+    assert made["normal"].cut == 'its search was cut off: effort = "thorough" gives it more work'
+
+
+def test_auto_says_of_the_search_that_it_chose_what_gives_it_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
+    monkeypatch.setattr(listed, "FAMILIES", tuple(one for one in listed.FAMILIES if one.name == "strategy_laplace"))
+    monkeypatch.setitem(work.EFFORTS, "normal", 0.05)
+    made = design(problem)
+    assert made.cut == 'its search was cut off: effort = "thorough", or a family by its name, gives it more work'
+    assert (
+        "cut its search was cut off: " in repr(made)
+        and f"Cut off:     {made.cut}" in design_summary("short", made).splitlines()
+    )
+
+
+def test_what_the_clock_cut_says_so_wherever_seconds_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In comparisons and least budgets, for all families or one, in their tables, texts and reprs."""
+    problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
+    told = "ended by the clock, seconds = 1e-09: another run may find another design; give more, or leave seconds out"
+    named = design(problem, "strategy_laplace", seconds=1e-9)
+    assert named.cut == told and "cut ended by the clock, seconds = 1e-09" in repr(named)
+    table = compare(problem, ["laplace", "strategy_laplace"], seconds=1e-9)
+    assert {row["family"]: row["note"] for row in table.rows} == {"laplace": "", "strategy_laplace": told}
+    with pytest.raises(DesignFailed, match=r"^strategy_laplace: no factor yet; ended by the clock, seconds = 1e-09: "):
+        least_budget(problem, Targets(standard_error=9.0), "strategy_laplace", seconds=1e-9, curve=1, step=0.1)
+    monkeypatch.setattr(factor_search, "go_on", lambda: None)  # as where the clock ends the last search alone
+    found = least_budget(problem, Targets(standard_error=9.0), "strategy_laplace", seconds=1e-9, curve=1, step=0.1)
+    assert found.cut == told and "cut ended by the clock, seconds = 1e-09" in repr(found) and told in found.to_markdown()
+    assert f"Cut off:      {told}" in budget_summary("short", found).splitlines()
+    whole = least_budget(problem, Targets(standard_error=9.0), "laplace", curve=1, step=0.1)
+    assert not whole.cut and "cut" not in repr(whole)
 
 
 def test_comparisons_name_what_was_not_finished(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,8 +247,18 @@ def test_comparisons_name_what_was_not_finished(monkeypatch: pytest.MonkeyPatch)
     assert "has the least expected total squared error of those that were finished" in " ".join(found.to_text().split())
     assert (
         "Not finished: " in found.to_text()
-        and 'Effort = "thorough", or a family by its name, finishes them.' in found.to_text()
+        and 'Effort = "thorough", or a family by its name, gives them more work.' in " ".join(found.to_text().split())
     )
+    told = 'Not finished: {}. Effort = "thorough", or a family by its name, gives them more work.'
+    names = "; ".join(
+        row["family"] for row in found.rows if row["cut"] or "were done" in row["note"] or "were left" in row["note"]
+    )
+    assert told.format(names) in found.to_markdown().splitlines()
+    assert "% " + told.format(names) in found.to_latex().splitlines()
+    late = compare(problem, effort="quick", seconds=1e-9)
+    assert "A limit above 1e-09 s, or none, gives them more work." in late.to_markdown()
+    named = compare(problem, "strategy_laplace", effort="quick").to_markdown()
+    assert 'Not finished: strategy_laplace. Effort = "thorough" gives them more work.' in named.splitlines()
     whole = compare(problem, ["laplace", "ellipsoid"]).to_text()
     assert "finished" not in whole
 
@@ -226,7 +293,9 @@ def test_who_reads_that_work_was_short_reads_how_to_give_more(words: str, told: 
     made = design(QUERY, "laplace")
     tried = made.mechanism.annotated({"tried": {"laplace": "loss 1", "strategy_laplace": words}})
     shown = design_summary("little work", replace(made, mechanism=tried))
-    assert ('effort = "thorough", or a family by its name, finishes' in shown) == told and f"strategy_laplace: {words}" in shown
+    assert (
+        'effort = "thorough", or a family by its name, gives more work' in shown
+    ) == told and f"strategy_laplace: {words}" in shown
 
 
 @pytest.mark.slow
@@ -300,7 +369,7 @@ def test_a_family_that_has_nothing_to_show_says_how_it_is_finished(few: None) ->
 
     try:
         register(Family("waits", "does nothing", "pure", waits, work=lambda sizes: 1.0, anytime=True))
-        told = 'waits: no mechanism yet; its search was cut off: effort = "thorough", or a family by its name, finishes it.'
+        told = 'waits: no mechanism yet; its search was cut off: effort = "thorough" gives it more work.'
         assert tried(REAL)["waits"] == f"no mechanism: {told}"
     finally:
         forget("waits")

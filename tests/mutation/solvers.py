@@ -42,8 +42,8 @@ MUTANTS = (
     ),
     Mutant(
         WORK,
-        "one.by_clock or late",
-        "one.by_clock",
+        "own.of if late else one.clock",
+        "one.clock",
         "what a caller's clock cut does not say so",
         (OF_WORK + "test_the_clock_is_read_only_where_seconds_are_given",),
     ),

@@ -7,6 +7,7 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from solvers.ellipsoids.program import minimise_trace
+from solvers.programs import changes as changes_module
 from solvers.programs import strategy_search
 from solvers.programs.changes import Changes
 from solvers.programs.p_identities import p_identity_error
@@ -401,3 +402,22 @@ def test_p_identity_beats_the_trees_on_prefix_sums() -> None:
     assert found.value < 0.9 * best_fixed(prefix(64).T @ prefix(64), Changes.units(np.ones(64)), fixed_strategies(64)).error(
         prefix(64), Changes.units(np.ones(64))
     )
+
+
+def test_small_matrices_are_written_out_and_multiplied_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same products, lengths and slopes as with sparse ones, which large matrices stay."""
+    rng = np.random.default_rng(7)
+    points = rng.random((9, 2))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    small = Changes.of_metric(distances)
+    rows, chosen = rng.normal(size=(5, 9)), rng.permutation(small.count)[:11]
+    assert small.written_out is not None and not small.written_out.flags.writeable
+    monkeypatch.setattr(changes_module, "WRITTEN_OUT", 9 * 36 - 1)
+    large = Changes.of_metric(distances)
+    assert large.written_out is None
+    for index in (slice(None), slice(3, 8), chosen):
+        np.testing.assert_allclose(small.along(rows, index), large.along(rows, index), rtol=1e-13, atol=1e-15)
+    pull = rng.normal(size=(5, 11))
+    np.testing.assert_allclose(small.back(pull, chosen), large.back(pull, chosen), rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(small.back(pull, chosen), pull @ large.matrix.toarray()[:, chosen].T, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(small.lengths(rows, 0.1), large.lengths(rows, 0.1), rtol=1e-13)
