@@ -489,8 +489,8 @@ EQUIVALENT: tuple[Mutant, ...] = (
     ),
     Mutant(
         "designer/mechanisms/lattice/accuracy.py",
-        "MOST_DIMENSIONS = 8\n",
-        "MOST_DIMENSIONS = (7)\n",
+        "FEW_DIMENSIONS, MOST_DIMENSIONS = 3, 8\n",
+        "FEW_DIMENSIONS, MOST_DIMENSIONS = 3, (7)\n",
         "moments of a lattice of eight free cells are simulated in place of summed, and said to be",
         (),
     ),
