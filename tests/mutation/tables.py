@@ -526,4 +526,11 @@ MUTANTS = (
         "groups that one query lists and another does not are not named",
         ("tests/tables/test_table_margins.py::test_groups_that_one_query_lists_and_another_does_not_are_named",),
     ),
+    Mutant(
+        "designer/tables/partition_selection.py",
+        "for j in range(1, rows + 1))\n    return min(1.0, rows",
+        "for j in range(1, max(2, rows)))\n    return min(1.0, rows",
+        "rows of an entity that all lie in one group are not counted together",
+        ("tests/tables/test_partition_selection.py::test_the_delta_of_several_rows_covers_every_way_that_they_lie_in_groups",),
+    ),
 )
