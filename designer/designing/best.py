@@ -46,6 +46,7 @@ from designer.designing.choosing import (
 from designer.designing.factor_search import Make
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem_kinds import kind_of
+from designer.designing.published import BREAKS, BROKEN, standing
 from designer.designing.structured_problem import StructuredProblem, designed_structured
 from designer.families.approximate import FALLOFFS, under_the_notion
 from designer.families.family import Family
@@ -139,6 +140,7 @@ if TYPE_CHECKING:
     AnyProblem = StructuredProblem | MarginalProblem | SelectionProblem | SyntheticProblem | HierarchyProblem | PlanProblem
 
 T = TypeVar("T")
+NOWHERE = (math.inf, math.inf)  # before there is a design
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
 
@@ -475,6 +477,8 @@ def best_of_all(
     its search can be cut off: then it ends, when what is left is done, with the best that it has. Before there is a mechanism,
     nothing is refused for its work. A family that fails, in whatever way, is listed with its reason, and the others go on.
     seconds: a limit on the clock, none by default; where it ended a search, or kept one from starting, the design says so.
+    Where statistics are published, only noise that leaves them alone is taken, so that what is released agrees with them, and
+    where counts are asked, noise in whole numbers before any other (`designer.designing.published`).
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
     with its options to its design, `design` itself unless given.
     """
@@ -482,24 +486,33 @@ def best_of_all(
     allowance = Allowance(problem, units_of(effort), cap_of(seconds))
     ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
     best: Design[Mechanism] | None = None
+    place = NOWHERE
     tried: dict[str, str] = {}
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
     own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
     for way in each_of(ways, "designing", weight_of, allowance.units):
-        if why := allowance.refusal(way, None if best is None else best.loss):
+        usable = best is not None and place[0] != BROKEN
+        if why := allowance.refusal(way, (math.inf if place[0] else place[1]) if usable else None):
             tried[way.name] = why
             continue
         try:
-            with allowance.running(way, best is not None):
+            with allowance.running(way, usable):
                 candidate = own(way)
-            tried[way.name] = f"loss {_measured(candidate)}{unfinished(candidate)}"
+            rank, words = standing(problem, candidate)
+            tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
         except Exception as failure:
             tried[way.name] = NOTHING_MADE + reason(failure)
         else:
-            best = candidate if best is None or candidate.loss < best.loss else best
+            if (rank, candidate.loss) < place:
+                best, place = candidate, (rank, candidate.loss)
     tried |= left_out(problem, solver)
     if best is None:
         raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
+    if place[0] == BROKEN and is_own(solver):
+        raise DesignFailed(
+            f"auto: no noise that agrees with the published statistics was found; {best.mechanism.family!r} {BREAKS}. "
+            f"{' '.join(said_once(tried.items()))}"
+        )
     notes = {**best.mechanism.provenance, "effort": effort, "tried": tried}
     if allowance.late or best.cut:
         notes["cut"] = cut_words(effort, False, allowance.seconds if allowance.late else math.inf)

@@ -22,12 +22,21 @@ LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 def cautions(made: Specified) -> list[str]:
     """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
-    noise, and what was changed in the form of its file."""
+    noise, that its noise breaks what was published, and what was changed in the form of its file."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *_weak(made), *exact]
+    return [*made.warning, *_weak(made), *_disagrees(made), *exact]
+
+
+def _disagrees(made: Specified) -> list[str]:
+    """A line where the noise of a mechanism breaks what was published."""
+    if getattr(getattr(made, "relation", None), "invariant", None) is None:
+        return []
+    from designer.designing.published import agreement_lines  # which reading other specs has no use for
+
+    return agreement_lines(made)
 
 
 def _weak(made: Specified) -> list[str]:

@@ -31,6 +31,7 @@ from designer.designing.choosing import (
 )
 from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.problem_kinds import kind_of
+from designer.designing.published import standing
 from designer.families.least_noise import Limit, limit, part_of_loss
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
@@ -159,7 +160,8 @@ def compare_linear(
             with allowance.running(way, families is None and bool(designs), timed=families is not None):
                 made = design(problem, way.family.name, effort=effort, **way.options)
             row = _row(way.name, made, reference, least)
-            told = [*notes, *_unmatched(problem, row), *([made.cut] if made.cut else [])]
+            words = standing(problem, made)[1]
+            told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
             rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
         except Exception as failure:
             rows.append(empty_row(way.name, reason(failure)))

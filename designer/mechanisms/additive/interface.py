@@ -50,6 +50,7 @@ class Mechanism(TakesCounts[Release]):
     privacy: PrivacyCertificate
     delta: float | None = None
     projected: bool = False
+    lattice_noise: ClassVar[bool] = False  # whether noise is whole, and on the lattice that leaves published statistics alone
 
     @abstractmethod
     def verify(self) -> PrivacyCertificate:

@@ -127,7 +127,7 @@ def draws_for(acceptance: float, cells: int) -> int:
 
 def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moments | None:
     """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
-    lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8)."""
+    lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
     norm, layout, dimension = law.norm, law.relation.invariant.layout, law.relation.invariant.freedom
     if isinstance(norm, Gauge) or norm.order != "l2":
         return None
@@ -200,7 +200,7 @@ class CellLaws(NamedTuple):
         return Moments(frozen((rest * self.scale) @ rest.T), None)
 
     def tails(self, queries: Floats) -> SummedTails | None:
-        """The laws of answers that are a multiple of one cell; None where some are not."""
+        """The laws of answers to queries, (K, N), that are each a multiple of one cell; None where some are not."""
         sizes, beyond = [], []
         for row in queries:
             places = np.flatnonzero(row)

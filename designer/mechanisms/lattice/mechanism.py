@@ -139,6 +139,7 @@ class LatticeMechanism(Mechanism):
     format = "dp-designer/lattice-mechanism"
     schema = LATTICE_MECHANISM
     parameters_schema = LATTICE_PARAMETERS
+    lattice_noise = True
 
     family: str
     workload: Workload

@@ -123,6 +123,10 @@ class RowMechanism(LatticeMechanism):
         return np.sqrt(self.query_variances())
 
     @property
+    def simulated_draws(self) -> int:
+        return super().simulated_draws if self._mean_square is None else 0
+
+    @property
     def uncertain(self) -> float:
         return super().uncertain if self._mean_square is None else 0.0
 
