@@ -79,12 +79,14 @@ def nearest_counts(asked: AskedSums, *, whole: bool = True) -> AgreeingCounts:
         status = Status.INFEASIBLE if none_at_all(asked.exact, asked.totals) else Status.FAILED
         return AgreeingCounts(status, None, np.inf, False)
     if not whole:
-        return AgreeingCounts(Status.OPTIMAL, real.cells, asked.squares(real.cells), True)
+        return AgreeingCounts(Status.OPTIMAL, real.cells, asked.squares(real.cells), real.off <= CLOSE)
     if (abs(asked.sums) @ real.cells).max(initial=0.0) >= LARGEST:
         return AgreeingCounts(Status.FAILED, None, np.inf, False)
     free = ~told_by(asked.exact, asked.sums)  # the others are the same whatever x is, and their weights hide these
     found = _Rounding.of(replace(asked, sums=asked.sums[free], near=asked.near[free], weights=asked.weights[free]), real).best()
-    return found if found.counts is None else replace(found, value=asked.squares(found.counts))
+    if found.counts is None:
+        return found
+    return replace(found, value=asked.squares(found.counts), proven=found.proven and real.off <= CLOSE)
 
 
 def _empty(rows: int, columns: int) -> Any:

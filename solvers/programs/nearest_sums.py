@@ -10,7 +10,7 @@ the conditions of a minimum (Karush, Kuhn and Tucker) in place of the word of a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -34,10 +34,14 @@ KEPT = 1e-9  # of a total and of the numbers that are added up to it
 
 @dataclass(frozen=True, eq=False)
 class NearestSums:
-    """x, (N,), and the slope of the sum of squares there, (N,): 0 where x is above 0, at least 0 elsewhere."""
+    """x, (N,), and the slope of the sum of squares there, (N,): 0 where x is above 0, at least 0 elsewhere, but for rounding.
+
+    off: about how many standard errors of a sum rounding hides: what slopes that are not 0 ask of the least sharp sum of a cell.
+    """
 
     cells: Array
     slopes: Array
+    off: float
 
 
 def left_over(rows: Any, cells: Array, values: Array) -> Array:
@@ -88,7 +92,7 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
             last = _missed(cells / scale, slope, rounding + shared)
             # What meets the conditions but for rounding is better than what misses them by less than that rounding.
             if (last > SAME, missed) < (at_last > SAME, least) or missed <= SAME / 10:
-                best, least, at_last = NearestSums(cells, slope / scale), missed, last
+                best, least, at_last = NearestSums(cells, slope / scale, np.inf), missed, last
         if least <= SAME / 10 and (polished or raw <= SAME / 10):
             break
         unit = wider * max(raw, float(np.abs(left).max(initial=0.0)))
@@ -117,7 +121,11 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
         polished = least <= SAME / 10 and not wide
         cells = np.maximum(cells + scale * unit * found[0], 0.0)
         multipliers = multipliers + steep * found[1]
-    return best if at_last <= SAME else None
+    if best is None or at_last > SAME:
+        return None
+    blunt = _cell_units(sums, errors, np.maximum, 0.0)
+    off = np.abs(np.minimum(best.cells / scale, best.slopes * scale)) * blunt / scale
+    return replace(best, off=float(off.max(initial=0.0)))
 
 
 def told_by(exact: Any, sums: Any) -> NDArray[np.bool_]:
@@ -190,12 +198,12 @@ def none_at_all(exact: Any, totals: Array) -> bool:
     return sum((Fraction(t) * int(y) for t, y in zip(totals.tolist(), steep.tolist(), strict=True)), Fraction(0)) > 0
 
 
-def _cell_units(sums: Any, errors: Array) -> Array:
-    """For each cell the least standard error of the sums that it enters; the largest of all where it enters none."""
-    units = np.full(sums.shape[1], np.inf)
-    spread = np.repeat(errors, np.diff(sums.indptr))
-    np.minimum.at(units, sums.indices, spread)
-    return np.where(np.isfinite(units), units, errors.max(initial=1.0))
+def _cell_units(sums: Any, errors: Array, of_two: np.ufunc = np.minimum, most: float = np.inf) -> Array:
+    """For each cell the least standard error of the sums that it enters (or the largest, with 0 for `most`); the largest of all
+    where it enters none."""
+    units = np.full(sums.shape[1], most)
+    of_two.at(units, sums.indices, np.repeat(errors, np.diff(sums.indptr)))
+    return np.where((units > 0) & np.isfinite(units), units, errors.max(initial=1.0))
 
 
 def _scaled_rows(rows: Any) -> tuple[Any, Array]:

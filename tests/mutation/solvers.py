@@ -439,4 +439,18 @@ MUTANTS = (
         "sums that exact totals tell hide from an integer program what the others say",
         ("tests/solvers/lattices/test_agreeing_counts.py::test_sums_that_exact_totals_tell_hide_nothing_of_the_others",),
     ),
+    Mutant(
+        "solvers/lattices/agreeing_counts.py",
+        "asked.squares(real.cells), real.off <= CLOSE)",
+        "asked.squares(real.cells), True)",
+        "what rounding hides is said to be the nearest",
+        ("tests/solvers/lattices/test_agreeing_counts.py::test_what_rounding_hides_is_not_said_to_be_the_nearest",),
+    ),
+    Mutant(
+        "solvers/lattices/agreeing_counts.py",
+        "proven=found.proven and real.off <= CLOSE)",
+        "proven=found.proven)",
+        "whole counts that rounding hides are said to be the nearest",
+        ("tests/solvers/lattices/test_agreeing_counts.py::test_what_rounding_hides_is_not_said_to_be_the_nearest",),
+    ),
 )
