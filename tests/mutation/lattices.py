@@ -282,4 +282,25 @@ MUTANTS = (
         "a replaced record moves root 2 in l1",
         ("tests/mechanisms/lattice/test_smooth_privacy.py::test_records_are_as_far_apart_as_the_furthest_of_all_histograms",),
     ),
+    Mutant(
+        "designer/designing/published.py",
+        "    return bool((moved <= SILENT**2 * largest * np.square(told).sum(axis=1)).all())",
+        "    return True",
+        "noise that breaks what is published passes for noise that agrees",
+        ("tests/designing/test_published.py::test_what_agrees_is_what_no_draw_moves",),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/accuracy.py",
+        "more = math.exp(first) + float((shares * np.expm1(logs)).sum())",
+        "more = 0.0",
+        "continuous noise passes for nearer to noise on a lattice than it is",
+        ("tests/mechanisms/lattice/test_lattice_moments.py::test_continuous_moments_are_above_the_sums_by_what_is_said",),
+    ),
+    Mutant(
+        "designer/mechanisms/lattice/accuracy.py",
+        "spread = np.where(means > 0, squares.std(axis=0) / means / math.sqrt(draws) / 2, np.inf)",
+        "spread = np.where(means > 0, squares.std(axis=0) / means / math.sqrt(draws) / 2, 0.0)",
+        "noise that no draw moved is told to have no error",
+        ("tests/mechanisms/lattice/test_lattice_moments.py::test_where_draws_hardly_ever_move_a_bound_says_at_most",),
+    ),
 )
