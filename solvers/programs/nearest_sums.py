@@ -36,7 +36,7 @@ KEPT = 1e-9  # of a total and of the numbers that are added up to it
 class NearestSums:
     """x, (N,), and the slope of the sum of squares there, (N,): 0 where x is above 0, at least 0 elsewhere, but for rounding.
 
-    off: about how many standard errors of a sum rounding hides: what slopes that are not 0 ask of the least sharp sum of a cell.
+    off: about how many standard errors of a sum rounding hides: what slopes besides 0 ask of the least sharp sum of a cell.
     """
 
     cells: Array
