@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 from designer.base.checks import near, positive, shown
 from designer.base.errors import InvalidProblem, Refusal
+from designer.base.rounding import at_least, at_most
 from designer.families.family import Family
 from designer.families.least_noise import Limit, limit
 from designer.families.made import Design
@@ -210,6 +211,8 @@ class Allowance:
             return f"not started: {self.seconds:g} s were over"
         if way.work > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
             return f"not started: {why}"
+        if way.work > CHEAP and self.gap and way.family.floor is not None and (why := self._cannot_win(way, best)):
+            return f"not started: {why}"
         if way.work > CHEAP and self.left <= 0:
             return f"not started: {self.units:g} units of work were done"
         if way.work > max(self.left, CHEAP) and not way.family.anytime:
@@ -228,6 +231,16 @@ class Allowance:
         if known is None or best > known.value * (1 + ROOM):
             return ""
         return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
+
+    def _cannot_win(self, way: Way, best: float) -> str:
+        """Why no mechanism of the family can lose much less than `best`, or an empty text."""
+        assert way.family.floor is not None
+        try:
+            with self._counted(max(self.left / 3, CHEAP)):
+                least = way.family.floor(self.problem)
+        except (Refusal, ArithmeticError, ValueError, OutOfWork):
+            return ""
+        return f"cannot have less than {at_least(least)}, and {at_most(best)} is reached" if best <= least * (1 + ROOM) else ""
 
     @contextmanager
     def running(self, way: Way, ends: bool, timed: bool = False) -> Iterator[Budget]:

@@ -45,6 +45,8 @@ ROUNDS = 60
 START, NEXT = 20_000, 5_000  # pairs that a scan finds, of which for each facet the farthest joins; and at least, later ones
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
 PROOF = 1e-6  # seconds for each simplex and cube of the dimension, measured from 5 to 8 dimensions
+ALONG_AXES, FEW_PAIRS = 1e-4, 5000  # seconds for each facet of a cross-polytope; pairs that are looked at to tell one
+PARALLEL = 1e-9  # how near directions are that count as one
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
 
 
@@ -226,7 +228,20 @@ def hull_work(dimension: int, pairs: int) -> float:
 
 
 def _work(sizes: Sizes) -> float:
-    return hull_work(sizes.dimension, sizes.pairs)
+    """That of a hull, or of a cross-polytope where all differences lie along as many lines as there are dimensions."""
+    s = sizes.dimension
+    known = hull_work(s, sizes.pairs)
+    if known > ALONG_AXES * 2**s and sizes.pairs <= FEW_PAIRS and _directions(sizes) == s:
+        return ALONG_AXES * 2.0**s
+    return known
+
+
+def _directions(sizes: Sizes) -> int:
+    """Along how many lines the protected differences lie."""
+    moves = sizes.coordinates.sensitivity(sizes.problem).all_pairs().differences
+    moves = moves / np.linalg.norm(moves, axis=1)[:, None]
+    leading = moves[np.arange(len(moves)), (np.abs(moves) > PARALLEL).argmax(axis=1)]
+    return len(np.unique((moves * np.sign(leading)[:, None] / PARALLEL).round(), axis=0))
 
 
 K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work)

@@ -30,6 +30,7 @@ from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
+from solvers.programs.independent_noise import independent_noise_bound
 from solvers.programs.strategy import Strategy, fit_to_budgets, fixed_strategies
 from solvers.programs.strategy_search import RANDOM_DIMENSION, optimise_workload, singular_value_bound
 from solvers.solution import Solution
@@ -37,6 +38,8 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
+BOUNDED = 60  # elements up to which a bound of its own is worth its time
+ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
 UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
@@ -193,6 +196,20 @@ def _work(sizes: Sizes) -> float:
     return 1.5 + 0.1 * min(sizes.dimension, 60)
 
 
+def floor(problem: Problem) -> float:
+    """What every design of this family loses at least, by the dual bounds of `solvers/programs`: for pure noise and squared
+    loss of few elements; 0 elsewhere. Noise is drawn on steps of 2^-40 of its scale, which `ON_STEPS` allows for."""
+    if problem.notion != "pure" or problem.loss != "squared" or problem.relation.size > BOUNDED:
+        return 0.0
+    try:
+        universe, changes = universe_of(problem)
+    except DesignFailed:
+        return 0.0
+    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
+    gram = weighted.T @ weighted
+    return ON_STEPS * max(independent_noise_bound(gram, changes), singular_value_bound(gram, changes))
+
+
 STRATEGY_LAPLACE = Family(
     "strategy_laplace",
     "Laplace noise on optimised other queries",
@@ -202,4 +219,5 @@ STRATEGY_LAPLACE = Family(
     work=_work,
     anytime=True,
     rank=2,
+    floor=floor,
 )

@@ -28,7 +28,7 @@ from designer import (
 from designer.base.errors import Refusal
 from designer.certified.frozen import to_spec
 from designer.designing import factor_search
-from designer.designing.choosing import CHEAP, automatic_families, ways_of
+from designer.designing.choosing import CHEAP, ROOM, automatic_families, ways_of
 from designer.designing.printouts import budget_summary, design_summary
 from designer.families import forget, listed, register
 from designer.families.family import Family
@@ -37,10 +37,12 @@ from designer.families.laplace import LAPLACE, design_laplace
 from designer.families.lattice import LATTICE_LAPLACE
 from designer.families.sizes import Sizes
 from designer.families.staircase import STAIRCASE
+from designer.families.strategy_laplace import STRATEGY_LAPLACE, floor
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from solvers import work
 from solvers.work import go_on, spend, within
+from tests.oracles.asked_problems import asked
 from tests.oracles.many_problems import problems
 
 QUERY = Problem(Workload([[0.0, 1, 5]]), metrics.uniform(3, 2.0))
@@ -120,6 +122,65 @@ def test_what_cannot_gain_is_not_started_and_the_theorem_is_named(few: None) -> 
     assert notes["biased"].startswith("loss ")
 
 
+def test_a_family_that_cannot_win_is_not_started_and_its_own_bound_is_named(few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven counts among which a record moves: noise in rows has 41.1 at least (closed form: 288 / 7), and a hull 39."""
+    counts = Problem(Workload.identity(7), metrics.uniform(7, 1.0))
+    monkeypatch.setattr(listed, "FAMILIES", (*listed.FAMILIES, STRATEGY_LAPLACE))
+    assert tried(counts)["strategy_laplace"] == "not started: cannot have less than 41.14, and 39 is reached"
+    best = design(REAL).loss
+    for name, part in {"nothing": 0.0, "low": 0.99, "near": 0.9995, "high": 2.0}.items():
+        with family(name, work=lambda sizes: 1.0, rank=9, floor=lambda problem, part=part: part * best):
+            started = tried(REAL)[name].startswith("loss ")
+        assert started == (part < 0.999), name
+
+
+def _small(number: int) -> Problem:
+    rng = np.random.default_rng(number)
+    n, k = int(rng.integers(2, 9)), int(rng.integers(1, 7))
+    rows = np.eye(n) if rng.random() < 0.3 else rng.integers(0, 3, (k, n)).astype(float)
+    rows[0, 0] = 1.0 + rows[0, 1:].sum()
+    relation = (
+        metrics.uniform(n, float(rng.choice([0.5, 1, 2, 4]))),
+        metrics.add_remove(n, float(rng.choice([0.5, 1, 2, 4]))),
+        metrics.line(range(n), 1.0, 0.5),
+        metrics.euclidean(rng.random((n, 2)) * 3),
+    )[int(rng.integers(4))]
+    weights = rng.uniform(0.2, 5.0, len(rows)) if rng.random() < 0.3 else None
+    return Problem(Workload(rows), relation, weights=weights)
+
+
+def _no_family_beats_its_own_bound(numbers: range) -> int:
+    """Neither its own nor, where it would be skipped, the winner; how many would be."""
+    skipped = 0
+    for number in numbers:
+        problem = _small(number)
+        least, own = floor(problem), design(problem, "strategy_laplace").loss
+        assert least <= own * (1 + 1e-12), number
+        winner = min(design(problem, name).loss for name in ("laplace", "k_norm", "ellipsoid"))
+        if winner <= least * (1 + ROOM):
+            skipped += 1
+            assert own >= winner * (1 - ROOM), number
+    return skipped
+
+
+@pytest.mark.slow
+def test_no_family_that_cannot_win_wins() -> None:
+    assert _no_family_beats_its_own_bound(range(12)) > 1
+
+
+@pytest.mark.heavy
+def test_no_family_that_cannot_win_wins_on_two_hundred_problems() -> None:
+    assert _no_family_beats_its_own_bound(range(200)) > 20
+
+
+def test_a_hull_along_few_lines_is_no_long_work() -> None:
+    """Intervals of which every record that appears moves one atom: ten lines in ten dimensions, a cross-polytope."""
+    intervals, anyone = asked("ranges", 1), metrics.uniform(11, 1.0)
+    assert K_NORM.work is not None and K_NORM.work(Sizes(intervals)) == pytest.approx(0.1, rel=0.1)
+    assert design(intervals, "k_norm").loss == pytest.approx(106, rel=1e-3)
+    assert K_NORM.work(Sizes(Problem(Workload.identity(11), anyone))) > 20  # 55 lines
+
+
 ASKING = (
     design,
     compare,
@@ -174,17 +235,17 @@ def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.Mon
     """The whole spec, notes and seal included, is the same whatever the clock says."""
     table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
     aimed = {"targets": Targets(standard_error=1.01 * design(REAL, "ellipsoid").mechanism.standard_errors().max())}
-    asked: list[tuple[Problem, dict[str, Any]]] = [
+    stated: list[tuple[Problem, dict[str, Any]]] = [
         (QUERY, {}),
         (REAL, {}),
         (table, {}),
         (REAL, {"family": "ellipsoid", **aimed}),
     ]
-    known = [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in asked]
+    known = [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in stated]
     for step in (0.0, 3600.0):
         with monkeypatch.context() as patched:
             _jumping(patched, step)
-            assert [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in asked] == known
+            assert [to_spec(design(problem, effort=effort, **rest).mechanism) for problem, rest in stated] == known
 
 
 def test_less_work_finds_no_better_design_and_says_what_was_cut(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,10 +413,10 @@ def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 def test_strategies_and_staircases_are_private_when_work_ends_early() -> None:
     """What is found by then is frozen and certified like everything else, and no better than to the end."""
-    asked = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))
+    small = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))
     for name in ("strategy_laplace", "staircase", "bundles", "ellipsoid", "strategy_gaussian", "gaussian"):
         notion: Any = "zcdp" if "gaussian" in name else "pure"
-        problem = replace(asked, notion=notion)
+        problem = replace(small, notion=notion)
         full = design(problem, name)
         with within(0.0):
             early = design(problem, name)

@@ -14,11 +14,27 @@ OF_STEPS = (
 )
 OF_SHARES = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_shared_by_all_cells",)
 OF_FITS = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
+INDEPENDENT = "solvers/programs/independent_noise.py"
+OF_INDEPENDENT = "tests/solvers/programs/test_independent_noise.py::"
 WORK, THREADS = "solvers/work.py", "solvers/threads.py"
 OF_WORK = "tests/solvers/test_work.py::"
 OF_THREADS = ("tests/designing/test_threads.py::test_one_thread_is_used_until_the_last_block_ends",)
 
 MUTANTS = (
+    Mutant(
+        INDEPENDENT,
+        "fourth = constant / s + float",
+        "fourth = float",
+        "fourth moments are bounded by those of the part without trace, and families that could win are skipped",
+        (OF_INDEPENDENT + "test_fourth_moments_of_rows_are_below_their_largest",),
+    ),
+    Mutant(
+        INDEPENDENT,
+        "float(2 * total**3 / fourth)",
+        "float(4 * total**3 / fourth)",
+        "independent noise is said to need twice what it needs",
+        (OF_INDEPENDENT + "test_of_counts_among_which_a_record_appears_nothing_is_left_open",),
+    ),
     Mutant(
         WORK,
         "        own.spent += cost\n        own = own.outer\n",

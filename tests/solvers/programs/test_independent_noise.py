@@ -1,0 +1,60 @@
+"""The lower bound for independent noise against strategies, against moments of many rows, and in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from solvers.programs.changes import Changes
+from solvers.programs.independent_noise import LARGEST_DIMENSION, independent_noise_bound, largest_fourth_moment
+from solvers.programs.strategy_search import optimise_workload, singular_value_bound
+from solvers.work import within
+
+
+def test_counts_among_which_a_record_moves_have_the_bound_of_their_cuts() -> None:
+    """Pairs of n cells, all weights equal: `S = 2 / (n - 1)` on n - 1 dimensions, and `kappa^2 = 2 / n`, at rows that tell one
+    cell from all others."""
+    for n in (3, 5, 7):
+        found = independent_noise_bound(np.eye(n), Changes.of_metric(1.0 - np.eye(n)))
+        assert found == pytest.approx(2 * (2 / n) * (n - 1) ** 3 * 2 / (n - 1), rel=1e-5)
+
+
+def test_of_counts_among_which_a_record_appears_nothing_is_left_open() -> None:
+    """The identity is the best strategy, and the bound says so."""
+    for n in (1, 2, 5):
+        assert independent_noise_bound(np.eye(n), Changes.units(np.full(n, 2.0))) == pytest.approx(n / 2, rel=1e-5)
+
+
+def test_no_strategy_is_below_the_bound() -> None:
+    """Found by descent, for random queries, budgets and weights; often it is above the bound of singular values."""
+    rng, above = np.random.default_rng(3), 0
+    for _ in range(60):
+        n, k = int(rng.integers(2, 7)), int(rng.integers(1, 7))
+        workload = rng.integers(0, 3, (k, n)) + 1e-3 * np.eye(k, n)
+        distances = rng.choice([1.0, 2.0], (n, n)) if rng.random() < 0.5 else np.ones((n, n))
+        changes = Changes.of_metric(np.triu(distances, 1) + np.triu(distances, 1).T)
+        bound = independent_noise_bound(workload.T @ workload, changes)
+        with within(1.0):
+            found = optimise_workload(workload, changes, iterations=40, keep=1)
+        assert bound <= found.value * (1 + 1e-9)
+        above += bound > singular_value_bound(workload.T @ workload, changes)
+    assert above > 10
+
+
+def test_fourth_moments_of_rows_are_below_their_largest() -> None:
+    rng = np.random.default_rng(4)
+    for s in (1, 2, 3, 5):
+        points = rng.normal(size=(30, s)) * np.exp(rng.normal(size=s))
+        weights = rng.dirichlet(np.ones(30))
+        sizes, axes = np.linalg.eigh((points * weights[:, None]).T @ points)
+        white = points @ (axes / np.sqrt(sizes))
+        top, _ = largest_fourth_moment(white, weights)
+        rows = rng.normal(size=(20_000, s))
+        rows /= np.linalg.norm(rows, axis=1)[:, None]
+        seen = ((white @ rows.T) ** 4 * weights[:, None]).sum(axis=0).max()
+        assert seen <= top * (1 + 1e-12) and (s > 1 or seen == pytest.approx(top))
+
+
+def test_nothing_is_said_of_many_dimensions() -> None:
+    n = LARGEST_DIMENSION + 2
+    assert independent_noise_bound(np.eye(n), Changes.of_metric(1.0 - np.eye(n))) == 0.0
