@@ -180,6 +180,10 @@ def test_every_word_has_a_meaning_and_every_form_one_word() -> None:
     assert "".join(piece for piece, _ in with_terms("rho at a delta of noise")) == "rho at a delta of noise"
 
 
+def test_a_place_called_delta_is_not_explained_as_a_delta() -> None:
+    assert [term for _, term in with_terms("Sussex and Delta, at a delta of 1e-6")] == [None, "delta", None]
+
+
 @pytest.mark.parametrize(
     "inside",
     [
