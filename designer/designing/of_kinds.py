@@ -240,9 +240,17 @@ def least_structured(problem: StructuredProblem, targets: Targets, family: str =
 
 
 def least_marginal(
-    problem: MarginalProblem, targets: Targets, family: str = "auto", *, step: float = 1e-4, **options: Any
+    problem: MarginalProblem,
+    targets: Targets,
+    family: str = "auto",
+    *,
+    step: float = 1e-4,
+    effort: str = "normal",
+    seconds: float | None = None,
+    **options: Any,
 ) -> LeastMarginals:
-    """The least factor on the budgets at which every table meets its target."""
+    """The least factor on the budgets at which every table meets its target. Each design is one program: efforts are alike."""
+    units_of(effort), cap_of(seconds)
     if family not in ("auto", "residual") or options:
         _chosen(problem, family, options, (), {})
         raise InvalidProblem(f"family: {shown(family)} has no least budget; use 'residual'.", value=family)

@@ -128,6 +128,14 @@ def test_auto_takes_the_synthetic_data_of_the_smaller_bound() -> None:
     assert design(problem).loss == min(design(problem, name).loss for name in problem.families)
 
 
+def test_a_least_budget_of_marginals_takes_every_effort_and_no_other() -> None:
+    problem, targets = PROBLEMS["MarginalProblem"], Targets(standard_error=3.0)
+    assert least_budget(problem, targets, effort="quick").factor == least_budget(problem, targets).factor
+    for wrong in ({"effort": "long"}, {"seconds": 0.0}, {"seconds": float("nan")}):
+        with pytest.raises(InvalidProblem, match=r"^(effort|seconds): "):
+            least_budget(problem, targets, **wrong)
+
+
 def test_least_budgets_are_those_of_the_kind() -> None:
     targets = Targets(standard_error={("age", "sex"): 5.0})
     found = least_budget(PROBLEMS["MarginalProblem"], targets, step=1e-3)

@@ -22,6 +22,13 @@ OF_THREADS = ("tests/designing/test_threads.py::test_one_thread_is_used_until_th
 
 MUTANTS = (
     Mutant(
+        "designer/designing/choosing.py",
+        "if best <= least * (1 + ROOM) else",
+        "if best <= 2 * least * (1 + ROOM) else",
+        "a family that could win by half is not started",
+        ("tests/designing/test_choosing.py::test_a_family_that_cannot_win_is_not_started_and_its_own_bound_is_named",),
+    ),
+    Mutant(
         INDEPENDENT,
         "fourth = constant / s + float",
         "fourth = float",
