@@ -14,6 +14,7 @@ from designer.base.progress import announce
 from designer.base.rounding import share_at_most
 from designer.designing.accuracy import Reached, reached_by, towards, worst_of
 from designer.families.made import Design
+from designer.families.repair import CONTINUOUS as OF_CONTINUOUS
 from designer.families.stretching import stretched, stretches
 from designer.mechanisms.additive.bounds import cell
 from designer.mechanisms.additive.interface import Mechanism
@@ -154,8 +155,8 @@ def _lower_bound(
 
     With continuous noise errors are inversely proportional to the factor: B at `bracket.met`, where grids are fine, says that
     no factor below `met root B` meets the targets. Errors on a coarse grid are not, but still fall with the budgets: B above 1
-    at `bracket.missed` says that no smaller factor meets the targets. Neither holds under (b, delta), the second not for
-    margins, which are no multiples of standard errors there.
+    at `bracket.missed` says that no smaller factor meets the targets, if it is one of the noise on that grid and not of
+    continuous noise. Neither holds under (b, delta), the second not for margins, which are no multiples of standard errors.
     """
     asked = targets.of(problem.workload.queries)
     part, fine = len(asked) < len(problem.workload.queries), _fine(mechanism)
@@ -176,4 +177,4 @@ def _lower_bound(
         return None
     if fine:
         return bracket.met * math.sqrt(claim.lower_bound) * CONTINUOUS
-    return bracket.missed if claim.lower_bound > 1 else None
+    return bracket.missed if claim.lower_bound > 1 and not claim.objective.endswith(OF_CONTINUOUS) else None

@@ -24,12 +24,16 @@ from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.repair import Bound, freeze, on_heard
 from designer.families.sizes import Sizes
+from designer.families.whole import in_units
 from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import coarsest_exponent
+from designer.relations.allowed import Allowed
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
 from solvers.ellipsoids.program import Ellipsoid, Separation, minimise_maximum, minimise_trace
 from solvers.exact.points import unit_exponents
+from solvers.programs.noise_costs import GaussianCost
 from solvers.programs.scales import minimise_scales
 from solvers.solution import Solution
 
@@ -39,6 +43,11 @@ STARTING = 20_000  # pairs that a program starts from where all of them are sear
 # Of the largest cost of a coordinate, in units in which all vary alike: what the others
 # cost at least where a smaller cost is lost.
 FAINT = 1e-12
+# Correlations of which nothing is seen in a loss.
+UNCORRELATED = 1e-9
+# In squared steps: from this variance on discrete Gaussian noise has that of the continuous one to 1e-15.
+NARROW = 2.0
+ON_MULTIPLES = "of independent Gaussian noise on the multiples of each measured coordinate's step"
 OBJECTIVES = {
     "squared": "sum_k v_k Var_k, the weighted squared error",
     "max": "max_k v_k Var_k, the largest weighted squared error of a query",
@@ -82,15 +91,41 @@ def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -
 def shaped(
     problem: Problem, family: str, coordinates: Coordinates, covariance: Floats, falloff: Falloff, bound: Bound | None
 ) -> AdditiveMechanism:
-    """Noise in the norm `(z' Sigma^-1 z)^(1/2)` of the heard coordinates, divided by what privacy requires.
+    """Noise in the norm `(z' Sigma^-1 z)^(1/2)` of the heard coordinates, divided by what privacy requires. Gaussian noise
+    whose coordinates are uncorrelated is drawn in each one's unit.
 
     covariance: Sigma, (s, s), positive definite.
     """
     # F'F = Sigma^-1; deviations and correlations apart, because the units of the coordinates may differ.
     spread, correlation = _correlation(covariance)
+    if falloff == "gaussian" and np.abs(correlation - np.eye(len(spread))).max() <= UNCORRELATED:
+        weights = on_heard(1 / spread, coordinates, np.inf)
+        return independent_gaussian(problem, family, coordinates, weights, bound)
     factor = np.linalg.inv(np.linalg.cholesky(correlation)) / spread
     norm = Norm(on_heard(factor, coordinates, np.inf), "l2")
     return freeze(problem, family, coordinates, on_heard(spread, coordinates), lambda _: norm, falloff, bound)
+
+
+def independent_gaussian(
+    problem: Problem, family: str, coordinates: Coordinates, weights: Floats, bound: Bound | None
+) -> AdditiveMechanism:
+    """Independent Gaussian noise, on the multiples of each coordinate's unit where that is narrow, or where no answer is a sum
+    of several: there its variance is that of continuous noise or less. On a fine grid under (b, delta), where noise is rounded.
+
+    weights: (R,), one over the deviations of the measured coordinates, infinite where there is no noise.
+    """
+    whole = False
+    if not isinstance(problem.relation, Allowed):
+        units = in_units(coordinates.matrix(problem), problem.relation)
+        coordinates, weights = units.coordinates(coordinates.heard, coordinates.reconstruction), units.weights(weights)
+        own = bool((np.count_nonzero(coordinates.answers(problem), axis=1) <= 1).all())
+        whole = own or bool((_steps(problem, coordinates) * weights[coordinates.heard] > NARROW**-0.5).any())
+    return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound, whole=whole)
+
+
+def _steps(problem: Problem, coordinates: Coordinates) -> Floats:
+    """The coarsest grids that hold the heard coordinates, (s,)."""
+    return np.ldexp(1.0, [coarsest_exponent(row) for row in coordinates.matrix(problem)[coordinates.heard]])
 
 
 def heard_set(problem: Problem, family: str) -> tuple[Coordinates, SensitivitySet]:
@@ -211,13 +246,21 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
 
 
 def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMechanism:
-    """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k / w_k`,
-    `sum_k w_k u_k^2 <= b^2`."""
+    """Independent Gaussian noise with the best variance for each measured coordinate: `min sum_k v_k f_k(w_k)`,
+    `sum_k w_k u_k^2 <= b^2`.
+
+    f_k is 1 / w_k, or, of discrete Gaussian noise on the multiples of the coordinate's unit, its variance, which is less where
+    noise is narrow beside the unit (docs/theory/scales.md). Under (b, delta), where noise is rounded, the first."""
     limit = positive(tolerance, "options.tolerance")
     problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "diagonal_gaussian", "l2", "gaussian", projected=True)
     coordinates, moving = heard_set(problem, "diagonal_gaussian")
+    steps = None
+    if not isinstance(problem.relation, Allowed):
+        units = in_units(coordinates.matrix(problem), problem.relation)
+        coordinates = units.coordinates(coordinates.heard, coordinates.reconstruction)
+        moving, steps = coordinates.sensitivity(problem), _steps(problem, coordinates)
     spread = np.ptp(moving.points, axis=0)
     asked = (coordinates.answers(problem) ** 2 * problem.costs[:, None]).sum(axis=0)
     least = FAINT * (asked * spread**2).max() / spread**2
@@ -232,14 +275,13 @@ def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> Additive
         worst, pairs = moving.worst(Norm(np.sqrt(weights), "l2"), limit=max(200, 4 * len(spread)))
         return worst**2, pairs.normalised**2
 
-    found = minimise_scales(rows, costs, 1, separate, tolerance=limit)
+    found = minimise_scales(rows, costs, 1, separate, steps=steps, noise=GaussianCost, tolerance=limit)
     weights = on_heard(np.sqrt(found.point), coordinates, np.inf)
-    bound = (
-        Bound(OBJECTIVES["squared"], found.lower_bound, found.method)
-        if problem.loss == "squared" and (asked >= least).all()
-        else None
-    )
-    return freeze(problem, "diagonal_gaussian", coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
+    bound = None
+    if problem.loss == "squared" and (asked >= least).all():
+        objective = OBJECTIVES["squared"] if steps is None else f"{OBJECTIVES['squared']} {ON_MULTIPLES}"
+        bound = Bound(objective, found.lower_bound, found.method, on_grid=steps is not None)
+    return independent_gaussian(problem, "diagonal_gaussian", coordinates, weights, bound)
 
 
 def covering_work(sizes: Sizes) -> float:

@@ -28,8 +28,8 @@ class Family:
     has_program: a program of CVXPY states it (`families/programs/listed.py`), so that `solver` may be named.
     scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
     loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave
-    it out elsewhere. with_delta: serves the notion "approximate" too, under its own one with other budgets. biased: its answers
-    may be off on purpose, so that no limit of unbiased noise speaks of it.
+    it out elsewhere; where: a rule of any other kind. with_delta: serves the notion "approximate" too, under its own one with
+    other budgets. biased: its answers may be off on purpose, so that no limit of unbiased noise speaks of it.
     choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
     each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
     moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
@@ -48,6 +48,7 @@ class Family:
     scans_little: bool = False
     on_request: bool = False
     invariants_only: bool = False
+    where: Callable[[Problem], bool] | None = None
     with_delta: bool = True
     has_program: bool = False
     biased: bool = False
@@ -71,8 +72,9 @@ class Family:
             )
 
     def concerns(self, problem: Problem) -> bool:
-        """Whether the family has something to say about such a relation."""
-        return not (self.invariants_only and problem.relation.single_records)
+        """Whether the family has something to say about such a problem."""
+        fits = self.where is None or self.where(problem)
+        return fits and not (self.invariants_only and problem.relation.single_records)
 
     def serves(self, problem: Problem) -> bool:
         """Whether its mechanisms keep the notion of the problem."""

@@ -117,11 +117,13 @@ def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = Fa
 
 
 def _rate(made: AdditiveMechanism) -> float:
-    """How much faster losses fall with the weights on a coarse grid than by their power: at most by the weight of one step."""
+    """How much faster losses fall with the weights on a coarse grid than by their power: at most by the weight of one step, or
+    for Gaussian noise by its square (docs/theory/scales.md)."""
     if made.norm.map.ndim > 1:
         return 0.0
     heard = made.noise.heard
-    return float((made.norm.map[heard] * made.grid.steps[heard]).max(initial=0.0))
+    most = float((made.norm.map[heard] * made.grid.steps[heard]).max(initial=0.0))
+    return most if made.falloff == "exponential" else most**2
 
 
 def _beyond_budgets(made: AdditiveMechanism) -> float:

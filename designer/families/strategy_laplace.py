@@ -17,9 +17,10 @@ from designer.base.arrays import Floats, real_array
 from designer.base.checks import count
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
-from designer.certified.norms import Norm, weighted_l1
+from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, classes
+from designer.families.ellipsoid import independent_gaussian
 from designer.families.family import Family, StrategyRows
 from designer.families.measured import Coordinates, combination, measurable
 from designer.families.repair import Bound, freeze
@@ -154,7 +155,7 @@ def frozen_strategy(
     _refuse_imprecise(problem, coordinates, family)
     weights = np.where(coordinates.heard, 1.0, np.inf)
     if family == "strategy_gaussian":
-        return freeze(problem, family, coordinates, 1 / weights, lambda _: Norm(weights, "l2"), "gaussian", bound)
+        return independent_gaussian(problem, family, coordinates, weights, bound)
     return freeze(problem, family, coordinates, 1 / weights, lambda _: weighted_l1(weights), "exponential", bound)
 
 

@@ -52,7 +52,8 @@ _WITH_NORMAL_NOISE = ProofSketch(
 )
 OTHER_NOISE = (
     "Some queries have other noise than normal: sums that are transformed first, or Laplace and Student noise. Each states its "
-    "own cost as a public function of the record; a pure promise of e is one of e times tanh(e / 2) in the unit used here."
+    "own cost as a public function of the record; a pure promise of e is one of e times tanh(e / 2) in the unit used here, "
+    "and less under Laplace noise, whose relative entropy counts."
 )
 OF_TABLES: Mapping[str, ProofSketch] = {
     OF_PLANS: _WITH_NORMAL_NOISE,

@@ -18,6 +18,7 @@ from designer.base.checks import rational, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, RATIONAL, ClosedList, Named, either, exactly, of_kind, one_of, record
+from designer.promises.accounting import rho_of_laplace
 from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
 from designer.tables.exact_sums import amounts
 from designer.tables.measure import Measure, Rational
@@ -104,7 +105,8 @@ class OtherNoise(OfMeasure, Aggregated):
 @dataclass(frozen=True)
 class PureSum(OtherNoise):
     """`SUM(measure)` with discrete Laplace noise: a record of value x, clipped and rounded by its measure, changes no
-    likelihood by more than `exp(|x| / scale)`, and costs `e tanh(e / 2)` of zCDP, e = |x| / scale.
+    likelihood by more than `exp(|x| / scale)`, and costs `e - (1 - exp(-e)) r / sinh(r)` of zCDP, e = |x| / scale, r that of
+    one step (docs/theory/tradeoff.md, 9).
 
     scale: of the noise, in the unit of the answer; T / epsilon is the scale at which a row of size T costs epsilon.
 
@@ -132,16 +134,21 @@ class PureSum(OtherNoise):
         return LaplaceSums({self.measure.column: self.scale})
 
     def rho_policy(self) -> AsZcdp:
-        """`e tanh(e / 2)`."""
-        return AsZcdp(self.pure_policy)
+        """`e - (1 - exp(-e)) r / sinh(r)`."""
+        return AsZcdp(self.pure_policy, self._rate)
 
     def row_rate(self, threshold: Fraction) -> Fraction:
-        """`e tanh(e / 2) <= e^2 / 2`."""
-        return (threshold / self.scale) ** 2 / 2 * ROUNDED_UP
+        """That of one row: over m^2, the cost of m rows falls with m."""
+        return rho_of_laplace(threshold / self.scale, self._rate) * ROUNDED_UP
+
+    @property
+    def _rate(self) -> Fraction:
+        """What one step costs at most."""
+        return self.step / self.scale
 
     @property
     def _law(self) -> DiscreteLaplace:
-        return DiscreteLaplace([self.step / self.scale])
+        return DiscreteLaplace([self._rate])
 
     def noisy(self, exact: Sequence[int], entropy: Entropy) -> tuple[int, ...]:
         noise = self._law.draw(len(exact), entropy).ravel().tolist()

@@ -86,7 +86,8 @@ OTHER_LAWS = (
 )
 OF_OTHER_NOISE = (
     " Other noise costs what the policies named beside it say, transformed and rounded sums in whole steps; a pure budget e is "
-    "e tanh(e / 2)-zCDP (docs/theory/tables.md, 7; docs/theory/records.md, 5 and 6)."
+    "e tanh(e / 2)-zCDP, of discrete Laplace noise (e - (1 - exp(-e)) r / sinh(r))-zCDP, r that of one step "
+    "(docs/theory/tables.md, 7; docs/theory/records.md, 5 and 6; docs/theory/tradeoff.md, 9)."
 )
 PURE = (
     " All queries have pure budgets, which are stated with them and add up to E(r): for all data sets that differ in the "

@@ -1,13 +1,20 @@
-"""What Laplace noise of weight w costs: on the real line `w^-p`, on the multiples of a step h a little less.
+"""What Laplace or Gaussian noise of weight w costs: on the real line `w^-p`, on the multiples of a step h a little less.
 
+Laplace.
 With rate `w h` a step, P(z h) is proportional to exp(-w h |z|). Half its variance is `h^2 / (4 sinh^2(w h / 2))`, its mean
 absolute value `h / sinh(w h)`: `w^-2 (y / sinh y)^2` with `y = w h / 2`, and `w^-1 y / sinh y` with `y = w h`, which tend to
-`w^-p` for small h. All are convex and fall in w. See docs/theory/scales.md.
+`w^-p` for small h.
+
+Gaussian. P(z h) is proportional to `exp(-t z^2)`, `t = w h^2 / 2`, and the cost is the variance `h^2 v(t)`, which tends to
+1 / w.
+
+All are convex and fall in w. See docs/theory/scales.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +25,7 @@ NEWTON_STEPS = 40  # of a function whose slope lies within (-3, -1): the error f
 
 @dataclass(frozen=True, eq=False)
 class NoiseCost:
-    """`sum_k v_k f_k(w_k)`: costs v (K,), positive; power p, 1 or 2; steps h (K,), 0 on the real line."""
+    """`sum_k v_k f_k(w_k)` of Laplace noise: costs v (K,), positive; power p, 1 or 2; steps h (K,), 0 on the real line."""
 
     costs: Floats
     power: int
@@ -32,7 +39,11 @@ class NoiseCost:
     def in_units(self, unit: Floats) -> NoiseCost:
         """The cost in x of `w = unit x`, unit (K,), positive, divided by the largest `v_k unit_k^-p`."""
         costs = self.costs * unit**-self.power
-        return NoiseCost(costs / costs.max(), self.power, self.steps * unit)
+        return replace(self, costs=costs / costs.max(), steps=self._steps_in(unit))
+
+    def _steps_in(self, unit: Floats) -> Floats:
+        """The steps at which x costs what `unit x` does at these, but for `unit^-p`."""
+        return self.steps * unit
 
     def value(self, weights: Floats) -> float:
         """The cost at weights (K,)."""
@@ -97,3 +108,88 @@ def _asinh_of_exp(log_s: Floats) -> Floats:
     """`asinh(exp(l))` without overflow."""
     large = log_s > 20
     return np.where(large, log_s + np.log(2.0), np.arcsinh(np.exp(np.minimum(log_s, 20.0))))
+
+
+class GaussianCost(NoiseCost):
+    """The same of Gaussian noise, of power 1: w is 1 / sigma^2, and f its variance."""
+
+    def _steps_in(self, unit: Floats) -> Floats:
+        return self.steps * np.sqrt(unit)
+
+    def _rates(self, weights: Floats) -> tuple[Floats, Floats]:
+        """`t = w h^2 / 2`, 1 on the real line, and where that is."""
+        line = self.steps == 0
+        return np.where(line, 1.0, np.clip(weights * self.steps**2 / 2, SLOWEST, FASTEST)), line
+
+    def values(self, weights: Floats) -> Floats:
+        rates, line = self._rates(weights)
+        return np.asarray(self.costs * np.where(line, 1 / weights, self.steps**2 * gaussian_moments(rates)[0]))
+
+    def pull(self, weights: Floats) -> Floats:
+        rates, line = self._rates(weights)
+        return np.asarray(self.costs * np.where(line, 1 / weights, self.steps**2 * rates * gaussian_moments(rates)[1]))
+
+    def curvature(self, weights: Floats) -> Floats:
+        rates, line = self._rates(weights)
+        return np.asarray(self.costs * np.where(line, 2 / weights, self.steps**2 * rates**2 * gaussian_moments(rates)[2]))
+
+    def weights_at(self, value: float | Floats) -> Floats:
+        return self._at(value / self.costs, lambda found: (found[0], found[1]), 2, 1)
+
+    def least(self, slopes: Floats) -> Floats:
+        """As of Laplace noise, (K,); on a grid `-v'(t) = 2 a / (v h^4)`, on the line `(v / a)^(1/2)`. slopes a: (K,)."""
+        return self._at(slopes / self.costs, lambda found: (found[1], found[2]), 4, 2)
+
+    def _at(
+        self, wanted: Floats, parts: Callable[[tuple[Floats, ...]], tuple[Floats, Floats]], power: int, fall: int
+    ) -> Floats:
+        """The weights at which a function of t, which falls as `1 / (2 t^fall)` where t is small and as `exp(-t)` where it is
+        large, is `wanted (2 / h^2)^(fall - 1) / h^2`: Newton's method on its logarithm in log t, between bounds.
+
+        parts: of `gaussian_moments`, the function and minus its derivative. power: of h in that, 2 or 4."""
+        line = self.steps == 0
+        h = np.where(line, 1.0, self.steps)
+        aim = np.log(wanted) + (fall - 1) * np.log(2.0) - power * np.log(h)
+        low, high = np.full_like(aim, np.log(SLOWEST)), np.full_like(aim, np.log(FASTEST))
+        log_t = np.clip(
+            np.where(aim > -2.5, (-np.log(2.0) - aim) / fall, np.log(np.maximum(np.log(2.0) - aim, 1.0))), low, high
+        )
+        for _ in range(NEWTON_STEPS):
+            t = np.exp(log_t)
+            value, drop = parts(gaussian_moments(t))
+            off = np.log(value) - aim
+            low, high = np.where(off > 0, log_t, low), np.where(off > 0, high, log_t)
+            moved = log_t + off * value / (t * drop)
+            if (np.abs(moved - log_t) <= 1e-15 * (1 + np.abs(log_t))).all():
+                break
+            log_t = np.where((moved >= low) & (moved <= high), moved, (low + high) / 2)
+        t = np.exp(log_t)  # of which the last step is one in t: where t is large, the last digit of log t would be seen
+        value, drop = parts(gaussian_moments(t))
+        return np.where(line, wanted ** (-1 / fall), 2 * (t + (np.log(value) - aim) * value / drop) / h**2)
+
+
+SLOWEST, FASTEST = 1e-90, 700.0  # a larger t leaves nothing of a variance, 2e-304
+NEAR = np.arange(1.0, 6.0)[:, None] ** 2  # the squares z^2 of which exp(-pi z^2) is not lost beside exp(-pi)
+
+
+def gaussian_moments(rates: Floats) -> tuple[Floats, Floats, Floats]:
+    """Of `P(z) ~ exp(-t z^2)` on the integers the variance v(t), `-v'(t)` and `v''(t)`: the first three cumulants of z^2, to a
+    few units of roundoff.
+
+    Where t is below pi, `sum exp(-t z^2) = (pi / t)^(1/2) sum exp(-T z^2)`, `T = pi^2 / t`, makes them of those at T.
+    rates t: (K,), from 1e-90 to 700. Returns (K,) each.
+    """
+    narrow = rates >= np.pi
+    far = np.minimum(np.where(narrow, rates, np.pi**2 / np.minimum(rates, np.pi)), FASTEST)
+    shares = 2 * np.exp(-far * (NEAR - 1))  # times exp(t), so that nothing is lost where t is large
+    first = np.exp(-far)
+    whole = 1 + first * shares.sum(axis=0)
+    one, two, three = (first * (shares * NEAR**k).sum(axis=0) / whole for k in (1, 2, 3))
+    v, drop, bend = one, two - one**2, three - 3 * one * two + 2 * one**3
+    t, T = np.minimum(rates, np.pi), far
+    wide = (
+        1 / (2 * t) - (T / np.pi) ** 2 * v,
+        1 / (2 * t**2) - T**3 / np.pi**4 * (2 * v - T * drop),
+        1 / t**3 - T**4 / np.pi**6 * (6 * v - 6 * T * drop + T**2 * bend),
+    )
+    return tuple(np.where(narrow, own, other) for own, other in zip((v, drop, bend), wide, strict=True))

@@ -37,21 +37,22 @@ def minimise_scales(
     separate: Separation | None = None,
     *,
     steps: Floats | None = None,
+    noise: type[NoiseCost] = NoiseCost,
     tolerance: float = 1e-9,
     rounds: int = 60,
 ) -> Solution[Floats]:
     """The global optimum over `rows`, or over an implicit set of rows that `separate` scans.
 
     rows: (M, K), nonnegative, no zero column; costs v: (K,), positive; power p: 1 (sum of scales) or 2 (sum of squared scales).
-    steps h: (K,), of the grid on which the noise lies, 0 (the real line) where none are given.
+    steps h: (K,), of the grid on which the noise lies, 0 (the real line) where none are given. noise: whose costs these are.
     separate(w) returns the largest `r w` over the implicit set and some rows that exceed 1 most; it is called until the
     certified gap, measured after division by that largest value, is at most `tolerance`.
     The point is w with every row at most 1 (up to rounding), the value is the cost there. Where noise is so narrow beside the
     steps that it hardly ever differs from 0, all costs are made equal, and the bound is one of them.
     """
-    cost = NoiseCost.of(costs, power, steps)
+    cost = noise.of(costs, power, steps)
     if cost.steps.any() and _equal_cost(rows, cost) <= NIL * _equal_on_line(rows, cost):
-        found = equalise_costs(rows, costs, power, separate, steps=steps, tolerance=tolerance, rounds=rounds)
+        found = equalise_costs(rows, costs, power, separate, steps=steps, noise=noise, tolerance=tolerance, rounds=rounds)
         value = cost.value(found.point)
         met = value - found.lower_bound <= tolerance * value
         return replace(found, status=found.status if met else Status.STALLED, value=value)
@@ -73,6 +74,7 @@ def equalise_costs(
     separate: Separation | None = None,
     *,
     steps: Floats | None = None,
+    noise: type[NoiseCost] = NoiseCost,
     tolerance: float = 1e-9,
     rounds: int = 60,
 ) -> Solution[Floats]:
@@ -81,9 +83,9 @@ def equalise_costs(
 
     `w(t)`, the weights at which all cost t, falls in t. So the t at which the worst of some rows is 1 bounds the optimum over
     all of them from below, and rounds go on until no row exceeds 1 there.
-    rows: (M, K); costs and steps: (K,); as in `minimise_scales`.
+    rows: (M, K); costs, steps and noise: as in `minimise_scales`.
     """
-    cost = NoiseCost.of(costs, power, steps)
+    cost = noise.of(costs, power, steps)
 
     def equal(rows: Floats) -> tuple[Floats, float, Floats]:
         t = _equal_cost(rows, cost)

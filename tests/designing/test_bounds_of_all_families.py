@@ -22,7 +22,12 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 
 BUDGETS = (0.25, 1.0, 2.0, 5.0, 20.0)
 CONTINUOUS = "of continuous noise of this kind"
-OWN_LAWS = (CONTINUOUS, "of independent Laplace noise on the multiples of each query's step")
+OWN_LAWS = (
+    CONTINUOUS,
+    "of independent Laplace noise on the multiples of each query's step",
+    "of independent Gaussian noise on the multiples of each measured coordinate's step",
+)
+SAID = (*OWN_LAWS, "on those multiples")
 ASKED = {
     "counts": np.eye(3),
     "running totals": np.tril(np.ones((4, 4))),
@@ -140,3 +145,92 @@ def test_many_two_valued_attributes_have_a_design(attributes: int, noise: str) -
     asked = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "identity")])
     made = design_structured(asked, Presence(1.0), noise)  # type: ignore[arg-type]
     assert made.privacy.holds and made.optimality is not None and made.optimality.gap < 1e-5
+
+
+def law(parameter: float) -> tuple[np.ndarray, np.ndarray]:
+    """The discrete Gaussian with this parameter, written out."""
+    z = np.arange(-60, 61)
+    weights = np.exp(-(z**2) / (2 * parameter))
+    return z, weights / weights.sum()
+
+
+@pytest.mark.parametrize("family", ["diagonal_gaussian", "gaussian"])
+@pytest.mark.parametrize(("row", "unit"), [((1.0, 0.0), 1.0), ((6.0, 0.0), 6.0), ((0.1, 0.0), 0.1), ((3.0, 1.0), 2.0)])
+@pytest.mark.parametrize("budget", [1.0, 2.0, 5.0])
+def test_gaussian_noise_of_a_query_is_whole_multiples_of_its_unit_and_stated_as_such(
+    family: str, row: tuple[float, float], unit: float, budget: float
+) -> None:
+    """Variance, mean absolute value and privacy, from the law written out; the last row moves by 2, as records are replaced."""
+    relation = metrics.uniform(2, budget) if unit == 2 else metrics.add_remove(2, budget)
+    made = design(Problem(Workload([list(row)]), relation, "zcdp"), family)
+    z, mass = law(1 / budget**2)
+    assert made.loss == pytest.approx(unit**2 * (mass @ z**2), rel=1e-9) and made.loss < unit**2 / budget**2
+    assert made.mechanism.query_mean_absolutes()[0] == pytest.approx(unit * (mass @ np.abs(z)), rel=1e-9)
+    logs = -((z * budget) ** 2) / 2 + math.log(mass[60])
+    for order in (1.5, 2.0, 7.0):
+        divergence = math.log(np.exp(order * logs[1:] + (1 - order) * logs[:-1]).sum()) / (order - 1)
+        assert divergence <= order * budget**2 / 2 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("family", ["diagonal_gaussian", "gaussian", "strategy_gaussian"])
+def test_noise_that_is_rounded_keeps_its_fine_grid(family: str) -> None:
+    """Under (b, delta) whole steps would add a twelfth: the variance is that of the deviation that (b, delta) allows."""
+    problem = Problem(Workload(np.eye(2)), metrics.add_remove(2, 8.0), "approximate", delta=1e-3)
+    made, plain = design(problem, family), design(problem, "isotropic_gaussian")
+    deviation = 1 / plain.mechanism.norm.factor.diagonal()[0]
+    assert deviation < 0.6 and made.loss == pytest.approx(2 * deviation**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("budget", [0.5, 1.0, 2.0, 3.0, 5.0, 8.0])
+def test_the_default_under_zcdp_never_loses_to_whole_number_counts_that_are_added_up(name: str, budget: float) -> None:
+    rows = ASKED[name]
+    z, mass = law(1 / budget**2)
+    folklore = float((mass @ z**2) * (rows**2).sum())
+    made = design(Problem(Workload(rows), metrics.add_remove(rows.shape[1], budget), "zcdp"))
+    assert made.loss <= folklore * (1 + 1e-9)
+    assert budget < 5 or name == "counts" or made.mechanism.family == "strategy_gaussian"
+
+
+def test_queries_that_no_record_tells_apart_are_counted_once() -> None:
+    """80 elements of which the queries see five groups, one of them nothing: four counts are measured where records appear."""
+    rows = np.kron(np.hstack([np.tril(np.ones((4, 4))), np.zeros((4, 1))]), np.ones(16))
+    appear, replaced = (
+        design(Problem(Workload(rows), rule, "zcdp")) for rule in (metrics.add_remove(80, 5.0), metrics.uniform(80, 5.0))
+    )
+    assert appear.mechanism.family == replaced.mechanism.family == "strategy_gaussian"
+    assert appear.mechanism.integers.shape == (4, 80) and replaced.mechanism.integers[:5].sum() == 80
+    assert appear.loss == pytest.approx(10 * discrete_variance(1 / 25), rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [2.0, 5.0])
+def test_margins_of_sums_of_narrow_gaussian_noise_hold(budget: float) -> None:
+    """A sum of three counts of narrow whole-number noise: its law by convolution."""
+    problem = Problem(Workload(np.tril(np.ones((3, 3)))), metrics.add_remove(3, budget), "zcdp")
+    made = design(problem, "strategy_gaussian").mechanism
+    mass = law(1 / budget**2)[1]
+    total = np.convolve(np.convolve(mass, mass), mass)
+    places = np.abs(np.arange(len(total)) - len(total) // 2)
+    for level in (0.5, 0.95, 0.999, 1 - 1e-6):
+        margin = made.margins(level)[2]
+        assert total[places <= margin].sum() >= level
+    assert abs(made.query_mean_absolutes()[2] - total @ places) <= 0.02 * math.sqrt(total @ places**2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_stated_bound_is_above_the_loss_of_any_family(seed: int) -> None:
+    """Random queries, budgets from 0.1 to 20, both notions and all losses: a bound that a family undercuts says of which noise
+    it speaks, a limit is undercut by none, and nothing ends in an error of the program."""
+    generator = np.random.default_rng(seed)
+    budget = float(np.exp(generator.uniform(math.log(0.1), math.log(20))))
+    rows = generator.integers(-2, 7, (int(generator.integers(1, 5)), 4)).astype(float)
+    relation = metrics.add_remove(4, budget) if seed % 3 else metrics.uniform(4, budget)
+    notion, loss = ("pure", "zcdp")[seed % 2], ("squared", "max")[seed // 2 % 2]
+    problem = Problem(Workload(rows), relation, notion, loss)  # type: ignore[arg-type]
+    made = [made for family in known_families() if family.name in QUICK and (made := _made(problem, family.name))]
+    least = min(one.loss for one in made)
+    for one in made:
+        claim = one.optimality
+        assert claim is None or claim.lower_bound <= claim.value * (1 + 1e-12)
+        assert claim is None or claim.lower_bound <= least * (1 + 1e-9) or claim.objective.endswith(SAID)
+        assert one.limit is None or (one.limit.value <= least * (1 + 1e-9) and (one.efficiency or 0) <= 1)

@@ -206,7 +206,7 @@ def test_answers_add_up_to_the_public_sizes(family: str) -> None:
     answers = made.release(histogram).answers
     assert answers[:3].sum() == pytest.approx(105.0, abs=1e-8) and answers[3:].sum() == pytest.approx(1000004.0, abs=1e-8)
     assert np.abs(answers - histogram).max() < 1e4
-    assert (np.abs(answers[:3] - histogram[:3]) > 0).all()
+    assert (made.query_variances()[:3] > 0).all()
 
 
 @pytest.mark.parametrize("family", ["k_norm", "ellipsoid", "strategy_laplace", "gaussian"])

@@ -60,24 +60,46 @@ def rate_for_margin(target: float) -> float:
     return high
 
 
+def gaussian_budget(target: float, *, margin: bool) -> float:
+    """The least b at which whole-number Gaussian noise of parameter 1 / b^2 has this standard error, or stays at or below this
+    size in 95 % of all cases, by its law written out."""
+    z = np.arange(-60, 61)
+    low, high = 0.2, 50.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        mass = np.exp(-((z * middle) ** 2) / 2)
+        mass /= mass.sum()
+        met = mass[np.abs(z) > target].sum() <= 0.05 if margin else mass @ z**2 <= target**2
+        low, high = (low, middle) if met else (middle, high)
+    return high
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("target", [0.01, 0.5, 1e6])
 def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
-    """Geometric: variance `1 / (2 sinh^2(factor / 2))` and its own tail; Gaussian: 1 / target, 1.95996 / target."""
+    """Geometric: variance `1 / (2 sinh^2(factor / 2))` and its own tail; Gaussian: 1 / target, 1.95996 / target where noise is
+    wide, and whole-number noise elsewhere."""
+    narrow = target < 1
     geometric = 2 * math.asinh(1 / (target * math.sqrt(2)))
     for family, notion, targets, factor in (
         ("laplace", "pure", Targets(standard_error=target), geometric),
         ("laplace", "pure", Targets(margin=target), rate_for_margin(target)),
         ("laplace", "pure", Targets(relative_error=target / 7, reference=-7), geometric),
-        ("gaussian", "zcdp", Targets(standard_error=target), 1 / target),
-        ("gaussian", "zcdp", Targets(margin=target), 1.959963984540054 / target),
+        ("gaussian", "zcdp", Targets(standard_error=target), gaussian_budget(target, margin=False) if narrow else 1 / target),
+        (
+            "gaussian",
+            "zcdp",
+            Targets(margin=target),
+            gaussian_budget(target, margin=True) if narrow else 1.959963984540054 / target,
+        ),
     ):
         problem = replace(ONE, notion=notion)  # type: ignore[arg-type]
         found = least_budget(problem, targets, family, step=1e-6, curve=1)
         certified(found, problem, targets)
         assert found.missed_at * (1 - 1e-9) <= factor <= found.factor * (1 + 1e-9)
-        if notion == "pure" and targets.margin is not None and target < 1:
-            assert found.lower_bound is None  # margins of whole numbers are no multiples of standard errors
+        if narrow and (notion == "zcdp" or targets.margin is not None):
+            # Margins of whole numbers are no multiples of standard errors; a bound of continuous noise says nothing of them.
+            assert found.lower_bound is None
         else:
             assert found.lower_bound == pytest.approx(factor, rel=1e-5)
         assert found.rho_factor == (None if notion == "pure" else found.factor**2)
@@ -172,7 +194,7 @@ def test_stretched_noise_is_that_of_a_design_from_scratch(problem: Problem) -> N
 def test_auto_lists_every_family_and_takes_the_least() -> None:
     problem, targets = replace(CITIES, notion="zcdp"), Targets(standard_error=1.0)
     found = least_budget(problem, targets, curve=5)
-    assert [row["family"] for row in found.rows] == ["gaussian", "diagonal_gaussian"]
+    assert [row["family"] for row in found.rows] == ["gaussian", "diagonal_gaussian", "strategy_gaussian"]
     assert found.factor == min(row["factor"] for row in found.rows) and found.best.family == "gaussian"
     assert found.rho_factor == found.factor**2
     certified(found, problem, targets)

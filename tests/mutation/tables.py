@@ -468,8 +468,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/policies/policies.py",
-        "return rho_of_pure(loss)",
-        "return rho_of_pure(loss) / 2",
+        " if self.rate else rho_of_pure(loss)",
+        " if self.rate else rho_of_pure(loss) / 2",
         "pure policies are half as much zCDP",
         ("tests/tables/policies/test_policies.py::test_columns_are_never_below_the_exact_loss_and_hardly_above",),
     ),

@@ -49,7 +49,8 @@ RECORDS = [
 
 
 def test_a_record_costs_what_the_laws_allow_and_costs_add_up() -> None:
-    """Laplace: |x| / b, and e tanh(e / 2) of zCDP. Student: 2 m asinh(|x| / 2 s). Logarithm: square over twice the variance."""
+    """Laplace: e = |x| / b, and e - (1 - exp(-e)) r / sinh(r) of zCDP. Student: 2 m asinh(|x| / 2 s). Logarithm: square over
+    twice the variance."""
     plan = TablePlan([PURE, HEAVY, SLOW, GAUSS])
     for row in RECORDS:
         emp = min(row["emp"] or 0, 10**6) * (row["state"] == "DE")
@@ -58,7 +59,8 @@ def test_a_record_costs_what_the_laws_allow_and_costs_add_up() -> None:
         student, log = 6 * math.asinh(here / 200), math.log1p(pay / 1000)
         assert PURE.pure_loss(row) == Fraction(emp, 100)
         assert float(HEAVY.pure_loss(row)) == pytest.approx(student, abs=6 * 2.0**-20)  # the grid
-        expected = [emp / 100 * math.tanh(emp / 200), student * math.tanh(student / 2), log**2 * 12.5, emp**2 / 20_000]
+        laplace = emp / 100 + math.expm1(-emp / 100) * 0.01 / math.sinh(0.01)
+        expected = [laplace, student * math.tanh(student / 2), log**2 * 12.5, emp**2 / 20_000]
         assert float(plan.loss(row)) == pytest.approx(sum(expected), rel=1e-4)
         assert plan.loss(row) <= plan.policy.exact(plan.amounts(row))
 

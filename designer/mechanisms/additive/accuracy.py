@@ -284,7 +284,7 @@ def _of_rows(mechanism: AdditiveLaw, beyond: float) -> Floats:
     (r, reaches) = cell(mechanism)
     if mechanism.falloff == "rounded_gaussian":
         return np.asarray(reach(mechanism) * norm.isf(beyond / 2) + reaches)
-    deviations = np.sqrt(mechanism.query_variances())
+    deviations = reach(mechanism)  # of the continuous law, which a coarse grid may be below
     by_cells = deviations * norm.isf(beyond * math.exp(-(r**2) / 2) / 2) + reaches
     return np.asarray(np.minimum(by_cells, deviations * math.sqrt(2 * math.log(2 / beyond))))
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 Loss = Literal["squared", "max"]
 OBJECTIVES = {
-    "squared": "sum over all cells of weight times variance",
-    "max": "largest weight times variance of a cell",
+    "squared": "sum over all cells of weight times variance, of noise in residuals",
+    "max": "largest weight times variance of a cell, of noise in residuals",
 }
 # Widened beyond the exact load, so that a machine that rounds otherwise reaches the same verdict.
 MARGIN = 1 - 2.0**-40

@@ -26,6 +26,8 @@ BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep 
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 BATCH = 2**14
 ORDINARY = 2**26  # numerators and denominators whose laws are tabled together: sigma < 2^13, 1 + eta of at most 2^26 parts
+# Variances below which mean absolute values are summed, and those of which nothing but 0 is left.
+SUMMED, NARROWEST = 1e4, 1e-4
 WIDE = 2  # deviations beyond which sums over all integers are the integrals
 # A coordinate as the float route sees it: the numbers of its Plan.
 COLUMNS = [
@@ -104,6 +106,21 @@ class DiscreteGaussian:
         moments = {law: _moments(law) for law in dict.fromkeys(narrow)}  # many coordinates may share one law
         rest = iter(narrow)
         return np.array([moments[next(rest)] if known is None else known for known in wide])
+
+    def mean_absolute(self) -> Floats:
+        """The mean absolute values of these laws where they have no centres, shape (K,), to a few units of roundoff.
+
+        With s the parameter and `Z = sum exp(-z^2 / (2 s))` it is `2 sum over z > 0 of z exp(-z^2 / (2 s)) / Z`; where s is
+        large, by Euler and Maclaurin, `2 (s - 1/12 - 1/(240 s)) / (2 pi s)^(1/2)`.
+        """
+        parameters = np.array([float(variance) for variance in self.variances])
+        large = np.maximum(parameters, SUMMED)
+        found: Floats = 2 * (large - 1 / 12 - 1 / (240 * large)) / np.sqrt(2 * np.pi * large)
+        for s in np.unique(parameters[parameters < SUMMED]).tolist():
+            z = np.arange(1.0, 12 + 10 * math.sqrt(s))
+            mass = np.exp(-(z**2) / (2 * max(s, NARROWEST)))
+            found[parameters == s] = 2 * (z * mass).sum() / (1 + 2 * mass.sum())
+        return found
 
     def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         pairs = (k.size + 1) // 2

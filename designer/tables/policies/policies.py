@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -43,6 +44,10 @@ __all__ = [
 
 # Sums of groups of scaled sums take five levels; deeper nests are mistakes, or files made to exhaust a reader.
 DEEPEST = 8
+# Losses below which `P + exp(-P) - 1` is `P^2` times this series, in which nothing cancels; rates above which r / sinh(r) is 0;
+# losses from which the zCDP of a pure promise counts as all of it.
+NEAR, FAR, ALL_IN_ALL = 0.0625, 2**10, 512
+SERIES = [(-1) ** k / math.factorial(k) for k in range(2, 10)]
 GroupLabel = str | int
 
 
@@ -290,12 +295,17 @@ class GroupPolicies(Mapping[GroupLabel, Policy]):
 @dataclass(frozen=True)
 class AsZcdp(Compound):
     """What a pure policy is under zCDP: `P(r) tanh(P(r) / 2)`,
-    which is at most `P(r)^2 / 2` and at most `P(r)` (`accounting.pure_rho`)."""
+    which is at most `P(r)^2 / 2` and at most `P(r)` (`accounting.pure_rho`).
+
+    rate: where P is the loss under independent discrete Laplace noise, the largest rate of a step; then it is `P(r) - (1 -
+    exp(-P(r))) rate / sinh(rate)` (`accounting.laplace_rho`). 0 of any other noise."""
 
     part: Policy
+    rate: Fraction = Fraction(0)
     kind = "as_zcdp"
 
     def __post_init__(self) -> None:
+        assign(self, rate=parameter(self.rate, "policy.rate", zero=True))
         if not isinstance(self.part, Policy) or self.part.unit != "pure":
             raise InvalidProblem(
                 f"policy.part: {shown(self.part)} is no policy in unit 'pure'; only such a one is converted.", value=self.part
@@ -310,32 +320,56 @@ class AsZcdp(Compound):
         return (self.part,)
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        from designer.promises.accounting import rho_of_pure
+        from designer.promises.accounting import rho_of_laplace, rho_of_pure
 
         loss = self.part.exact(record)
-        return rho_of_pure(loss)
+        return rho_of_laplace(loss, self.rate) if self.rate else rho_of_pure(loss)
+
+    @property
+    def _narrowed(self) -> float:
+        """`1 - rate / sinh(rate)`, rounded up."""
+        from solvers.exact.balls import float_above_real, rational_ball
+
+        rate = min(self.rate, Fraction(FAR))
+        return float_above_real(lambda: 1 - rational_ball(rate) / rational_ball(rate).sinh())
 
     def __call__(self, columns: Columns) -> Floats:
         losses = self.part(columns)
         with np.errstate(over="ignore"):
-            return np.minimum(raised(losses * np.tanh(losses / 2), 8), losses)
+            found = np.minimum(raised(losses * np.tanh(losses / 2), 8), losses)
+        if not self.rate:
+            return found
+        small = np.minimum(losses, NEAR)
+        series = np.polynomial.polynomial.polyval(small, SERIES) * small**2
+        curved = np.where(losses < NEAR, series, losses + np.expm1(-losses))
+        sharp = np.minimum(found, raised(curved - np.expm1(-losses) * self._narrowed, 48))
+        return np.where(losses < ALL_IN_ALL, sharp, found)
 
     def expression(self, table: Any) -> Any:
         import ibis
 
         loss = self.part.expression(table)
         power = (-ibis.least(loss, 500.0)).exp()  # some engines refuse to underflow
-        return loss * (1.0 - power) / (1.0 + power)
+        sharp = loss * (1.0 - power) / (1.0 + power)
+        if not self.rate:
+            return sharp
+        small, series = ibis.least(loss, NEAR), ibis.literal(0.0)
+        for factor in reversed(SERIES):
+            series = series * small + factor
+        curved = (loss < NEAR).ifelse(series * small * small, loss - (1.0 - power))
+        return (loss < ALL_IN_ALL).ifelse(ibis.least(sharp, curved + (1.0 - power) * self._narrowed), sharp)
 
     def sentence(self) -> str:
+        if self.rate:
+            return f"P - (1 - exp(-P)) r / sinh(r) with r = {self.rate} and P = {self.part.sentence()}"
         return f"P tanh(P / 2) with P = {self.part.sentence()}"
 
     def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "part": self.part.to_spec()}
+        return {"kind": self.kind, "part": self.part.to_spec(), "rate": str(self.rate)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
-        return cls(read(spec["part"]))
+        return cls(read(spec["part"]), spec["rate"])
 
 
 def policy_depth(policy: Policy) -> int:

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from solvers.programs.noise_costs import NoiseCost
+from solvers.programs.noise_costs import GaussianCost, NoiseCost, gaussian_moments
 from solvers.programs.scales import dual_bound, minimise_scales
 from solvers.status import Status
 
@@ -87,3 +87,55 @@ def test_any_multipliers_prove_a_bound_on_a_grid(power: int) -> None:
     optimum = minimise_scales(rows, np.ones(4), power, steps=steps).value
     bounds = [dual_bound(rows, cost, generator.exponential(size=30) ** 4) for _ in range(200)]
     assert max(bounds) <= optimum and max(bounds) > 0.3 * optimum
+
+
+@pytest.mark.parametrize("rate", [1e-6, 0.02, 0.7, 3.1, 3.2, 9.0, 400.0])
+def test_moments_of_gaussian_noise_are_sums_over_its_law(rate: float) -> None:
+    places = np.arange(-1000, 1001) if rate > 1e-3 else np.arange(-20_000, 20_001)
+    mass = np.exp(-rate * places**2.0)
+    mass /= mass.sum()
+    one, two, three = (float((mass * places ** (2.0 * k)).sum()) for k in (1, 2, 3))
+    found = [float(part[0]) for part in gaussian_moments(np.array([rate]))]
+    assert found == pytest.approx([one, two - one**2, three - 3 * one * two + 2 * one**3], rel=1e-9)
+
+
+def test_gaussian_costs_fall_are_convex_and_fall_no_faster_than_stated() -> None:
+    rates = np.geomspace(1e-8, 690, 20_000)
+    value, drop, bend = gaussian_moments(rates)
+    assert (value > 0).all() and (drop > 0).all() and (bend > 0).all()
+    assert (rates * drop <= (1 + rates) * value * (1 + 1e-12)).all() and (value <= 1 / (2 * rates)).all()
+
+
+def test_slopes_curvatures_and_inverses_of_gaussian_costs() -> None:
+    cost = GaussianCost.of(np.array([1.0, 2.0, 3.0, 1.0, 0.5]), 1, STEPS)
+    e = 1e-5 * WEIGHTS
+    low, here, high = (cost.values(w) for w in (WEIGHTS - e, WEIGHTS, WEIGHTS + e))
+    assert cost.pull(WEIGHTS) == pytest.approx((low - high) / (2e-5), rel=1e-6)
+    assert cost.curvature(WEIGHTS) == pytest.approx((low - 2 * here + high) / 1e-10, rel=1e-3)
+    assert cost.least(cost.pull(WEIGHTS) / WEIGHTS) == pytest.approx(WEIGHTS, rel=1e-12)
+    for value in (1e-200, 1e-9, 0.3, 1e6):
+        assert cost.values(cost.weights_at(value)) == pytest.approx(np.full(5, value), rel=3e-13)
+    unit = np.array([0.5, 3.0, 1.0, 2.0, 0.1])
+    inner = cost.in_units(unit)
+    assert inner.values(WEIGHTS) * (cost.costs / unit).max() == pytest.approx(cost.values(unit * WEIGHTS), rel=1e-12)
+
+
+@pytest.mark.parametrize("budget", [0.3, 1.0, 2.0, 5.0, 8.0])
+def test_the_optimum_of_gaussian_noise_on_a_grid_is_that_of_a_search(budget: float) -> None:
+    """Two counts of unit 1 and 2, moved together or one at a time: all feasible weights of a line, then all others."""
+    rows, costs, steps = np.array([[1.0, 4.0], [2.0, 0.0]]) / budget**2, np.array([1.0, 3.0]), np.array([1.0, 2.0])
+    found = minimise_scales(rows, costs, 1, steps=steps, noise=GaussianCost)
+    first = np.linspace(1e-4, 0.5, 20_001)[:-1] * budget**2
+    second = (budget**2 - first) / 4
+
+    def variance(parameter: np.ndarray) -> np.ndarray:
+        z = np.arange(1.0, 100.0)[:, None] ** 2
+        mass = 2 * np.exp(-z * parameter / 2)
+        return np.asarray((z * mass).sum(axis=0) / (1 + mass.sum(axis=0)))
+
+    best = float((variance(first) + 12 * variance(4 * second)).min())
+    assert found.gap <= 1e-8 and (rows @ found.point).max() <= 1 + 1e-12
+    assert found.lower_bound <= best * (1 + 1e-9) and found.value == pytest.approx(best, rel=1e-6)
+    bounds = GaussianCost.of(costs, 1, steps)
+    for multipliers in np.random.default_rng(3).exponential(size=(100, 2)) ** 3:
+        assert dual_bound(rows, bounds, multipliers) <= best * (1 + 1e-9)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import plain
-from designer.promises.accounting import pure_rho
+from designer.promises.accounting import pure_rho, rho_of_laplace
 from designer.tables.policies.kinds import policy_from_spec
 from designer.tables.policies.metrics import policy_min
 from designer.tables.policies.plain_policies import ceilings
@@ -50,6 +50,7 @@ POLICIES: list[Policy] = [
     GAUSS,
     LAPLACE,
     AsZcdp(LAPLACE),
+    AsZcdp(LAPLACE, "1/50"),
     SumOfPolicies([SPLIT, GAUSS, ConstantPolicy(1)]),
     MaximumOfPolicies([SPLIT, GAUSS]),
     ScaledPolicy("1/7", GAUSS),
@@ -189,6 +190,26 @@ def test_pure_to_zcdp_is_the_sharp_conversion() -> None:
     record = {"a": 30, "b": 1}
     assert AsZcdp(LAPLACE).exact(record) == Fraction(pure_rho(LAPLACE.exact(record)))
     assert AsZcdp(LAPLACE).exact({"a": 10**9, "b": 0}) == LAPLACE.exact({"a": 10**9, "b": 0})
+
+
+@pytest.mark.parametrize("scale", ["1/3", 5, 700])
+def test_laplace_sums_cost_their_relative_entropy_under_zcdp(scale: object) -> None:
+    """The divergences of discrete Laplace noise in steps of 1, moved by u, added up; at order 1 they come to what is stated."""
+    rate = 1 / Fraction(scale)  # type: ignore[arg-type]
+    policy = AsZcdp(LaplaceSums({"a": scale}), rate)
+    for u in (0, 1, 2, 40, 150):
+        stated = policy.exact({"a": u})
+        assert stated == rho_of_laplace(u * rate, rate) and stated <= AsZcdp(LaplaceSums({"a": scale})).exact({"a": u})
+        above = float(policy({"a": np.array([float(u)])})[0])
+        assert Fraction(above) >= stated and above <= float(stated) * (1 + 1e-12)
+        z = np.arange(-40_000, 40_001)
+        logs = -np.abs(z) * float(rate) + math.log(math.tanh(float(rate) / 2))
+        moved = -np.abs(z - u) * float(rate) + math.log(math.tanh(float(rate) / 2))
+        assert float((np.exp(logs) * (logs - moved)).sum()) == pytest.approx(float(stated), rel=1e-9, abs=1e-12)
+        for order in (1.1, 2.0, 20.0):
+            top = (order * logs + (1 - order) * moved).max()
+            divergence = (math.log(np.exp(order * logs + (1 - order) * moved - top).sum()) + top) / (order - 1)
+            assert divergence <= order * float(stated) * (1 + 1e-9) + 1e-9
 
 
 def test_missing_negative_and_decimal_measures() -> None:
