@@ -170,8 +170,8 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/programs/nearest_sums.py",
-        "return best if at_last <= SAME else None",
-        "return best",
+        "if best is None or at_last > SAME:",
+        "if best is None:",
         "what is not nearest passes for the nearest",
         ("tests/solvers/programs/test_nearest_sums.py",),
     ),
