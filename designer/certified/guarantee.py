@@ -215,6 +215,7 @@ AdditiveFamily = Literal[
     "capped_l1",
     "strategy_laplace",
     "strategy_gaussian",
+    "strategy_geometric",
     "laplace_joint",
     "gaussian",
     "diagonal_gaussian",

@@ -141,6 +141,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 NOWHERE = (math.inf, math.inf)  # before there is a design
+EQUAL = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
 NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
 Settings = Mapping[str, Any]
 
@@ -503,7 +504,7 @@ def best_of_all(
         except Exception as failure:
             tried[way.name] = NOTHING_MADE + reason(failure)
         else:
-            if (rank, candidate.loss) < place:
+            if (rank, candidate.loss) < (place[0], place[1] * (1 - EQUAL)):
                 best, place = candidate, (rank, candidate.loss)
     tried |= left_out(problem, solver)
     if best is None:

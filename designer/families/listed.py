@@ -18,12 +18,13 @@ from designer.families.projected import PROJECTED_LAPLACE
 from designer.families.row_by_row import LATTICE_ROWS
 from designer.families.staircase import STAIRCASE
 from designer.families.strategy_gaussian import STRATEGY_GAUSSIAN
+from designer.families.strategy_geometric import STRATEGY_GEOMETRIC
 from designer.families.strategy_laplace import STRATEGY_LAPLACE
 
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
-    *(STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
+    *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
     *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),
     *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
     *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),

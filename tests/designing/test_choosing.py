@@ -302,7 +302,7 @@ def test_what_the_clock_cut_says_so_wherever_seconds_are_given(monkeypatch: pyte
 
 
 def test_comparisons_name_what_was_not_finished(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(work.EFFORTS, "quick", 0.01)
+    monkeypatch.setitem(work.EFFORTS, "quick", 0.1)
     problem = Problem(Workload.random(6, 12, seed=1), metrics.euclidean(np.random.default_rng(2).random((12, 2))))
     found = compare(problem, effort="quick")
     assert "has the least expected total squared error of those that were finished" in " ".join(found.to_text().split())

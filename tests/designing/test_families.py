@@ -459,6 +459,7 @@ def test_unknown_options_are_refused_and_the_known_ones_named(family: str) -> No
         ("ellipsoid", {"tolerance": math.nan}),
         ("strategy_laplace", {"iterations": -1}),
         ("strategy_laplace", {"keep": 0}),
+        ("strategy_geometric", {"whole": 1}),
         ("laplace_joint", {"objective": "l7"}),
         ("laplace_joint", {"objective": "high_probability", "delta": 1.0}),
         ("laplace_joint", {"tolerance": 0.0}),

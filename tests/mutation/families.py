@@ -85,4 +85,18 @@ MUTANTS = (
         "answers of a family of one's own are far off without a word",
         OF_LIES,
     ),
+    Mutant(
+        "designer/families/atoms.py",
+        "        least = np.minimum(least, least.T)\n",
+        "",
+        "two atoms are bound by the budgets of one order of their elements",
+        ("tests/designing/test_whole_strategies.py::test_running_totals_are_no_worse_than_counts_added_up",),
+    ),
+    Mutant(
+        REGISTERED,
+        "< (place[0], place[1] * (1 - EQUAL))",
+        "<= place",
+        "the last digit of a loss decides between families",
+        ("tests/designing/test_whole_strategies.py::test_of_equal_losses_the_family_that_is_tried_first_is_kept",),
+    ),
 )

@@ -43,6 +43,20 @@ MUTANTS = (
         (OF_INDEPENDENT + "test_of_counts_among_which_a_record_appears_nothing_is_left_open",),
     ),
     Mutant(
+        "solvers/programs/whole_strategy.py",
+        "    return 0.5 / half, 0.5 / half * (cost.pull(weights) / half)\n",
+        "    return 0.5 / half, 1 / half * (cost.pull(weights) / half)\n",
+        "the gradient in the rates is twice what it is",
+        ("tests/designing/test_whole_strategies.py::test_the_gradient_is_that_of_differences",),
+    ),
+    Mutant(
+        "solvers/programs/whole_strategy.py",
+        "            found[i] = float(np.gcd.reduce(np.abs(whole).astype(np.int64)))\n",
+        "            found[i] = 0.0\n",
+        "rates of whole-number noise are chosen as if it were continuous",
+        ("tests/designing/test_whole_strategies.py::test_rates_are_those_of_whole_number_noise",),
+    ),
+    Mutant(
         WORK,
         "        own.spent += cost\n        own = own.outer\n",
         "        own.spent += cost\n        break\n",

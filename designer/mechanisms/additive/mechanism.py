@@ -516,7 +516,8 @@ class AdditiveMechanism(Mechanism):
         return report_lines.certificate_words(self)
 
     def summary_lines(self) -> list[str]:
-        return report_lines.summary_lines(self)
+        rebuilt = None if self.reconstruction is None else self.reconstruction[self.workload.whole_rows]
+        return [*report_lines.summary_lines(self), *report_lines.fraction_lines(rebuilt, self.heard, self.grid.exponents)]
 
     def design_lines(self) -> list[str]:
         return self.summary_lines()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.arrays import Floats
 from designer.base.printing import in_markdown, printed
 from designer.base.rounding import at_most
 from designer.certified.guarantee import Optimality
@@ -55,6 +59,19 @@ def _noise_lines(mechanism: Mechanism) -> list[str]:
         for name, s, unit in zip(names, deviations, units, strict=False)
     ]
     return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+
+def fraction_lines(rebuilt: Floats | None, noisy: NDArray[np.bool_], exponents: Sequence[int]) -> list[str]:
+    """That whole-number measurements make answers that are no whole numbers.
+
+    rebuilt: the reconstruction of answers that are asked to be whole numbers, (K, R), or None. noisy: (R,), the coordinates
+    with noise. exponents: (R,), of the grid.
+    """
+    if rebuilt is None or not noisy.any() or any(e < 0 for e, one in zip(exponents, noisy, strict=True) if one):
+        return []
+    shares = rebuilt[:, noisy]
+    whole = (shares == np.rint(shares)).all()
+    return [] if whole else ["Answers:     unbiased, not whole numbers: weighted sums of noisy counts"]
 
 
 def _why_exact(mechanism: Mechanism, name: str) -> str:
