@@ -55,15 +55,15 @@ PURE = Branch(
         ),
         Advice(
             "A few whole-number counts that move in up to 3 dimensions, 4 with symmetry",
-            ("staircase",),
+            ("staircase", "strategy_geometric"),
             ("one count", "two counts", "three counts", "worst answer"),
         ),
         Advice("At most k of K items, or votes on them", ("capped_l1",), ("ballots",)),
         Advice(
             "Running totals, ranges, and dozens of counts that overlap",
-            ("strategy_laplace",),
+            ("strategy_geometric",),
             ("prefix sums of 16", "prefix sums of 64", "ranges of 12", "random counts"),
-            "Over several attributes `StructuredProblem` does the same without writing the queries out.",
+            "Over several attributes `StructuredProblem` comes near without writing the queries out.",
         ),
         Advice(
             "Sums of real numbers, by distance",
@@ -79,7 +79,7 @@ PURE = Branch(
         ),
         Advice(
             "Very many cells, and a record changes",
-            ("laplace",),
+            ("strategy_geometric",),
             ("histogram of 100, changes",),
             "It is far from the limit there; no family is known to be nearer.",
         ),
@@ -120,9 +120,12 @@ OTHER_NOTIONS = Branch(
             ("marginals, zCDP", "prefix sums of 64, zCDP"),
             "The same error, and no product of domains is formed: [a million elements](../theory/million.md).",
         ),
-        Advice("(ε, δ), a few answers, or disjoint cells", ("box", "laplace"), ("two counts, δ", "histogram of 100, δ")),
-        Advice("(ε, δ), running totals", ("strategy_laplace",), ("prefix sums of 64, δ",)),
-        Advice("(ε, δ), a record moves many answers", ("gaussian",), ("random counts, δ",)),
+        Advice(
+            "(ε, δ), whole-number counts",
+            ("strategy_geometric",),
+            ("two counts, δ", "histogram of 100, δ", "prefix sums of 64, δ", "random counts, δ"),
+        ),
+        Advice("(ε, δ), a record moves many answers that are no sums of few counts", ("gaussian",)),
     ),
 )
 ELSEWHERE = Branch(
