@@ -314,7 +314,15 @@ CASES: dict[str, Callable[[], Measured]] = {
     **{name: additive(name) for name in ("laplace", "projected_laplace", "k_norm", "ellipsoid", "box", "bundles", "capped_l1")},
     **{
         name: additive(name)
-        for name in ("l2_ball", "strategy_laplace", "strategy_1", "strategy_2", "strategy_3", "uniform_budget")
+        for name in (
+            "l2_ball",
+            "strategy_laplace",
+            "strategy_geometric",
+            "strategy_1",
+            "strategy_2",
+            "strategy_3",
+            "uniform_budget",
+        )
     },
     **{name: additive(name, notion="zcdp") for name in ("gaussian", "diagonal_gaussian", "isotropic_gaussian")},
     "strategy_gaussian": additive("strategy_gaussian", notion="zcdp"),
