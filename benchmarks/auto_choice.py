@@ -4,7 +4,7 @@ machine changes what is designed: 200 problems of ten kinds (`tests/oracles/aske
 (a) Every problem is designed twice, the second time beside three busy processes; fingerprints are compared. (b) Every family
 that serves it is designed with "thorough" effort and every choice of options that "auto" knows; the least loss of these and of
 "auto" itself is what "auto" is measured by. (c) Folklore: the baseline "uniform_budget", and whole-number geometric noise on
-the finest cells that the queries tell apart, added up; its variance is written out here and not asked of a design. (d) Seconds
+the finest cells that the queries tell apart, added up, or on each query (`tests/oracles/folklore.py`). (d) Seconds
 of the processor, so that a busy machine counts less: of `auto`, and of the family and options that it chose, alone, at the same
 effort.
 
@@ -33,8 +33,8 @@ import numpy as np
 from designer import Problem, Workload, design, metrics
 from designer.base.errors import Refusal
 from designer.designing.choosing import automatic_families, ways_of
-from designer.problem.relation import finite_pairs
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
+from tests.oracles.folklore import folklore
 
 LIMITS = (1.001, 1.02)  # of loss over the least: for 95 of 100, and for all
 Row = Mapping[str, Any]
@@ -73,37 +73,12 @@ def every_family(problem: Problem) -> dict[str, tuple[float, float]]:
     return losses
 
 
-def folklore(problem: Problem) -> float:
-    """The least loss of what needs no design, under the problem's own relation; infinite where neither applies."""
-    found = [math.inf]
+def least_folklore(problem: Problem) -> float:
+    """The least loss of what needs no design; infinite where nothing applies."""
+    found = [folklore(problem)]
     with suppress(Refusal):
         found.append(design(problem, "uniform_budget").loss)
-    if problem.relation.single_records and problem.notion == "pure":
-        found.append(_cells_added_up(problem))
     return min(found)
-
-
-def _cells_added_up(problem: Problem) -> float:
-    """Geometric noise on the number of records in each finest cell, at the rate that every pair of cells allows: squared and
-    largest loss alone."""
-    matrix, relation = problem.workload.dense(), problem.relation
-    columns = np.hstack([matrix, np.zeros((len(matrix), 1))])  # no record, at the end
-    _, cell = np.unique(columns, axis=1, return_inverse=True)
-    cell, rate, empty = cell.ravel(), math.inf, int(cell.ravel()[-1])
-    for block in relation.blocks():
-        left, right = finite_pairs(block)
-        budgets = block.budgets[np.isfinite(block.budgets)]
-        here = np.minimum(left, matrix.shape[1]), np.minimum(right, matrix.shape[1])
-        one, other = cell[here[0]], cell[here[1]]
-        moved = (one != other) * ((one != empty).astype(int) + (other != empty))
-        if moved.any():
-            rate = min(rate, float((budgets[moved > 0] / moved[moved > 0]).min()))
-    if problem.loss == "absolute" or not math.isfinite(rate):
-        return math.inf
-    _, first = np.unique(cell[:-1], return_index=True)
-    variances = np.square(matrix[:, first]).sum(axis=1) / (2 * math.sinh(rate / 2) ** 2)
-    weighted = problem.costs * variances
-    return float(weighted.max() if problem.loss == "max" else weighted.sum())
 
 
 def measured(kind: str, number: int, effort: str, processes: int) -> Row:
@@ -116,10 +91,9 @@ def measured(kind: str, number: int, effort: str, processes: int) -> Row:
         again = design(problem, effort=effort)
     tried = dict(made.mechanism.provenance["tried"])
     chosen = min((way for way in tried if tried[way].startswith("loss ")), key=lambda way: _said(tried[way]))
-    family, *options = chosen.split(", ")
-    given = dict(option.split(" ", 1) for option in options)
+    (winner,) = (way for way in ways_of(automatic_families(problem), problem) if way.name == chosen)
     start = time.process_time()
-    design(problem, family, effort=effort, **given)
+    design(problem, winner.family.name, effort=effort, **winner.options)
     alone = time.process_time() - start
     start = time.process_time()
     losses = every_family(problem)
@@ -137,7 +111,7 @@ def measured(kind: str, number: int, effort: str, processes: int) -> Row:
         "best": best,
         "least": losses[best][0],
         "seconds_of_all": spent,
-        "folklore": folklore(problem),
+        "folklore": least_folklore(problem),
         "same": made.mechanism.fingerprint == again.mechanism.fingerprint,
         "fingerprint": made.mechanism.fingerprint,
         "cut": made.cut,

@@ -52,9 +52,10 @@ class Measured:
 
 
 def ways(problem: Problem) -> list[Way]:
-    """Every family that serves the problem, baselines too, with each of its choices."""
+    """Every family that serves the problem, baselines too, with each of its choices but a part of another one."""
     served = [family for family in chosen_families() if family.serves(problem) and family.concerns(problem)]
-    return ways_of([family for family in served if not family.on_request], problem)
+    found = ways_of([family for family in served if not family.on_request], problem)
+    return [way for way in found if way.options.get("search", True)]
 
 
 def measured(asked: Asked) -> Measured:

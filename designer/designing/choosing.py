@@ -169,8 +169,8 @@ def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float
 class Allowance:
     """The work that all families have together, what was spent of it, and what is known of the problem's limit.
 
-    units: of work. end: on the clock, where a caller set seconds. gap: whether what is sought is least loss, which the limit
-    speaks of. any_size: start families of many scans on any size.
+    units: of work. end: on the clock, where a caller set seconds. gap: whether the least loss alone is sought, so that nothing
+    is started where the limit leaves no room. any_size: start families of many scans on any size.
     """
 
     problem: Problem
@@ -200,7 +200,7 @@ class Allowance:
     def refusal(self, way: Way, best: float | None) -> str:
         """Why a way is not started, or an empty text.
 
-        best: the least loss so far, any number where none is sought; None before there is a mechanism, when work is free.
+        best: the least loss so far, infinite where none is sought; None before there is a mechanism, when work is free.
         """
         if self.problem.relation.size > AUTO_ELEMENTS and not (self.any_size or way.family.scans_little):
             return f"not started: more than {AUTO_ELEMENTS} elements; ask for it by name"
@@ -211,7 +211,7 @@ class Allowance:
             return f"not started: {self.seconds:g} s were over"
         if way.work > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
             return f"not started: {why}"
-        if way.work > CHEAP and self.gap and way.family.floor is not None and (why := self._cannot_win(way, best)):
+        if way.work > MOMENT and best < math.inf and way.family.floor is not None and (why := self._cannot_win(way, best)):
             return f"not started: {why}"
         if way.work > CHEAP and self.left <= 0:
             return f"not started: {self.units:g} units of work were done"
@@ -240,7 +240,7 @@ class Allowance:
                 least = way.family.floor(self.problem)
         except (Refusal, ArithmeticError, ValueError, OutOfWork):
             return ""
-        return f"cannot have less than {at_least(least)}, and {at_most(best)} is reached" if best <= least * (1 + ROOM) else ""
+        return f"cannot be below {at_least(least)}, and {at_most(best)} is reached" if best <= least * (1 + ROOM) else ""
 
     @contextmanager
     def running(self, way: Way, ends: bool, timed: bool = False) -> Iterator[Budget]:

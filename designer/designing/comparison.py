@@ -119,8 +119,9 @@ def compare(
     leaves its column empty, with the reason in every note. effort: how much counted work all families have together, three
     times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is left is not
     started, a search that would go on is cut off: its row says so, and `remedy` what gives it more. Named ones have the work of
-    the effort each. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort that
-    there is not.
+    the effort each. A family of which a bound of its own proves that another is no worse is not started, and its note says what
+    its loss cannot be below. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort
+    that there is not.
 
     >>> from designer import Problem, Workload, metrics
     >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])
@@ -152,21 +153,23 @@ def compare_linear(
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]
     rows: list[dict[str, Any]] = []
     designs: dict[str, Design[Mechanism]] = {}
+    lowest = math.inf
     for way in each_of(ways, "comparing families", weight_of, allowance.units):
-        if families is None and (why := allowance.refusal(way, 0.0 if designs else None)):
+        if families is None and (why := allowance.refusal(way, lowest if designs else None)):
             rows.append(empty_row(way.name, why))
             continue
         try:
             with allowance.running(way, families is None and bool(designs), timed=families is not None):
                 made = design(problem, way.family.name, effort=effort, **way.options)
             row = _row(way.name, made, reference, least)
-            words = standing(problem, made)[1]
+            place, words = standing(problem, made)
             told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
             rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
         except Exception as failure:
             rows.append(empty_row(way.name, reason(failure)))
         else:
             designs[way.name] = made
+            lowest = lowest if place else min(lowest, made.loss)
     ended = allowance.seconds if allowance.late else math.inf
     return Comparison(problem, rows, designs, least, remedy_for(effort, families is not None, ended))
 

@@ -5,6 +5,7 @@ A least budget as tables for the terminal: by family, and error against budget.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -301,7 +302,7 @@ def _by_family(
     found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
     for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, allowance.units):
-        if why := allowance.refusal(way, 0.0 if found else None):
+        if why := allowance.refusal(way, math.inf if found else None):
             rows.append(_failed(way.name, why))
             continue
         make = maker(way.family.name, way.options, effort)

@@ -24,12 +24,14 @@ from designer.families.laplace import best_weights
 from designer.families.measured import Coordinates, combination, measurable
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
+from designer.families.strategy_laplace import ON_STEPS, asked_gram, is_bounded
 from designer.families.whole import MOST_UNITS, in_units
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
 from solvers.programs.absolute_moments import mean_absolute_of_geometrics
 from solvers.programs.changes import Changes
+from solvers.programs.independent_noise import independent_noise_bound
 from solvers.programs.p_identities import best_p_identity, p_identity_matrix
 from solvers.programs.strategy import hierarchical, prefix, wavelet
 from solvers.programs.strategy_search import singular_value_bound
@@ -37,6 +39,7 @@ from solvers.programs.whole_strategy import (
     Asked,
     Candidates,
     Rates,
+    measured_alone,
     plain_rates,
     plain_reconstruction,
     reconstruction,
@@ -55,27 +58,33 @@ FROZEN = 4  # of several ends of the search that are compared by their exact exp
 STEEPEST = 600.0  # budgets beyond which no bound is computed
 
 WholeAnswers = Annotated[bool, "Whether answers stay whole numbers, at a larger loss."]
-FOLKLORE = ("counts of atoms", "the queries")
+Search = Annotated[bool, "Whether other rows are searched for than counts that are added up and the queries themselves."]
+FOLKLORE = ("counts of atoms", "the queries", "the queries at equal shares", "the queries at one rate")
 PLAIN = (
     *FOLKLORE,
     "the queries and the atoms",
     "counts of atoms and their total",
     *(f"tree of {fan}" for fan in (2, 3, 4, 8, 16)),
 )
+Start = tuple[str, tuple[Floats, Floats | None]]
 Rows = dict[str, tuple[Floats, Floats | None]]
 OBJECTIVE = "sum_k v_k Var_k, the weighted squared error of additive noise with these budgets"
 
 
-def design_whole_strategy(problem: Problem, whole: WholeAnswers = False) -> AdditiveMechanism:
+def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search: Search = True) -> AdditiveMechanism:
     """The strategy of least loss that the search found: whole-number rows with geometric noise, and the answers of least
     variance made of them, without bias.
 
     whole: answers are whole multiples of measured rows, and so whole numbers where the queries are; `DesignFailed` for others.
+    search: without it only `FOLKLORE` is measured, in a moment, so that "auto" is never above it.
     """
-    if not isinstance(whole, bool):
-        raise InvalidProblem(
-            f"options.whole: {shown(whole)} is neither true nor false; give one of them.", field="options.whole", value=whole
-        )
+    for name, value in (("whole", whole), ("search", search)):
+        if not isinstance(value, bool):
+            raise InvalidProblem(
+                f"options.{name}: {shown(value)} is neither true nor false; give one of them.",
+                field=f"options.{name}",
+                value=value,
+            )
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     atoms = Atoms.of(problem)
@@ -84,12 +93,17 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False) -> Addi
         raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
     asked = Asked(atoms.workload, problem.costs, problem.loss, changes)
     queries, steps = _in_steps(problem, atoms)
-    starts = dict(_starts(problem, atoms, queries, steps))
-    bound = _bound(asked)
+    plain = _folklore(problem, atoms, queries, steps)
+    starts = {name: (rows, weights) for rows, rates in plain for name, weights in list(rates.items())[:1]}
+    starts |= _starts(problem, atoms, queries) if search else {}
+    bound = _bound(asked) if search else None
     if whole:
         return frozen(problem, atoms, asked, *_of_whole_answers(atoms, asked, starts), bound)
-    least = 0.0 if bound is None else bound.lower
-    found = searched(asked, starts, _pool(queries) if _is_small(atoms, changes) else {}, EFFORT, least)
+    if search:
+        pool = _pool(queries) if _is_small(atoms, changes) else {}
+        found = searched(asked, starts, pool, EFFORT, 0.0 if bound is None else bound.lower)
+    else:
+        found = measured_alone(asked, plain)
     if not found:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
     if problem.loss != "absolute":
@@ -179,9 +193,25 @@ def _bound(asked: Asked) -> Bound | None:
     """What no additive noise beats in the squared loss: the precision of any has `d' X d <= 2 sinh^2(b / 2)`."""
     if asked.loss != "squared" or asked.changes.budget.max(initial=0.0) > STEEPEST:
         return None
-    reach = Changes(asked.changes.matrix, 2 * np.sinh(asked.changes.budget / 2))
-    least = singular_value_bound((asked.workload.T * asked.costs) @ asked.workload, reach)
+    least = _of_all_noise((asked.workload.T * asked.costs) @ asked.workload, asked.changes)
     return Bound(OBJECTIVE, least, "the bound for all additive noise", on_grid=True)
+
+
+def _of_all_noise(gram: Floats, changes: Changes) -> float:
+    """A lower bound of `tr(W S)` over the covariances S of additive noise, gram W: (C, C)."""
+    return singular_value_bound(gram, Changes(changes.matrix, 2 * np.sinh(changes.budget / 2)))
+
+
+def floor(problem: Problem) -> float:
+    """What every design of this family loses at least, as `designer.families.strategy_laplace.floor`, for noise in whole
+    numbers."""
+    if not is_bounded(problem):
+        return 0.0
+    atoms = Atoms.of(problem)
+    changes, gram = atoms.changes, asked_gram(problem, atoms.workload)
+    if not 0 < changes.budget.max(initial=0.0) <= STEEPEST:
+        return 0.0
+    return ON_STEPS * max(independent_noise_bound(gram, changes, whole=True), _of_all_noise(gram, changes))
 
 
 def _in_steps(problem: Problem, atoms: Atoms) -> tuple[Floats, Floats]:
@@ -192,16 +222,20 @@ def _in_steps(problem: Problem, atoms: Atoms) -> tuple[Floats, Floats]:
     return atoms.workload / np.where(steps > 0, steps, 1.0)[:, None], steps
 
 
-def _starts(
-    problem: Problem, atoms: Atoms, queries: Floats, steps: Floats
-) -> Iterator[tuple[str, tuple[Floats, Floats | None]]]:
-    """Rows that the search begins with, by name, with rates where some are known."""
+def _folklore(problem: Problem, atoms: Atoms, queries: Floats, steps: Floats) -> list[tuple[Floats, dict[str, Floats | None]]]:
+    """What needs no search, rows with rates by name: counts of the atoms, added up, and every query for itself, at the best
+    rates, at those of equal shares of the budgets, and at one for all."""
+    moving = np.abs(atoms.changes.along(atoms.workload)).max(axis=1) > 0
+    alone = best_weights(measurable(problem).among(moving), problem.costs[moving], problem.loss, 1e-6, steps[moving]).point
+    sizes = np.where(steps > 0, steps, 1.0)[moving]
+    rates = dict(zip(FOLKLORE[1:], (alone * sizes, None, sizes), strict=True))
+    return [(np.eye(len(atoms)), {FOLKLORE[0]: None}), (queries[moving], rates)]
+
+
+def _starts(problem: Problem, atoms: Atoms, queries: Floats) -> Iterator[Start]:
+    """Further rows that the search begins with, by name, with rates where some are known."""
     size, changes = len(atoms), atoms.changes
-    yield "counts of atoms", (np.eye(size), None)
-    moving = np.abs(changes.along(atoms.workload)).max(axis=1) > 0
-    queries, steps = queries[moving], steps[moving]
-    alone = best_weights(measurable(problem).among(moving), problem.costs[moving], problem.loss, 1e-6, steps).point
-    yield "the queries", (queries, alone * np.where(steps > 0, steps, 1.0))
+    queries = queries[np.abs(changes.along(atoms.workload)).max(axis=1) > 0]
     if not _is_small(atoms, changes):
         return
     distinct = _distinct(queries)
@@ -221,7 +255,7 @@ def _starts(
     yield from _weighted(problem, atoms, changes)
 
 
-def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[tuple[str, tuple[Floats, Floats | None]]]:
+def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Start]:
     """Where changes are single counts: p-identity strategies, whose further rows have real weights."""
     alone, size = changes.unit_budgets(), len(atoms)
     if alone is None or not np.isfinite(alone).all() or size < 4 or size > P_LARGEST:
@@ -320,9 +354,9 @@ def _indicators(label: Indices) -> Floats:
     return np.asarray(label == np.unique(label)[:, None], dtype=np.float64)
 
 
-def _work(sizes: Sizes) -> float:
-    """Units of work: a search that ends at its effort, or sooner where little is asked."""
-    return min(0.1 + 0.02 * sizes.dimension, EFFORT / 10)
+def _work(sizes: Sizes, search: bool = True) -> float:
+    """Units of work: a search that ends at its effort, or sooner where little is asked; a moment without one."""
+    return min(0.1 + 0.02 * sizes.dimension, EFFORT / 10) if search else 0.0
 
 
 STRATEGY_GEOMETRIC = Family(
@@ -331,7 +365,9 @@ STRATEGY_GEOMETRIC = Family(
     "pure",
     design_whole_strategy,
     scans_little=True,
+    choices=({"search": False}, {}),
     work=_work,
     anytime=True,
     rank=0,
+    floor=floor,
 )

@@ -198,17 +198,28 @@ def _work(sizes: Sizes) -> float:
 
 
 def floor(problem: Problem) -> float:
-    """What every design of this family loses at least, by the dual bounds of `solvers/programs`: for pure noise and squared
-    loss of few elements; 0 elsewhere. Noise is drawn on steps of 2^-40 of its scale, which `ON_STEPS` allows for."""
-    if problem.notion != "pure" or problem.loss != "squared" or problem.relation.size > BOUNDED:
+    """What every design of this family loses at least, by the dual bounds of `solvers/programs`: pure noise of few elements,
+    squared or largest loss; 0 elsewhere. Noise is drawn on steps of 2^-40 of its scale, which `ON_STEPS` allows for."""
+    if not is_bounded(problem):
         return 0.0
     try:
         universe, changes = universe_of(problem)
     except DesignFailed:
         return 0.0
-    weighted = universe.workload * np.sqrt(problem.costs)[:, None]
-    gram = weighted.T @ weighted
+    gram = asked_gram(problem, universe.workload)
     return ON_STEPS * max(independent_noise_bound(gram, changes), singular_value_bound(gram, changes))
+
+
+def is_bounded(problem: Problem) -> bool:
+    """Whether `floor` says anything."""
+    return problem.notion == "pure" and problem.loss != "absolute" and problem.relation.size <= BOUNDED
+
+
+def asked_gram(problem: Problem, workload: Floats) -> Floats:
+    """`sum_k v_k q_k' q_k`, (C, C), whose trace with a covariance is the squared loss; the mean over the queries where the
+    largest counts, which is at least that."""
+    gram = (workload.T * problem.costs) @ workload
+    return gram / len(workload) if problem.loss == "max" else gram
 
 
 STRATEGY_LAPLACE = Family(

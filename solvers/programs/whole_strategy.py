@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -163,9 +163,16 @@ class Candidates:
     @classmethod
     def begun_with(cls, asked: Asked, rows: Array, weights: Array | None, name: str) -> tuple[Candidates, Array]:
         """The rows that some change moves, and `begun` of their rates."""
+        candidates, begun = cls.of_rows(asked, rows, {name: weights})
+        return candidates, begun[name]
+
+    @classmethod
+    def of_rows(cls, asked: Asked, rows: Array, rates: Mapping[str, Array | None]) -> tuple[Candidates, dict[str, Array]]:
+        """The same for several rates of the same rows, by name."""
         moved = np.abs(asked.changes.along(rows)).max(axis=1, initial=0.0) > 0
-        candidates = cls(asked, rows[moved], name)
-        return candidates, candidates.begun(None if weights is None else weights[moved])
+        candidates = cls(asked, rows[moved], next(iter(rates)))
+        begun = {name: candidates.begun(None if weights is None else weights[moved]) for name, weights in rates.items()}
+        return candidates, begun
 
     @property
     def entries(self) -> float:
@@ -373,6 +380,17 @@ def pruned(candidates: Candidates, weights: Array) -> tuple[Candidates, Array]:
         if thinner.loss(fitted) <= lowest * (1 + 1e-9):
             candidates, weights = thinner, fitted
     return candidates, weights
+
+
+def measured_alone(asked: Asked, starts: Sequence[tuple[Array, Mapping[str, Array | None]]]) -> list[Rates]:
+    """What these rows (p, C) reach at these rates (p,), by name, or None for equal shares of the budgets: those of least loss
+    first, without what does not determine the answers."""
+    found = []
+    for rows, rates in starts:
+        candidates, begun = Candidates.of_rows(asked, rows, rates)
+        if candidates.complete:
+            found += [replace(candidates.at(weights), name=name) for name, weights in begun.items()]
+    return sorted((one for one in found if np.isfinite(one.loss)), key=lambda one: one.loss)
 
 
 def searched(

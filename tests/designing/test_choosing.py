@@ -37,12 +37,14 @@ from designer.families.laplace import LAPLACE, design_laplace
 from designer.families.lattice import LATTICE_LAPLACE
 from designer.families.sizes import Sizes
 from designer.families.staircase import STAIRCASE
-from designer.families.strategy_laplace import STRATEGY_LAPLACE, floor
+from designer.families.strategy_geometric import STRATEGY_GEOMETRIC
+from designer.families.strategy_laplace import STRATEGY_LAPLACE
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from solvers import work
 from solvers.work import go_on, spend, within
 from tests.oracles.asked_problems import asked
+from tests.oracles.folklore import folklore
 from tests.oracles.many_problems import problems
 
 QUERY = Problem(Workload([[0.0, 1, 5]]), metrics.uniform(3, 2.0))
@@ -126,7 +128,9 @@ def test_a_family_that_cannot_win_is_not_started_and_its_own_bound_is_named(few:
     """Seven counts among which a record moves: noise in rows has 41.1 at least (closed form: 288 / 7), and a hull 39."""
     counts = Problem(Workload.identity(7), metrics.uniform(7, 1.0))
     monkeypatch.setattr(listed, "FAMILIES", (*listed.FAMILIES, STRATEGY_LAPLACE))
-    assert tried(counts)["strategy_laplace"] == "not started: cannot have less than 41.14, and 39 is reached"
+    assert tried(counts)["strategy_laplace"] == "not started: cannot be below 41.14, and 39 is reached"
+    with family("close", work=lambda sizes: 0.3, floor=lambda problem: 40.0):
+        assert tried(counts)["close"] == "not started: cannot be below 40, and 39 is reached"
     best = design(REAL).loss
     for name, part in {"nothing": 0.0, "low": 0.99, "near": 0.9995, "high": 2.0}.items():
         with family(name, work=lambda sizes: 1.0, rank=9, floor=lambda problem, part=part: part * best):
@@ -154,13 +158,74 @@ def _no_family_beats_its_own_bound(numbers: range) -> int:
     skipped = 0
     for number in numbers:
         problem = _small(number)
-        least, own = floor(problem), design(problem, "strategy_laplace").loss
-        assert least <= own * (1 + 1e-12), number
         winner = min(design(problem, name).loss for name in ("laplace", "k_norm", "ellipsoid"))
-        if winner <= least * (1 + ROOM):
-            skipped += 1
-            assert own >= winner * (1 - ROOM), number
+        for bounded in (STRATEGY_LAPLACE, STRATEGY_GEOMETRIC):
+            assert bounded.floor is not None
+            least, own = bounded.floor(problem), design(problem, bounded.name).loss
+            assert least <= own * (1 + 1e-12), (number, bounded.name)
+            if winner <= least * (1 + ROOM):
+                skipped += 1
+                assert own >= winner * (1 - ROOM), (number, bounded.name)
     return skipped
+
+
+def test_compare_says_what_is_skipped_cannot_be_below() -> None:
+    counts = Problem(Workload.identity(7), metrics.uniform(7, 1.0))
+    table = compare(counts)
+    rows = {row["family"]: row for row in table.rows}
+    for name, least in (("strategy_laplace", "41.14"), ("strategy_geometric", "39.99")):
+        assert rows[name]["loss"] is None and rows[name]["note"] == f"not started: cannot be below {least}, and 39 is reached"
+    assert table.best.mechanism.family == "k_norm" and "of those that were finished" not in table.to_text()
+    named = compare(counts, ["strategy_geometric"]).rows[0]
+    assert named["loss"] > 39.99 and not named["note"]
+
+
+LOSSES: tuple[Any, ...] = ("squared", "max", "absolute")
+
+
+def _folklore_problem(rng: np.random.Generator) -> Problem:
+    """Few whole-number queries, or counts, for any loss and every kind of single records."""
+    return replace(_small(int(rng.integers(10**6))), loss=LOSSES[int(rng.integers(3))])
+
+
+def test_auto_is_never_above_folklore(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what takes a moment, whatever else there is; at large budgets and small ones."""
+    monkeypatch.setattr(listed, "FAMILIES", (LAPLACE, replace(STRATEGY_GEOMETRIC, choices=({"search": False},))))
+    rng, near = np.random.default_rng(28), 0
+    for number in range(40):
+        problem = _folklore_problem(rng)
+        loss, known = design(problem).loss, folklore(problem)
+        assert loss <= known * (1 + 1e-9), number
+        near += loss > known * 0.99
+    assert near > 3
+
+
+def test_auto_is_not_above_folklore_where_no_work_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Running totals of twenty-four: what would search better rows is not started, the counts are added up all the same."""
+    totals = Problem(Workload.prefix(24), metrics.add_remove(24, 4.0))
+    monkeypatch.setattr(listed, "FAMILIES", (LAPLACE, STRATEGY_GEOMETRIC))
+
+    def build(problem: Problem) -> Any:
+        spend(1e3)
+        return _renamed(design_laplace(problem))
+
+    try:
+        register(Family("spender", "Laplace at a price", "pure", build, anytime=True))
+        made = design(totals)
+    finally:
+        forget("spender")
+    notes = made.mechanism.provenance["tried"]
+    assert notes["strategy_geometric"] == "not started: 20 units of work were done"
+    assert made.loss <= folklore(totals) * (1 + 1e-9) < design(totals, "laplace").loss
+
+
+def test_the_largest_loss_has_a_floor_too() -> None:
+    """Of three counts it is that of one, which geometric noise reaches; of absolute errors nothing is said."""
+    counts = Problem(Workload.identity(3), metrics.add_remove(3, 1.0), loss="max")
+    for bounded, variance in ((STRATEGY_LAPLACE, 2.0), (STRATEGY_GEOMETRIC, 1 / (2 * np.sinh(0.5) ** 2))):
+        assert bounded.floor is not None
+        assert bounded.floor(counts) == pytest.approx(variance, rel=1e-5) and bounded.floor(counts) < variance
+        assert bounded.floor(replace(counts, loss="absolute")) == 0.0
 
 
 @pytest.mark.slow

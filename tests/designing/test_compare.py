@@ -39,7 +39,7 @@ def test_improvement_is_the_geometric_mean_of_scale_ratios(table: Comparison) ->
 
 def test_every_pure_family_has_a_row_and_markdown_lists_the_best_first(table: Comparison) -> None:
     applicable = {family.name for family in FAMILIES if family.notion == "pure" and not family.invariants_only}
-    assert {row["family"] for row in table.rows} == applicable
+    assert {row["family"].partition(",")[0] for row in table.rows} == applicable
     lines = table.to_markdown().splitlines()
     assert lines[0].split("|")[1:-1] == [f" {title} " for title in COLUMNS.values()]
     assert lines[2].startswith(f"| {table.best.mechanism.family} ")
@@ -90,7 +90,7 @@ def test_the_text_for_people_fits_and_lists_the_best_first(table: Comparison, wi
     assert lines[0].startswith(f"{best} has the least expected total squared error, ")
     rule = next(place for place, line in enumerate(lines) if line.startswith("---"))
     ranked = [row["family"] for row in sorted(table.rows, key=lambda row: row["loss"] or np.inf) if row["loss"] is not None]
-    assert [line.split()[0] for line in lines[rule + 1 : rule + 1 + len(ranked)]] == ranked
+    assert [line.partition("  ")[0] for line in lines[rule + 1 : rule + 1 + len(ranked)]] == ranked
     assert lines[rule - 1].split()[:3] == ["family", "loss", "efficiency"] and ("gap" in lines[rule - 1]) == (width >= 80)
 
 
@@ -100,9 +100,9 @@ def test_figures_for_people_are_on_the_side_that_stays_true(table: Comparison) -
     rule = next(place for place, line in enumerate(lines) if line.startswith("---"))
     heads = lines[rule - 1].split()
     for row in (row for row in table.rows if row["loss"] is not None):
-        line = next(line for line in lines[rule:] if line.split()[:1] == [row["family"]])
-        cells = [cell.replace(",", "") for cell in line.replace(" %", "%").split()]
-        told = dict(zip(heads, cells, strict=False))
+        line = next(line for line in lines[rule:] if line.partition("  ")[0] == row["family"])
+        cells = [cell.replace(",", "") for cell in line.removeprefix(row["family"]).replace(" %", "%").split()]
+        told = dict(zip(heads[1:], cells, strict=False))
         assert float(told["loss"]) >= row["loss"] * (1 - 1e-9) and float(told["loss"]) <= row["loss"] * 1.0011
         if row["efficiency"] is not None:
             assert float(told["efficiency"].rstrip("%")) / 100 <= row["efficiency"] * (1 + 1e-9)
@@ -146,7 +146,8 @@ def test_the_table_of_latex_holds_what_the_frame_holds_rounded_to_the_side_that_
     done = [row for row in sorted(table.rows, key=lambda row: row["loss"] or np.inf) if row["loss"] is not None]
     assert len(lines) == len(done) + 6
     for row, line in zip(done, lines[4:], strict=False):
-        family, loss, *_, efficiency = line.removesuffix(r" \\").replace(",", "").split(" & ")
+        family, *cells = line.removesuffix(r" \\").split(" & ")
+        loss, *_, efficiency = (cell.replace(",", "") for cell in cells)
         assert family == row["family"].replace("_", r"\_")
         assert row["loss"] * (1 - 1e-9) <= float(loss) <= row["loss"] * 1.0011
         assert (efficiency == "--") if row["efficiency"] is None else float(efficiency) <= row["efficiency"] * (1 + 1e-9)

@@ -391,7 +391,7 @@ def test_auto_takes_the_least_loss_and_lists_all_it_tried(kind: Any) -> None:
     problem = Problem(Workload.random(3, 7, "real", 5), metrics.uniform(7, 1.0), kind)
     best = design(problem)
     names = [f.name for f in FAMILIES if f.notion == kind and not (f.baseline or f.on_request) and f.concerns(problem)]
-    assert sorted(best.mechanism.provenance["tried"]) == sorted(names)
+    assert {way.partition(",")[0] for way in best.mechanism.provenance["tried"]} == set(names)
     losses = {}
     for name in names:
         try:

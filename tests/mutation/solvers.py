@@ -43,6 +43,27 @@ MUTANTS = (
         (OF_INDEPENDENT + "test_of_counts_among_which_a_record_appears_nothing_is_left_open",),
     ),
     Mutant(
+        INDEPENDENT,
+        "alphas[alphas > 0] * fourth * largest**2 / 2\n",
+        "alphas[alphas > 0] * fourth * largest**2\n",
+        "geometric noise is said to need twice what it needs",
+        (OF_INDEPENDENT + "test_of_whole_numbers_nothing_is_left_open_where_a_record_appears",),
+    ),
+    Mutant(
+        "designer/families/strategy_laplace.py",
+        'return gram / len(workload) if problem.loss == "max" else gram',
+        "return gram",
+        "the largest of several errors is bounded by their sum, and families that could win are skipped",
+        ("tests/designing/test_choosing.py::test_the_largest_loss_has_a_floor_too",),
+    ),
+    Mutant(
+        "designer/families/strategy_geometric.py",
+        '    choices=({"search": False}, {}),\n',
+        "",
+        "counts that are added up are not tried where no work is left",
+        ("tests/designing/test_choosing.py::test_auto_is_not_above_folklore_where_no_work_is_left",),
+    ),
+    Mutant(
         "solvers/programs/whole_strategy.py",
         "    return 0.5 / half, 0.5 / half * (cost.pull(weights) / half)\n",
         "    return 0.5 / half, 1 / half * (cost.pull(weights) / half)\n",

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from solvers.programs.changes import Changes
-from solvers.programs.independent_noise import LARGEST_DIMENSION, independent_noise_bound, largest_fourth_moment
+from solvers.programs.independent_noise import (
+    LARGEST_DIMENSION,
+    _of_whole_numbers,
+    independent_noise_bound,
+    largest_fourth_moment,
+)
 from solvers.programs.strategy_search import optimise_workload, singular_value_bound
+from solvers.programs.whole_strategy import Asked, measured_alone, searched
 from solvers.work import within
 
 
@@ -39,6 +45,55 @@ def test_no_strategy_is_below_the_bound() -> None:
         assert bound <= found.value * (1 + 1e-9)
         above += bound > singular_value_bound(workload.T @ workload, changes)
     assert above > 10
+
+
+def test_of_whole_numbers_nothing_is_left_open_where_a_record_appears() -> None:
+    """Independent geometric counts are the best there is (docs/theory/least_noise.md, section 4)."""
+    for n, b in ((1, 1.0), (2, 4.0), (5, 0.1), (5, 8.0)):
+        found = independent_noise_bound(np.eye(n), Changes.units(np.full(n, b)), whole=True)
+        assert found == pytest.approx(n / (2 * np.sinh(b / 2) ** 2), rel=1e-5)
+
+
+def test_whole_numbers_need_less_noise_and_as_much_at_small_budgets() -> None:
+    for b, near in ((1e-2, True), (1.0, False), (4.0, False)):
+        moved = Changes.of_metric(b * (1.0 - np.eye(5)))
+        whole, real = independent_noise_bound(np.eye(5), moved, whole=True), independent_noise_bound(np.eye(5), moved)
+        assert whole <= real and (whole > real * (1 - 1e-4)) == near
+
+
+def test_the_program_of_the_bound_is_solved() -> None:
+    """Against all splits of the budget between two, on a fine grid: never above the least, and there."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        alphas, fourth, largest = np.exp(rng.normal(size=2) * 2), 1 + np.exp(rng.normal()), np.exp(rng.normal() * 1.5)
+        found, _, _ = _of_whole_numbers(alphas, fourth, largest)
+        limit = fourth * largest / 2
+        first = limit * np.linspace(0, 1, 20_001)[1:-1]
+        costs = alphas * fourth * largest**2 / 2
+        least = (costs[0] / np.sinh(first) ** 2 + costs[1] / np.sinh(limit - first) ** 2).min()
+        assert least * (1 - 1e-4) <= found <= least * (1 + 1e-9)
+
+
+def test_no_geometric_noise_is_below_the_bound_of_whole_numbers() -> None:
+    """Rows of whole numbers with rates drawn at random, each at the largest step of which its moves are multiples, made
+    feasible; and searched for. Continuous noise may be in any row as well."""
+    rng, reached = np.random.default_rng(6), 0.0
+    for _ in range(60):
+        n, budget = int(rng.integers(2, 6)), float(rng.choice([0.5, 2.0, 5.0]))
+        changes = Changes.of_metric(budget * (1.0 - np.eye(n))) if rng.random() < 0.5 else Changes.units(np.full(n, budget))
+        workload = rng.integers(0, 3, (3, n)).astype(float)
+        if not np.abs(changes.along(workload)).any():
+            continue
+        bound = independent_noise_bound(workload.T @ workload, changes, whole=True)
+        asked = Asked(workload, np.ones(3), "squared", changes)
+        random = np.vstack([np.eye(n), rng.integers(-2, 3, (3, n)), rng.normal(size=(1, n))])
+        drawn = {str(k): (random, np.exp(rng.normal(size=n + 4) * 2)) for k in range(3)}
+        starts = {"cells": (np.eye(n), None), "queries": (np.vstack([workload, np.eye(n)]), None), **drawn}
+        ends = searched(asked, starts, {}, 1.0) + measured_alone(asked, [(rows, {"": w}) for rows, w in starts.values()])
+        for end in ends:
+            assert bound <= end.loss * (1 + 1e-9)
+            reached = max(reached, bound / end.loss)
+    assert reached > 0.99
 
 
 def test_fourth_moments_of_rows_are_below_their_largest() -> None:
