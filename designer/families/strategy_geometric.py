@@ -9,6 +9,7 @@ clock: equal problems have equal designs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Annotated
 
 import numpy as np
@@ -52,6 +53,7 @@ EFFORT = 20.0  # units of 10^8 numbers: two to four seconds of processor
 ALL_TREES = 32  # atoms up to which a tree of every fan-out is among the starts
 ALL_INTERVALS = 24  # atoms up to which every interval of them may be added
 MOST_GROUPS = 200  # groups of rows that may be added
+MERGED = 4  # partitions of the atoms that the queries form, whose tables are among the starts in all groupings
 PAIRED = 6  # queries whose sums and differences are among the starts
 P_SHARES, P_STEPS, P_LARGEST = (8, 16), 1000, 256
 FROZEN = 4  # of several ends of the search that are compared by their exact expected absolute errors
@@ -244,6 +246,11 @@ def _starts(problem: Problem, atoms: Atoms, queries: Floats) -> Iterator[Start]:
     paired = [one + sign * other for place, one in enumerate(few) for other in few[:place] for sign in (1.0, -1.0)]
     if paired:
         yield "sums and differences of the queries", (_distinct(np.vstack([*paired, distinct[PAIRED:]])), None)
+    parts = _partitions(distinct)
+    for blocks in _groupings(len(parts)) if len(parts) <= MERGED else ():
+        tables = [reduce(_met, (parts[i] for i in block)) for block in blocks]
+        told = " and ".join("x".join(map(str, block)) for block in blocks)
+        yield f"tables {told}", (_distinct(np.vstack([_indicators(table) for table in tables])), None)
     total = np.ones((1, size))
     yield "counts of atoms and their total", (_distinct(np.vstack([np.eye(size), total])), None)
     if size > 2:
@@ -332,6 +339,22 @@ def _partitions(queries: Floats) -> list[Indices]:
         label[inside] = part
     found.append(label)
     return [label for label in found if len(np.unique(label)) > 1][:12]
+
+
+def _groupings(count: int) -> Iterator[list[list[int]]]:
+    """The ways to put so many things into blocks, each block in order, but one block each and one block for all.
+
+    >>> list(_groupings(3))
+    [[[0, 1], [2]], [[0, 2], [1]], [[0], [1, 2]]]
+    """
+    found: list[list[list[int]]] = [[]]
+    for new in range(count):
+        found = [
+            [*blocks[:at], [*blocks[at], new], *blocks[at + 1 :]] if at < len(blocks) else [*blocks, [new]]
+            for blocks in found
+            for at in range(len(blocks) + 1)
+        ]
+    yield from (blocks for blocks in found if 1 < len(blocks) < count)
 
 
 def _joined(one: Indices, other: Indices) -> Indices:

@@ -264,3 +264,29 @@ def test_the_summary_says_that_answers_are_fractions_only_where_they_are() -> No
     assert words in made(problem).summary_lines()
     assert words not in made(problem, whole=True).summary_lines()
     assert words not in design(problem, "laplace").mechanism.summary_lines()
+
+
+@pytest.mark.parametrize("budget", [0.1, 1.0])
+def test_marginals_are_no_worse_than_their_best_weighted_tables(budget: float) -> None:
+    """Three attributes, each alone: the table of two of them and the third are better than each for itself, which nothing adds
+    to step by step."""
+    from benchmarks.hdmm_pure import marginals, opt_m
+
+    rows, asked = marginals((3, 4, 5), 1)
+    found = made(Problem(Workload(rows), metrics.add_remove(60, budget)))
+    assert found.error() <= opt_m((3, 4, 5), asked, 5) / budget**2
+    assert sorted(np.unique(found.target[found.heard].sum(axis=1)).tolist()) == [5.0, 12.0]  # cells of 5, and of 3 x 4
+
+
+def test_the_error_of_weighted_tables_is_that_of_their_matrix() -> None:
+    """HDMM's OPT_M by its eigenvalues is the least of random weights by dense matrices, and near it."""
+    from benchmarks.hdmm_pure import marginals, opt_m
+
+    rows, asked = marginals((2, 3), 1)
+    every = [marginals((2, 3), ways)[0] for ways in (0, 1, 2)]
+    tables = [every[0], every[1][:2], every[1][2:], every[2]]
+    rng, seen = np.random.default_rng(2), []
+    for weights in 0.999 * rng.dirichlet(np.full(4, 0.1), 4000) + 0.001 / 4:
+        strategy = np.vstack([weight * table for weight, table in zip(weights, tables, strict=True)])
+        seen.append(2 * np.trace(rows @ np.linalg.inv(strategy.T @ strategy) @ rows.T))
+    assert min(seen) * 0.97 <= opt_m((2, 3), asked, 5) <= min(seen)

@@ -99,4 +99,11 @@ MUTANTS = (
         "the last digit of a loss decides between families",
         ("tests/designing/test_whole_strategies.py::test_of_equal_losses_the_family_that_is_tried_first_is_kept",),
     ),
+    Mutant(
+        "designer/families/strategy_geometric.py",
+        "if len(parts) <= MERGED else ():",
+        "if len(parts) > MERGED else ():",
+        "marginals are not measured as tables of several attributes",
+        ("tests/designing/test_whole_strategies.py::test_marginals_are_no_worse_than_their_best_weighted_tables",),
+    ),
 )
