@@ -14,6 +14,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.version import VERSION
 from designer.certified.guarantee import Optimality, bounded
+from designer.designing.whole_products import ALIKE, Loss, best_products
 from designer.mechanisms.marginals.protection import Presence
 from designer.mechanisms.products.blocks import (
     MeasuredProduct,
@@ -24,6 +25,7 @@ from designer.mechanisms.products.blocks import (
     share_spent,
 )
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.mechanisms.products.release import Serves
 from designer.mechanisms.products.residuals import protected_residual, residual_blocks, uniform_residual
 from designer.problem.attribute_queries import AttributeQueries
 from designer.problem.products_workload import StructuredWorkload
@@ -31,6 +33,7 @@ from designer.relations.metrics.attributes import Hamming, Product
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from solvers.ellipsoids.program import minimise_trace
 from solvers.programs.p_identities import best_p_identity, p_identity_matrix
+from solvers.threads import one_thread
 
 # Entries of strategies are rounded to this many bits at most, and to fewer where many attributes multiply: noise must fit into
 # 64-bit integers. The certificate and the errors are those of what was rounded.
@@ -47,6 +50,7 @@ ROUNDED = 1 - 1e-12
 
 
 @step("designing factor by factor")
+@one_thread()
 def design_structured(
     workload: StructuredWorkload,
     protection: Protection,
@@ -59,9 +63,11 @@ def design_structured(
     through its factors. Time depends on the attributes and the number of terms, never on the number of answers.
 
     protection: `Presence(epsilon)`; `metrics.hamming(domain, budgets)`; or `metrics.product(domain, ...)`, a metric for each
-    attribute. noise: "gaussian" (b^2/2-zCDP) or "laplace" (pure). For a single term under presence the Gaussian design
-    is the optimum of all Gaussian mechanisms, with a certified gap. strategies: for each attribute a matrix (p, n) of your own,
-    rounded to integers after scaling; one product of them answers everything, evaluated and certified like any other.
+    attribute. noise: "gaussian" (b^2/2-zCDP) or "laplace" (pure). For a single term under presence no Gaussian design with
+    continuous noise is better, up to a certified gap. Products of whole-number rows, at rates for the discrete law, are tried
+    beside, so that neither cells added up nor each product for itself lose less. strategies: for each attribute a matrix (p,
+    n) of your own, rounded to integers after scaling; one product of them answers everything, evaluated and certified like any
+    other.
 
     >>> from designer.problem.domain import Domain
     >>> sums = StructuredWorkload.of(Domain.of({"age": 16, "pay": 16}), [{"age": "prefix", "pay": "ranges"}])
@@ -83,9 +89,32 @@ def design_structured(
     else:
         found = _gaussian(workload, protection)
     best = min(found, key=lambda made: made.error())
+    if strategies is None:
+        best = with_whole_numbers(workload, protection, noise, best)
     name = "strategies of the caller" if strategies is not None else "Kronecker strategy"
     provenance = {"software": f"dp-designer {VERSION}", "family": name, "loss": "squared"}
     return best.annotated(provenance, _claim(best))
+
+
+def with_whole_numbers(
+    workload: StructuredWorkload,
+    protection: Protection,
+    noise: Noise,
+    other: StructuredMechanism | None,
+    loss: Loss = "squared",
+) -> StructuredMechanism:
+    """The best products of whole-number rows, where they lose less than the other mechanism."""
+    try:
+        found = best_products(workload, protection, noise, loss)
+        made = within_budget(workload, protection, noise, found.matrices, found.blocks, found.serves)
+    except DesignFailed:
+        if other is None:
+            raise
+        return other
+    if other is None:
+        provenance = {"software": f"dp-designer {VERSION}", "family": "Kronecker strategy", "loss": loss}
+        return made.annotated(provenance, None)
+    return made if made.error(loss) < other.error(loss) * ALIKE else other
 
 
 def within_budget(
@@ -94,7 +123,7 @@ def within_budget(
     noise: Noise,
     matrices: Mapping[int, tuple[StrategyMatrix, ...]],
     blocks: Sequence[MeasuredProduct],
-    serves: tuple[int, ...] | None,
+    serves: Serves,
 ) -> StructuredMechanism:
     """The mechanism of these blocks, all strengths divided by what the worst change spends."""
     changes = kinds_of_changes(protection, workload.domain, workload.used)

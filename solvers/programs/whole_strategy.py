@@ -13,14 +13,14 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
-from solvers.programs.noise_costs import NoiseCost
+from solvers.programs.noise_costs import GaussianCost, NoiseCost
 from solvers.programs.scales import minimise_scales
 from solvers.programs.strategy import Strategy
 from solvers.work import is_over, spend
@@ -119,11 +119,14 @@ class Rates:
         return precision(self.weights, self.steps)[0]
 
 
-def precision(weights: Array, steps: Array) -> tuple[Array, Array]:
-    """`2 sinh^2(w h / 2) / h^2` of each row, `w^2 / 2` on the real line, and `w` times its derivative."""
-    cost = NoiseCost(np.ones_like(weights), 2, np.minimum(steps, STEEP / np.maximum(weights, 1e-300)))
-    half = cost.values(weights)
-    return 0.5 / half, 0.5 / half * (cost.pull(weights) / half)
+def precision(weights: Array, steps: Array, noise: type[NoiseCost] = NoiseCost) -> tuple[Array, Array]:
+    """One over the variance of each row, and `w` times its derivative: `2 sinh^2(w h / 2) / h^2` of Laplace noise, `w^2 / 2` on
+    the real line; `1 / (h^2 v(w h^2 / 2))` of Gaussian noise."""
+    power = 1 if noise is GaussianCost else 2
+    cost = noise(np.ones_like(weights), power, np.minimum(steps, STEEP / np.maximum(weights, 1e-300)))
+    part = cost.values(weights)
+    found = 1 / (power * part)
+    return found, found * (cost.pull(weights) / part)
 
 
 def steps_of(rows: Array, changes: Changes) -> Array:
@@ -283,7 +286,17 @@ class Candidates:
         return Candidates(self.asked, self.rows[kept], self.name, self.steps[kept])
 
 
-def descended(candidates: Candidates, start: Array, most: int, effort: Effort, powers: Iterable[float] = POWERS) -> Array:
+class Descending(Protocol):
+    """What a descent needs of the rates that it changes."""
+
+    @property
+    def entries(self) -> float: ...
+    def fitted(self, weights: Array) -> Array: ...
+    def loss(self, weights: Array) -> float: ...
+    def smooth(self, theta: Array, power: float) -> tuple[float, Array]: ...
+
+
+def descended(candidates: Descending, start: Array, most: int, effort: Effort, powers: Iterable[float] = POWERS) -> Array:
     """Feasible rates that a descent reached from `start`, (p,), by the exact loss never worse than it."""
     best = candidates.fitted(start)
     lowest = candidates.loss(best)

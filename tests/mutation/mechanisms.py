@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutation.mutant import Mutant
 
+WHOLE = "tests/mechanisms/products/test_whole_products.py"
 MUTANTS = (
     Mutant(
         "designer/mechanisms/marginals/mechanism.py",
@@ -205,6 +206,41 @@ MUTANTS = (
         'law = DiscreteLaplace([strength]) if self.noise == "laplace" else DiscreteGaussian([1 / (2 * strength)])',
         "products get half the variance",
         ("tests/throughout/test_release_laws.py::test_structured",),
+    ),
+    Mutant(
+        "designer/mechanisms/products/directions.py",
+        "self.weights = [1 / max(variance, LEAST) for variance in variances]",
+        "self.weights = [1.0 for variance in variances]",
+        "blocks are put together as if their noise were alike",
+        (f"{WHOLE}::test_answers_are_the_least_squares_of_all_blocks_at_the_variances_of_the_drawn_laws",),
+    ),
+    Mutant(
+        "designer/mechanisms/products/directions.py",
+        "        if any(key not in self.known for key in found):\n",
+        "        if False:\n",
+        "answers of directions that nobody measured are biased, and nobody says so",
+        (f"{WHOLE}::test_matrices_without_a_common_basis_are_refused",),
+    ),
+    Mutant(
+        "designer/mechanisms/products/directions.py",
+        "        if np.abs(along - np.diag(found)).max() > EXACT:\n",
+        "        if False:\n",
+        "matrices without a common basis are put together as if they had one",
+        (f"{WHOLE}::test_matrices_without_a_common_basis_are_refused",),
+    ),
+    Mutant(
+        "designer/mechanisms/products/directions.py",
+        "return squares, np.sqrt(squares) * ABOVE\n",
+        "return squares, np.sqrt(squares) / 10\n",
+        "the largest of very many coefficients is not bounded",
+        (f"{WHOLE}::test_many_coefficients_are_bounded_by_their_squares",),
+    ),
+    Mutant(
+        "designer/mechanisms/products/blocks.py",
+        "* others / change.budget**power\n",
+        "* others / change.budget\n",
+        "the search holds squares of lengths against budgets",
+        (f"{WHOLE}::test_folklore_never_beats_products",),
     ),
     Mutant(
         "designer/mechanisms/choice/scores.py",

@@ -65,10 +65,17 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/programs/whole_strategy.py",
-        "    return 0.5 / half, 0.5 / half * (cost.pull(weights) / half)\n",
-        "    return 0.5 / half, 1 / half * (cost.pull(weights) / half)\n",
+        "    return found, found * (cost.pull(weights) / part)\n",
+        "    return found, 2 * found * (cost.pull(weights) / part)\n",
         "the gradient in the rates is twice what it is",
         ("tests/designing/test_whole_strategies.py::test_the_gradient_is_that_of_differences",),
+    ),
+    Mutant(
+        "solvers/programs/whole_blocks.py",
+        "        return math.log(value), gradient - gradient.sum() * pulled\n",
+        "        return math.log(value), gradient\n",
+        "the gradient in the rates of blocks forgets what they spend",
+        ("tests/mechanisms/products/test_whole_products.py::test_the_gradient_is_that_of_differences",),
     ),
     Mutant(
         "solvers/programs/whole_strategy.py",

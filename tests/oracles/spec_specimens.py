@@ -111,6 +111,8 @@ def structured() -> dict[str, Specified]:
         "structured metrics": design_structured(tables, parts),
         "structured presence": design_structured(single, Presence(0.5)),
         "structured laplace": design_structured(tables, Presence(0.5), "laplace"),
+        "structured together": design_structured(tables, Presence(4.0)),
+        "structured together laplace": design_structured(tables, metrics.hamming(domain, [0.5, 1.0, math.inf]), "laplace"),
     }
 
 

@@ -103,6 +103,8 @@ def laplace_margins(squares: Floats, largest: Floats, rates: Floats, beyond: flo
 
 def _coefficients(mechanism: Structured, term: int, block: MeasuredProduct) -> tuple[Floats, Floats]:
     """Of the answers of a term, (K,): the sum of the squares of their coefficients in a block, and the largest in size."""
+    if mechanism.together is not None:
+        return mechanism.together.maps(mechanism.workload.terms[term], block)[:2]
     rows = _factors(mechanism, term, block)
     squares = reduce(np.multiply.outer, [np.square(row).sum(axis=1) for row in rows], np.ones(()))
     largest = reduce(np.multiply.outer, [np.abs(row).max(axis=1) for row in rows], np.ones(()))
@@ -116,6 +118,13 @@ def _factors(mechanism: Structured, term: int, block: MeasuredProduct) -> list[F
     return [queries.rows() @ inverse for queries, inverse in listed.values()]
 
 
+def _map(mechanism: Structured, term: int, block: MeasuredProduct) -> Floats:
+    """From a block to the answers of a term, (K, coordinates)."""
+    if mechanism.together is None:
+        return kronecker_product(_factors(mechanism, term, block))
+    return mechanism.together.map(mechanism.workload.terms[term], block)
+
+
 def answers_of_products(mechanism: Structured) -> Floats:
     """The matrix that makes all answers of all terms of the products of all blocks, end to end."""
     sizes = [math.prod(len(mechanism.matrices[a][m].rows) for a, m in block.parts.items()) for block in mechanism.blocks]
@@ -126,6 +135,6 @@ def answers_of_products(mechanism: Structured) -> Floats:
         rows = np.zeros((count, sum(sizes)))
         for block in mechanism.parts(term):
             here = slice(starts[id(block)], starts[id(block)] + widths[id(block)])
-            rows[:, here] = kronecker_product(_factors(mechanism, term, block))
+            rows[:, here] = _map(mechanism, term, block)
         found.append(rows)
     return np.concatenate(found)

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Immutable
+from designer.base.arrays import Floats, Immutable
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.marginals.protection import Presence
@@ -133,3 +133,25 @@ def share_spent(
         sums[factor] = sums.get(factor, 0) + strength * math.prod(lengths[axis][place] for axis, place in others.items())
     total = sum((factor * amount for factor, amount in sums.items()), Fraction(0)) * Fraction(2) ** exponent
     return total / Fraction(change.budget) ** (1 if noise == "laplace" else 2)
+
+
+def loads_of(
+    changes: Sequence[KindOfChange],
+    noise: Noise,
+    matrices: Mapping[int, Sequence[StrategyMatrix]],
+    parts: Sequence[Mapping[int, int]],
+) -> Floats:
+    """What products at strength 1 spend of the (squared) budget of each change, (changes, products), in floats.
+
+    parts: of each product, which matrix of each attribute, by axis.
+    """
+    lengths = {axis: [float(matrix.presence(noise)) for matrix in listed] for axis, listed in matrices.items()}
+    found = np.zeros((len(changes), len(parts)))
+    for k, change in enumerate(changes):
+        own, power = change.axis, 1 if noise == "laplace" else 2
+        moved = [] if own is None else [float(matrix.change(noise, change.part)) for matrix in matrices.get(own, ())]
+        for j, part in enumerate(parts):
+            if own is None or own in part:
+                others = math.prod(lengths[axis][place] for axis, place in part.items() if axis != own)
+                found[k, j] = (1.0 if own is None else moved[part[own]]) * others / change.budget**power
+    return found

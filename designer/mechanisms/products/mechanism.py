@@ -33,6 +33,7 @@ from designer.base.schema import (
     VALUES,
     Named,
     either,
+    exactly,
     keys,
     list_of,
     noted,
@@ -62,9 +63,18 @@ from designer.mechanisms.products.blocks import (
     kinds_of_changes,
     share_spent,
 )
+from designer.mechanisms.products.directions import Together
 from designer.mechanisms.products.exact_products import exact_product
 from designer.mechanisms.products.reconstruction import sides, summed_square
-from designer.mechanisms.products.release import LISTED, Described, SimulatedAnswers, StructuredRelease, require_drawable
+from designer.mechanisms.products.release import (
+    LISTED,
+    TOGETHER,
+    Described,
+    Serves,
+    SimulatedAnswers,
+    StructuredRelease,
+    require_drawable,
+)
 from designer.problem.attribute_queries import QUERIES, queries_from_spec
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
@@ -100,7 +110,10 @@ CORE = Named(
             "noise": one_of("gaussian", "laplace"),
             "matrices": list_of(AXIS, least=0),
             "blocks": list_of(BLOCK),
-            "serves": noted("The block that answers each term; null for residuals.", or_null(list_of(PLACE))),
+            "serves": noted(
+                'The block that answers each term; null for residuals; "together" where least squares of all blocks answer.',
+                or_null(either(list_of(PLACE), exactly(TOGETHER))),
+            ),
         },
         {"vacuous": VACUOUS, **IN_SPECS},
         note="Kronecker products of integer matrices of single attributes, each measured with one noise.",
@@ -126,7 +139,7 @@ def core_of(made: Described) -> dict[str, Any]:
             {"axes": list(block.parts), "matrices": list(block.parts.values()), "strength": block.strength}
             for block in made.blocks
         ],
-        "serves": None if made.serves is None else list(made.serves),
+        "serves": list(made.serves) if isinstance(made.serves, tuple) else made.serves,
         **rule_entry(workload.domain.unlisted),
     }
 
@@ -158,7 +171,7 @@ def parts_of_core(core: Mapping[str, Any]) -> dict[str, Any]:
         "noise": core["noise"],
         "matrices": matrices,
         "blocks": blocks,
-        "serves": None if core["serves"] is None else tuple(map(_place, core["serves"])),
+        "serves": tuple(map(_place, core["serves"])) if isinstance(core["serves"], list) else core["serves"],
         "allow_vacuous": allowed,
     }
 
@@ -242,7 +255,7 @@ class StructuredMechanism(Specified):
     noise: Noise
     matrices: Mapping[int, tuple[StrategyMatrix, ...]]
     blocks: tuple[MeasuredProduct, ...]
-    serves: tuple[int, ...] | None = None
+    serves: Serves = None
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     allow_vacuous: bool = False
@@ -267,14 +280,26 @@ class StructuredMechanism(Specified):
                 raise InvalidProblem("blocks: a strength is not a positive number that 64-bit noise allows; raise the budgets.")
             if any(place not in range(len(self.matrices.get(axis, ()))) for axis, place in block.parts.items()):
                 raise InvalidProblem("blocks: one refers to a matrix that is not there; name one of those that are.")
-        if self.serves is not None and (
-            len(self.serves) != len(self.workload.terms) or any(b not in range(len(self.blocks)) for b in self.serves)
+        if self.serves not in (None, TOGETHER) and (
+            not isinstance(self.serves, tuple)
+            or len(self.serves) != len(self.workload.terms)
+            or any(b not in range(len(self.blocks)) for b in self.serves)
         ):
-            raise InvalidProblem("serves: name one of the blocks for each term.")
+            raise InvalidProblem('serves: name one of the blocks for each term, or give "together" or None.')
         assign(self, privacy=self.verify().require())
         self.require_substance()
-        for k in range(len(self.workload.terms)):
-            self.parts(k)
+        for k, term in enumerate(self.workload.terms):
+            if self.together is None:
+                self.parts(k)
+            else:
+                self.together.costs(term)
+
+    @cached_property
+    def together(self) -> Together | None:
+        """How all blocks together know the directions of the answers; None where each term has blocks of its own."""
+        if self.serves != TOGETHER:
+            return None
+        return Together(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
 
     @cached_property
     def changes(self) -> list[KindOfChange]:
@@ -303,7 +328,9 @@ class StructuredMechanism(Specified):
 
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]:
         """The blocks that a term is put together from."""
-        if self.serves is not None:
+        if self.serves == TOGETHER:
+            return self.blocks
+        if isinstance(self.serves, tuple):
             return (self.blocks[self.serves[term]],)
         axes = set(self.workload.terms[term])
         found = tuple(block for block in self._over.get(frozenset(axes), ()))
@@ -330,6 +357,8 @@ class StructuredMechanism(Specified):
     @cached_property
     def term_errors(self) -> NDArray[np.float64]:
         """The total variance of all answers of each term, (T,), exact up to floats."""
+        if self.together is not None:
+            return np.array([self.together.total(term) for term in self.workload.terms])
         known: dict[tuple[int, int, int], float] = {}
         residual = self.serves is None
         totals = []
@@ -347,9 +376,14 @@ class StructuredMechanism(Specified):
         return np.array(totals)
 
     def error(self, loss: str = "squared") -> float:
-        """The total of variances over all answers, weighted."""
+        """The total of variances over all answers, weighted ("squared"), or the largest weighted variance ("max")."""
+        if loss == "max":
+            return max(
+                float(weight * self.variances(k, np.argwhere(np.ones([queries.count for queries in term.values()]))).max())
+                for k, (weight, term) in enumerate(zip(self.workload.weights, self.workload.terms, strict=True))
+            )
         if loss != "squared":
-            raise InvalidProblem(f'loss: {loss!r} is not known of structured workloads; use "squared".', value=loss)
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         return float(self.workload.weights @ self.term_errors)
 
     @property
@@ -362,6 +396,8 @@ class StructuredMechanism(Specified):
         places (m, axes of the term): the number of the query of each axis."""
         term = self.workload.term(term)
         chosen = self.workload_places(term, places)
+        if self.together is not None:
+            return self.together.variances(self.workload.terms[term], chosen)
         total = np.zeros(len(chosen))
         for block in self.parts(term):
             found = np.full(len(chosen), self.variance_of(block))

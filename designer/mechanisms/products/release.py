@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import product
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,13 @@ from designer.base.errors import InvalidProblem
 from designer.base.tabular import Tabular
 from designer.certified.guarantee import Guarantee
 from designer.mechanisms.products.blocks import MeasuredProduct, Noise, Protection, StrategyMatrix
+from designer.mechanisms.products.directions import Together, parts_of
 from designer.mechanisms.products.reconstruction import sides
 from designer.problem.products_workload import StructuredWorkload
 from designer.relations.rows.row_unit import RowUnit
+
+TOGETHER: Literal["together"] = "together"
+Serves = tuple[int, ...] | Literal["together"] | None
 
 
 class Described(Protocol):
@@ -40,7 +45,7 @@ class Described(Protocol):
     @property
     def blocks(self) -> tuple[MeasuredProduct, ...]: ...
     @property
-    def serves(self) -> tuple[int, ...] | None: ...
+    def serves(self) -> Serves: ...
 
 
 TABLE_LIMIT = 2**26  # answers of a term that are written out together
@@ -52,6 +57,8 @@ WORKING = 2**22  # numbers that are held while single answers are put together
 class Structured(Described, LawOfAnswers, Protocol):
     """What answers are put together by."""
 
+    @property
+    def together(self) -> Together | None: ...
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]: ...
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]: ...
     def variances(self, term: int | Sequence[str], places: object) -> Floats: ...
@@ -106,12 +113,24 @@ class StructuredAnswers:
             total += found.sum(axis=dropped)
         return total
 
+    @cached_property
+    def _estimates(self) -> Mapping[frozenset[int], Floats]:
+        """Where all blocks answer together, what they say of the directions along each set of axes."""
+        assert self.mechanism.together is not None
+        return self.mechanism.together.estimates(self.measured)
+
     def _blocks(self, term: int) -> list[tuple[MeasuredProduct, NDArray[Any]]]:
+        if self.mechanism.together is not None:
+            parts = parts_of(list(self.mechanism.workload.terms[term]))
+            known = [(part, self._estimates[part]) for part in parts if part in self._estimates]
+            return [(MeasuredProduct(dict.fromkeys(sorted(part), 0), 1.0), own) for part, own in known]
         by_block = {id(block): values for block, values in zip(self.mechanism.blocks, self.measured, strict=True)}
         return [(block, by_block[id(block)]) for block in self.mechanism.parts(term)]
 
     def _sides(self, term: int, block: MeasuredProduct) -> dict[int, Any]:
         made = self.mechanism
+        if made.together is not None:
+            return made.together.sides(made.workload.terms[term], block)
         return sides(made.workload.terms[term], block, made.matrices, made.serves is None)
 
 

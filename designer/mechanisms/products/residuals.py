@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.products.blocks import MeasuredProduct, Protection, StrategyMatrix, kinds_of_changes
+from designer.mechanisms.products.blocks import MeasuredProduct, Protection, StrategyMatrix, kinds_of_changes, loads_of
 from designer.mechanisms.products.reconstruction import split_inverse
 from designer.problem.products_workload import StructuredWorkload
 from designer.relations.metrics.metric import Metric
@@ -83,10 +82,12 @@ def residual_blocks(
     """A block for every part of every term's attributes, with the best strengths."""
     costs = _costs(workload, matrices)
     parts = list(costs)
-    loads = _loads(workload, protection, matrices, parts)
+    listed = {axis: (matrix,) for axis, matrix in matrices.items()}
+    changes = kinds_of_changes(protection, workload.domain, workload.used)
+    loads = loads_of(changes, "gaussian", listed, [dict.fromkeys(part, 0) for part in parts])
     moved = np.flatnonzero(loads.any(axis=0))
     strengths = np.full(len(parts), FREE)
-    if not len(moved):
+    if not any(costs[parts[k]] > 0 for k in moved.tolist()):
         raise DesignFailed("structured: no protected change moves an answer; give an attribute that is asked about a budget.")
     # In units of what a record moves, so that the integers of the matrices do not spread the numbers.
     units = np.array([math.prod(matrices[axis].presence("gaussian") for axis in part) for part in parts], dtype=np.float64)[
@@ -114,23 +115,3 @@ def _costs(workload: StructuredWorkload, matrices: Mapping[int, StrategyMatrix])
         if len(costs) > RESIDUALS_LIMIT:
             raise DesignFailed(f"structured: more than {RESIDUALS_LIMIT} residuals; ask for terms of fewer attributes.")
     return costs
-
-
-def _loads(
-    workload: StructuredWorkload,
-    protection: Protection,
-    matrices: Mapping[int, StrategyMatrix],
-    parts: list[tuple[int, ...]],
-) -> Floats:
-    """What each residual spends of the squared budget of each kind of change at strength 1, (changes, parts)."""
-    lengths = {axis: float(matrix.presence("gaussian")) for axis, matrix in matrices.items()}
-    changes = kinds_of_changes(protection, workload.domain, workload.used)
-    loads = np.zeros((len(changes), len(parts)))
-    presence = isinstance(protection, Presence)
-    for k, change in enumerate(changes):
-        moved = 1.0 if change.axis is None else float(matrices[change.axis].change("gaussian", change.part))
-        for j, part in enumerate(parts):
-            if presence or change.axis in part:
-                others = math.prod(lengths[axis] for axis in part if axis != change.axis)
-                loads[k, j] = moved * others / change.budget**2
-    return loads
