@@ -115,7 +115,7 @@ def _asked(file: Request) -> dict[str, str]:
     if isinstance(file, OddsRatioFile):
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
     if isinstance(file, MarginalsRequest):
-        return {"privacy": asked_words(file.protection, "zcdp")}
+        return {"privacy": asked_words(file.protection, file.notion)}
     if isinstance(file, SelectionFile):
         return {"privacy": asked_words(file.relation, "pure")}
     if isinstance(file, (ProblemFile, SyntheticFile)):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem
@@ -18,8 +20,16 @@ from designer.designing.marginals_least import LeastMarginals, least_marginal_bu
 from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
 from designer.designing.structured_problem import FAMILY, StructuredProblem
 from designer.families.made import Design, DesignOfKind
+from designer.mechanisms.marginals.noise import WIDE
+from designer.mechanisms.marginals.protection import Presence
 from designer.problem.targets import Targets
+from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 
+if TYPE_CHECKING:  # they bring solvers
+    from designer.mechanisms.products.blocks import Noise
+    from designer.mechanisms.products.mechanism import StructuredMechanism
+
+CONTINUOUS = 1 - 1e-6  # a part of the variance of continuous noise that is all of it
 BETA = 0.05  # of what a loss is exceeded with
 Settings = Mapping[str, Any]
 
@@ -55,27 +65,49 @@ def design_marginal(
     tolerance: float | None = None,
     **rest: Any,
 ) -> DesignOfKind:
-    """Least loss among residuals of marginals; or, without targets, by products of queries of the attributes ("structured")."""
-    from designer.designing.products_plan import design_structured
+    """Least loss by noise in residuals of marginals ("residual", zCDP) or, without targets, by products of whole-number rows
+    ("structured"); "auto" takes the better one."""
     from designer.mechanisms.marginals.plan import design_marginals
-    from designer.problem.products_workload import StructuredWorkload
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     chosen = _chosen(problem, family, options, (), other)
     vacuous = problem.allow_vacuous
-    if chosen == "residual":
-        asked = problem.workload, problem.relation
-        if targets is not None:
-            made = marginals_meeting(*asked, targets, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
-        else:
-            made = design_marginals(*asked, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
-        return _made(problem, start, made, made.error(problem.loss))
-    if targets is not None or problem.loss != "squared":
-        raise DesignFailed("family: 'structured' has no targets, and the squared loss alone; use 'residual'.", value=family)
-    products = design_structured(
-        StructuredWorkload.of_marginals(problem.workload), problem.relation, "gaussian", allow_vacuous=vacuous
+    if targets is not None and chosen != "residual":
+        raise DesignFailed("family: 'structured' has no targets; use 'residual', in the notion \"zcdp\".", value=family)
+    if chosen == "structured":
+        products = products_of(problem)
+        return _made(problem, start, products, products.error(problem.loss))
+    asked = problem.workload, problem.relation
+    if targets is not None:
+        made = marginals_meeting(*asked, targets, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
+    else:
+        made = design_marginals(*asked, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
+    best: Any = made
+    if family == "auto" and targets is None and _may_be_narrow(problem) and not made.vacuous:
+        with suppress(DesignFailed):
+            products = products_of(problem)
+            best = products if products.error(problem.loss) < made.error(problem.loss) else made
+    return _made(problem, start, best, best.error(problem.loss))
+
+
+def products_of(problem: MarginalProblem) -> StructuredMechanism:
+    """The tables by products of rows of single attributes."""
+    from designer.designing.products_plan import design_structured, with_whole_numbers
+    from designer.problem.products_workload import StructuredWorkload
+
+    asked = StructuredWorkload.of_marginals(problem.workload), problem.relation
+    noise: Noise = "laplace" if problem.notion == "pure" else "gaussian"
+    return (
+        design_structured(*asked, noise) if problem.loss == "squared" else with_whole_numbers(*asked, noise, None, problem.loss)
     )
-    return _made(problem, start, products, products.error())
+
+
+def _may_be_narrow(problem: MarginalProblem) -> bool:
+    """Whether whole-number Gaussian noise can be less than continuous noise, of which noise in residuals has the least
+    (docs/theory/structured.md, 4): a coordinate that a change of budget b moves keeps the share `b^2 v(1 / b^2)`."""
+    budget = problem.relation.epsilon if isinstance(problem.relation, Presence) else problem.relation.largest_budget()
+    variance = 1 / Fraction(budget) ** 2 if budget else Fraction(WIDE)
+    return variance < WIDE and float(DiscreteGaussian([variance]).variance()[0] / variance) < CONTINUOUS
 
 
 def design_selection(problem: SelectionProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
@@ -251,6 +283,12 @@ def least_marginal(
 ) -> LeastMarginals:
     """The least factor on the budgets at which every table meets its target. Each design is one program: efforts are alike."""
     units_of(effort), cap_of(seconds)
+    if problem.notion != "zcdp":
+        raise InvalidProblem(
+            'problem: least budgets of marginals are found in the notion "zcdp" alone; give `design` other budgets until '
+            "the standard errors are small enough.",
+            value=problem.notion,
+        )
     if family not in ("auto", "residual") or options:
         _chosen(problem, family, options, (), {})
         raise InvalidProblem(f"family: {shown(family)} has no least budget; use 'residual'.", value=family)

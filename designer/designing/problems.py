@@ -34,8 +34,8 @@ class MarginalProblem:
 
     relation: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of records
     public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights. allow_vacuous:
-    accept tables that no protected change moves. Raises `InvalidProblem` for parts that are none of these.
-    Source: docs/theory/marginals.md.
+    accept tables that no protected change moves. notion: "zcdp", where a budget b promises b^2 / 2, or "pure", where it is
+    epsilon. Raises `InvalidProblem` for parts that are none of these. Source: docs/theory/marginals.md.
 
     >>> from designer import Domain, MarginalWorkload, Presence, design
     >>> people = Domain.of({"age": 3, "sex": 2})
@@ -47,8 +47,7 @@ class MarginalProblem:
     relation: Protection
     loss: Literal["squared", "max"] = "squared"
     allow_vacuous: bool = False
-    notion: ClassVar[str] = "zcdp"
-    families: ClassVar[tuple[str, ...]] = ("residual", "structured")
+    notion: Literal["zcdp", "pure"] = "zcdp"
 
     def __post_init__(self) -> None:
         from designer.mechanisms.marginals.plan import OBJECTIVES
@@ -62,6 +61,15 @@ class MarginalProblem:
             )
         if not isinstance(self.loss, str) or self.loss not in OBJECTIVES:
             raise InvalidProblem(f'problem.loss: {shown(self.loss)} is unknown; use "squared" or "max".', value=self.loss)
+        if self.notion not in ("zcdp", "pure"):
+            raise InvalidProblem(
+                f"problem.notion: {shown(self.notion)} is not known of marginals; use 'zcdp' or 'pure'.", value=self.notion
+            )
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """Noise in residuals, which is Gaussian, and products of whole-number rows."""
+        return ("residual", "structured") if self.notion == "zcdp" else ("structured",)
 
     @property
     def loss_words(self) -> str:

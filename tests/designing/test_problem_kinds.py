@@ -177,5 +177,5 @@ def test_what_is_no_problem_and_what_a_kind_does_not_take_is_refused() -> None:
     ):
         with pytest.raises(InvalidProblem):
             call()
-    with pytest.raises(DesignFailed, match="squared loss alone"):
-        design(MarginalProblem(TABLES, Presence(1.0), "max"), "structured")
+    with pytest.raises(DesignFailed, match="has no targets"):
+        design(MarginalProblem(TABLES, Presence(1.0), "max"), "structured", targets=Targets(standard_error=9.0))

@@ -45,8 +45,8 @@ MUTANTS = (
     ),
     Mutant(
         MARGINALS,
-        'return Presence(given["mu"])',
-        'return Presence(2 * given["mu"])',
+        'return Presence(given["epsilon" if "epsilon" in given else "mu"])',
+        'return Presence(2 * given["epsilon" if "epsilon" in given else "mu"])',
         "a record of marginals gets twice the budget of the file",
         OF_MARGINALS,
     ),
@@ -66,8 +66,8 @@ MUTANTS = (
     ),
     Mutant(
         MARGINALS,
-        "        if self.targets is not None:\n",
-        "        if self.targets is self:\n",
+        "targets=self.targets, tolerance",
+        "targets=None, tolerance",
         "the targets of marginals are ignored",
         OF_MARGINALS,
     ),

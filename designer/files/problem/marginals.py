@@ -3,10 +3,11 @@ presence of a record."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -15,9 +16,11 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.base.rounding import at_least
 from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
-from designer.certified.frozen import to_spec
+from designer.certified.frozen import Specified, to_spec
 from designer.designing.caution_lines import cautions
-from designer.designing.marginals_least import least_marginal_budget, marginals_meeting, table_names
+from designer.designing.marginals_least import least_marginal_budget, table_names
+from designer.designing.of_kinds import design_marginal
+from designer.designing.problems import MarginalProblem
 from designer.files.data_files import read_table
 from designer.files.problem.keys import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS
 from designer.files.problem.kind import Kind, Reader
@@ -25,7 +28,7 @@ from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.marginals.plan import OBJECTIVES, Loss, design_marginals
+from designer.mechanisms.marginals.plan import OBJECTIVES, Loss
 from designer.mechanisms.marginals.protection import Presence, Protection
 from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload
@@ -33,6 +36,7 @@ from designer.problem.targets import Targets
 from designer.relations import metrics
 
 ROWS_SHOWN = 12
+NOTIONS = ("zcdp", "pure")
 PUBLIC = noted(
     "The distinct cells of a column of a PUBLIC table, such as a list of codes, in their order; empty cells are none.",
     record({"table": FILE}, {"column": noted("Its column; that of the attribute's name where nothing is said.", text())}),
@@ -60,17 +64,22 @@ RELATION = either(
         }
     ),
     record(
+        {"metric": noted("One record appears or disappears.", exactly("add_remove"))},
         {
-            "metric": noted("One record appears or disappears.", exactly("add_remove")),
-            "mu": noted("The budget of its presence: mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6).", POSITIVE),
-        }
+            "mu": noted(
+                "The budget of its presence under zCDP: mu^2 / 2 of it (mu = 1: epsilon 5.222 at delta 1e-6).", POSITIVE
+            ),
+            "epsilon": noted("The budget of its presence in the pure notion.", POSITIVE),
+        },
     ),
 )
 PROBLEM = record(
     {},
     {
         "loss": noted("What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES)),
-        "notion": noted("Noise in marginals is Gaussian; may be left out.", exactly("zcdp")),
+        "notion": noted(
+            '"zcdp" (Gaussian noise, the default) or "pure" (Laplace noise; budgets are epsilons).', one_of(*NOTIONS)
+        ),
         "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
         "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
     },
@@ -100,17 +109,17 @@ class MarginalsRequest(Request):
     loss: Loss = "squared"
     tolerance: float | None = None
     allow_vacuous: bool = False
+    notion: Literal["zcdp", "pure"] = "zcdp"
     targets: Targets | None = None
 
     @property
     def named_answers(self) -> tuple[str, ...]:
         return table_names(self.workload)
 
-    def make(self, choices: Choices) -> MarginalMechanism:
-        asked, tolerance, vacuous = (self.workload, self.protection), self.tolerance, self.allow_vacuous
-        if self.targets is not None:
-            return marginals_meeting(*asked, self.targets, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
-        return design_marginals(*asked, self.loss, tolerance=tolerance, allow_vacuous=vacuous)
+    def make(self, choices: Choices) -> Specified:
+        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
+        made: Specified = design_marginal(problem, targets=self.targets, tolerance=self.tolerance).mechanism
+        return made
 
     def listing(self) -> Listing:
         return Listing.of_domain(self.workload.domain, self.workload.used)
@@ -122,14 +131,16 @@ class MarginalsRequest(Request):
             "cells": f"{self.workload.cells.sum():.15g}",
             "domain": f"{len(self.workload.domain.attributes)} attributes, {self.workload.domain.size:.6g} elements",
             "relation": self.protection.sentence(),
-            "notion": "zcdp",
+            "notion": self.notion,
         }
 
     def accuracy_lines(self, made: Any) -> list[str]:
         names = table_names(self.workload)
         subsets = self.workload.subsets.tuples()
-        shown_tables = list(zip(names, subsets, strict=True))[:ROWS_SHOWN]
-        errors = [(name, float(np.sqrt(made.variances(self.workload.names(subset))).max())) for name, subset in shown_tables]
+        shown_tables = list(enumerate(zip(names, subsets, strict=True)))[:ROWS_SHOWN]
+        errors = [
+            (name, math.sqrt(_largest_variance(made, k, self.workload.names(subset)))) for k, (name, subset) in shown_tables
+        ]
         rest = len(names) - len(errors)
         return [
             f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / self._weight):.6g} of a cell",
@@ -146,6 +157,11 @@ class MarginalsRequest(Request):
         if self.targets is None:
             raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
         (choices or Choices()).require(self.kind, self.choices)
+        if self.notion != "zcdp":
+            raise InvalidProblem(
+                f'{self.files[0]}: problem.notion: least budgets of marginals are found in the notion "zcdp" alone; leave '
+                "[targets] out."
+            )
         given = {} if step is None else {"step": step}
         found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
         mechanism = found.mechanism.described(self.about)
@@ -162,21 +178,38 @@ class MarginalsRequest(Request):
         return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
 
 
+def _largest_variance(made: Any, place: int, names: tuple[str, ...]) -> float:
+    """Of the cells of a table, by noise in residuals or by products."""
+    if isinstance(made, MarginalMechanism):
+        return float(made.variances(names).max())
+    counts = [queries.count for queries in made.workload.terms[place].values()]
+    return float(made.variances(place, np.argwhere(np.ones(counts))).max())
+
+
 class MarginalsReader(Reader):
     """A file of kind "marginals" being read."""
 
     def require(self, kind: Kind) -> None:
-        """The form, and no `epsilon`, which in other files may be that of a pure promise."""
-        relation = self.data.get("relation")
-        if isinstance(relation, dict) and relation.get("metric") == "add_remove" and "epsilon" in relation:
+        """The form, and the budget of the notion: `mu` of zCDP, `epsilon` of a pure promise."""
+        relation, problem = self.data.get("relation"), self.data.get("problem")
+        pure = isinstance(problem, dict) and problem.get("notion") == "pure"
+        given = relation if isinstance(relation, dict) and relation.get("metric") == "add_remove" else None
+        if given is not None and not pure and "epsilon" in given:
             raise self.refuse(
                 "relation",
                 "epsilon",
-                relation["epsilon"],
+                given["epsilon"],
                 "noise in marginals is Gaussian, so the budget of a record is no epsilon; call it mu, which promises "
-                "mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6)",
+                'mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6), or say notion = "pure" in [problem]',
+            )
+        if given is not None and pure and "mu" in given:
+            raise self.refuse(
+                "relation", "mu", given["mu"], "is a budget of zCDP; in the pure notion give epsilon in its place"
             )
         super().require(kind)
+        name = "epsilon" if pure else "mu"
+        if given is not None and name not in given:
+            raise InvalidProblem(f"{self.path}: [relation] {name} is missing; give it, as a number above 0.")
 
     def read(self) -> MarginalsRequest:
         problem = self.data.get("problem", {})
@@ -187,7 +220,7 @@ class MarginalsReader(Reader):
             protection=self.protection,
             targets=self.targets_of(table_names(workload)),
             files=tuple(self.files),
-            **{key: value for key, value in problem.items() if key != "notion"},
+            **problem,
         )
 
     @cached_property
@@ -235,7 +268,7 @@ class MarginalsReader(Reader):
         """What may change."""
         given = self.data["relation"]
         if given["metric"] == "add_remove":
-            return Presence(given["mu"])
+            return Presence(given["epsilon" if "epsilon" in given else "mu"])
         attributes = self.domain.attributes
         for name in given["budgets"]:
             self.require_known("relation", "budgets", name, attributes, "[domain]")

@@ -10,12 +10,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, MarginalMechanism, MarginalWorkload, Presence, Targets, datasets, load, metrics
+from designer import (
+    InvalidProblem,
+    MarginalMechanism,
+    MarginalProblem,
+    MarginalWorkload,
+    Presence,
+    StructuredMechanism,
+    Targets,
+    datasets,
+    design,
+    load,
+    metrics,
+)
+from designer.accounts import expense_of, spent
+from designer.certified.guarantee import NOTIONS
 from designer.cli.entry import main
 from designer.designing.marginals_least import marginals_meeting
 from designer.files.problem.kinds import read_request
 from designer.files.problem.marginals import MarginalsRequest
-from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from tests.files.problem.good_files import MARGINALS, MARGINALS_WITH_TARGETS, write, write_tables
 
@@ -31,12 +44,12 @@ def folder(tmp_path: Path) -> Path:
 def test_a_file_makes_what_python_makes(folder: Path) -> None:
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["N", "S"], "place": ["N", "S"]})
     ask = MarginalWorkload.of(domain, {("sex",): 1.0, ("sex", "age"): 2.5, (): 3.0})
-    wanted = design_marginals(ask, metrics.hamming(domain, [1, 0.5, np.inf, 2]), "max", tolerance=1e-5)
+    wanted = design(MarginalProblem(ask, metrics.hamming(domain, [1, 0.5, np.inf, 2]), "max"), tolerance=1e-5).mechanism
     request = read_request(write(folder, MARGINALS))
     outcome = request.made()
     assert outcome.mechanism == wanted and request.title == "Three attributes"
     text = "\n".join(outcome.lines)
-    for words in ("Three attributes", "Certificate: holds\n", "sex x age: standard error", "Optimality:"):
+    for words in ("Three attributes", "Certificate: holds\n", "sex x age: standard error"):
         assert words in text
 
 
@@ -137,10 +150,10 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
     "another metric": (
         '"hamming"',
         '"add_remove"',
-        r"\[relation\] budgets = .*: unknown key; \[relation\] takes \['metric', 'mu'\]",
+        r"\[relation\] budgets = .*: unknown key; \[relation\] takes \['epsilon', 'metric', 'mu'\]",
     ),
     "an unknown loss": ('"max"', '"absolute"', r"\[problem\] loss = 'absolute': unknown; use one of \['squared', 'max'\]"),
-    "another notion": ('"zcdp"', '"pure"', r"\[problem\] notion = 'pure': should be 'zcdp'"),
+    "another notion": ('"zcdp"', '"approximate"', r"\[problem\] notion = 'approximate': .*use one of \['zcdp', 'pure'\]"),
     "no tolerance": ("1e-5", "1", r"\[problem\] tolerance = 1: should be a number above 0 and below 1"),
     "a key of nothing": ("loss =", "losses =", r"\[problem\] losses = 'max': unknown key; perhaps 'loss' is meant"),
     "an unknown section": ("[problem]", "[problems]", r"section \[problems\] is unknown; perhaps 'problem' is meant"),
@@ -155,6 +168,53 @@ def test_mistakes_are_answered_by_file_section_key_value_and_remedy(name: str, f
     with pytest.raises(InvalidProblem, match=words) as refusal:
         read_request(path)
     assert str(refusal.value).startswith(f"{path}: ") or str(refusal.value).startswith(f"{path.parent}/code.csv")
+
+
+PURE = """kind = "marginals"
+[domain]
+sex = ["F", "M"]
+age = 3
+[workload]
+up_to = 2
+[relation]
+metric = "add_remove"
+epsilon = 2
+[problem]
+notion = "pure"
+"""
+
+
+def test_a_pure_file_goes_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "pure.toml").write_text(PURE, encoding="utf-8")
+    (tmp_path / "records.csv").write_text("sex,age\nF,0\nM,2\nF,1\n")
+    spec, release = tmp_path / "spec.json", tmp_path / "release.json"
+    assert main(["show", str(tmp_path / "pure.toml")]) == 0 and "pure" in capsys.readouterr().out
+    assert main(["design", str(tmp_path / "pure.toml"), "-o", str(spec)]) == 0
+    assert "sex x age: standard error" in capsys.readouterr().out
+    made = load(spec, StructuredMechanism)
+    assert made.noise == "laplace" and made.protection == Presence(2.0) and made.privacy.holds
+    assert made.guarantee.notion == NOTIONS["exponential"] and made.guarantee.parameters["largest_finite_budget"] == 2.0
+    assert spent([expense_of(made)]).total.epsilon == 2
+    assert main(["release", str(spec), "--table", str(tmp_path / "records.csv"), "-o", str(release)]) == 0
+    assert main(["verify", str(spec), str(release)]) == 0
+    assert main(["report", str(spec), "-o", str(tmp_path / "page.html")]) == 0
+    with pytest.raises(InvalidProblem, match="zcdp"):
+        (tmp_path / "aimed.toml").write_text(PURE + "[targets]\nstandard_error = {sex = 3}\n", encoding="utf-8")
+        read_request(tmp_path / "aimed.toml").least()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("epsilon = 2", "mu = 2", r"\[relation\] mu = 2: is a budget of zCDP; in the pure notion give epsilon"),
+        ("epsilon = 2\n", "", r"\[relation\] epsilon is missing"),
+        ('notion = "pure"\n', "", r"\[relation\] epsilon = 2: noise in marginals is Gaussian"),
+    ],
+)
+def test_the_name_of_a_budget_is_that_of_its_notion(old: str, new: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "pure.toml").write_text(PURE.replace(old, new), encoding="utf-8")
+    with pytest.raises(InvalidProblem, match=words):
+        read_request(tmp_path / "pure.toml")
 
 
 TARGET_MISTAKES = {

@@ -14,12 +14,16 @@ from scipy.sparse import csr_array
 from designer import (
     DesignFailed,
     InvalidProblem,
+    MarginalProblem,
+    MarginalWorkload,
     NotPrivate,
     Presence,
     StructuredMechanism,
     StructuredProblem,
     StructuredWorkload,
+    Targets,
     design,
+    least_budget,
     load,
     metrics,
     read_release,
@@ -279,3 +283,40 @@ def test_folklore_never_beats_products(seed: int) -> None:
 def test_folklore_never_beats_the_default(seed: int) -> None:
     problem = drawn_problem(seed)
     assert design(problem).loss <= min(folklore(problem, merged=True).values()) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("loss", ["squared", "max"])
+@pytest.mark.parametrize("notion", ["zcdp", "pure"])
+@pytest.mark.parametrize("seed", range(6))
+def test_folklore_never_beats_marginals(seed: int, notion: str, loss: str) -> None:
+    random = np.random.default_rng(seed)
+    domain = Domain.of({f"a{k}": int(random.integers(1, 5)) for k in range(3)} | {"b": 2})
+    workload = MarginalWorkload.up_to(domain, int(random.integers(1, 4)))
+    budget = float(random.choice([1.0, 2.0, 3.0, 8.0]))
+    spread = (budget * random.choice([1.0, 2.0], 4)).tolist()
+    relation = Presence(budget) if random.random() < 0.5 else metrics.hamming(domain, spread)
+    asked = MarginalProblem(workload, relation, loss, notion=notion)  # type: ignore[arg-type]
+    made = design(asked)
+    noise = "laplace" if notion == "pure" else "gaussian"
+    power = 1 if noise == "laplace" else 2
+    least, moved = (budget, 1) if isinstance(relation, Presence) else (min(relation.budgets), 2)  # every attribute is asked
+    sizes = [math.prod(workload.shape(own)) for own in workload.subsets.tuples()]
+    cells = [math.prod(domain.shape) * variance(noise, least**power / moved)] * len(sizes)
+    each = [n * variance(noise, least**power / moved / len(sizes)) for n in sizes]
+    for errors in (cells, each):
+        value = sum(errors) if loss == "squared" else max(e / n for e, n in zip(errors, sizes, strict=True))
+        assert made.loss <= value * (1 + 1e-6)
+    assert made.mechanism.error(loss) == made.loss and made.privacy.holds
+
+
+def test_pure_marginals_have_no_targets_and_no_other_family() -> None:
+    asked = MarginalProblem(MarginalWorkload.up_to(Domain.of({"a": 2, "b": 3}), 1), Presence(1.0), notion="pure")
+    assert asked.families == ("structured",)
+    with pytest.raises(DesignFailed, match="targets"):
+        design(asked, targets=Targets(standard_error=3.0))
+    with pytest.raises(InvalidProblem, match="residual"):
+        design(asked, "residual")
+    with pytest.raises(InvalidProblem, match="zcdp"):
+        least_budget(asked, Targets(standard_error=3.0))
+    with pytest.raises(InvalidProblem, match="notion"):
+        MarginalProblem(asked.workload, asked.relation, notion="approximate")  # type: ignore[arg-type]
