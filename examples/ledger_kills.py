@@ -102,7 +102,7 @@ class Book:
         self.seen = found.entries
 
     def _count(self, name: str, own: list[Entry]) -> None:
-        kinds = [entry.kind for entry in own]
+        kinds = [entry.kind for entry in own if entry.kind != "summed"]
         outputs = {entry.content["output"] for entry in own if entry.kind == "released"}
         shown = [hash for suffix in ("out", "json") if (hash := shown_by(self.folder / f"{name}.{suffix}")) is not None]
         self.counts["spent twice"] += kinds not in ([], ["reserved"], ["reserved", "released"])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from designer.base.checks import shown
 from designer.base.errors import InvalidLedger
 from designer.base.json_text import canonical
 
@@ -76,6 +77,14 @@ def followed(rows: Iterable[tuple[Any, ...]], before: Entry | None = None) -> tu
         before = _following(before, row)
         entries.append(before)
     return tuple(entries)
+
+
+def alone(row: tuple[Any, ...]) -> Entry:
+    """The entry of a row, whose hash must be that of its text; what comes before it is not looked at."""
+    if not _typed(row):
+        raise InvalidLedger(f"ledger: entry {shown(row[0])} is not of the types that this program writes. {RESTORE}")
+    number, previous, *_ = row
+    return _following(Entry(number - 1, "", "", previous), row)
 
 
 def _following(before: Entry | None, row: tuple[Any, ...]) -> Entry:

@@ -11,9 +11,10 @@ from typing import Any
 
 from designer.accounts.balances import Balance, datasets
 from designer.accounts.chain import RESTORE, Entry, output_hash, require_canonical
-from designer.accounts.entries import require_known
+from designer.accounts.entries import require_known, require_opened
 from designer.accounts.ledger import Ledger
 from designer.accounts.names import escaped, look_alike
+from designer.accounts.standing import SUMMED, Standings, advanced, summed
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
@@ -57,10 +58,12 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     """
     ledger.store.require_whole()
     entries = ledger.store.read()
+    require_opened(entries[0])
     require_known(entries)
     for entry in entries:
         require_canonical(entry)
     _require_head(entries, head)
+    _require_sums(entries)
     balances = _balances(entries)
     return Checked(ledger.id, entries, balances, _signed(entries, trusted), _notes(entries))
 
@@ -90,10 +93,23 @@ def _require_head(entries: Sequence[Entry], head: str | None) -> None:
         raise InvalidLedger(f"ledger: no entry has the hash {head}: {OLDER} {RESTORE}")
 
 
+def _require_sums(entries: Sequence[Entry]) -> None:
+    """Every entry that sums says what all before it come to."""
+    standings: Standings = {}
+    begin = 0
+    for place, entry in enumerate(entries):
+        if entry.kind == SUMMED:
+            standings, begin = advanced(standings, entries[begin:place]), place + 1
+            if entry.content["standings"] != summed(standings)["standings"]:
+                raise InvalidLedger(
+                    f"ledger: entry {entry.number} does not say what the entries before it add up to. {RESTORE}"
+                )
+
+
 def _balances(entries: Sequence[Entry]) -> tuple[Balance, ...]:
     """Every data set, within its totals; every entry belongs to one."""
     names = datasets(entries)
-    strays = [entry.number for entry in entries[1:] if entry.content.get("dataset") not in names]
+    strays = [entry.number for entry in entries[1:] if entry.kind != SUMMED and entry.content.get("dataset") not in names]
     if strays:
         raise InvalidLedger(f"ledger: entry {strays[0]} speaks of a data set that was never stated. {RESTORE}")
     try:

@@ -2,7 +2,7 @@
 
 `opened` begins a file; `stated` names a data set, its total and what may be published of it without protection; `raised` states
 them anew; `reserved` is the expense of one release before its data are touched; `released` the hash of what came out, before
-anybody sees it; `abandoned` that nothing did.
+anybody sees it; `abandoned` that nothing did. `summed` is what all data sets stand at, written at intervals.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ KINDS = {
     "reserved": {"dataset", "expense", "guarantee", "rows"},
     "released": {"dataset", "reservation", "output"},
     "abandoned": {"dataset", "reservation"},
+    "summed": {"standings"},
 }
 
 
@@ -57,10 +58,10 @@ class DatasetTerms(Immutable):
         if self.publishes is not None:
             assign(self, publishes=tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
 
-    def spent(self, expenses: Sequence[Expense]) -> Spent:
+    def spent(self, expenses: Sequence[Expense], times: Sequence[int] = ()) -> Spent:
         """What releases cost together on the changes that all releases that are allowed protect: where the number of records
-        may be published, on changes of a record, also while no release has published it."""
-        return spent(expenses, records_public=RECORDS_PUBLIC in (self.publishes or ()))
+        may be published, on changes of a record, also while no release has published it. times: as for `spent`."""
+        return spent(expenses, times=times, records_public=RECORDS_PUBLIC in (self.publishes or ()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data of an entry, without the content."""
@@ -144,9 +145,14 @@ def require_known(entries: Sequence[Entry]) -> None:
             raise InvalidLedger(
                 f"ledger: entry {entry.number} is of no kind that this program writes ({shown(kind)}); use a later version."
             )
-    first = entries[0].content if entries else {}
-    if first.get("format") != FORMAT or first.get("version") != LEDGER_VERSION:
+
+
+def require_opened(first: Entry) -> str:
+    """The identifier of the ledger that an entry opens; `InvalidLedger` where it opens none of this version."""
+    require_known([first])
+    if first.content.get("format") != FORMAT or first.content.get("version") != LEDGER_VERSION:
         raise InvalidLedger(
             f"ledger: its first entry does not open a ledger of version {LEDGER_VERSION}; open it with the version that wrote "
             "it."
         )
+    return str(first.content["ledger"])

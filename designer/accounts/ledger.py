@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from designer.accounts.balances import Balance, datasets
+from designer.accounts.balances import Balance, none_of
 from designer.accounts.chain import RESTORE, Entry, next_entry, output_hash
 from designer.accounts.content import require_content
 from designer.accounts.entries import (
@@ -31,11 +31,22 @@ from designer.accounts.entries import (
     login_name,
     noted_by,
     require_known,
+    require_opened,
     stated_text,
 )
 from designer.accounts.names import dataset_name, require_distinct
 from designer.accounts.place import place_of
-from designer.accounts.store import WAIT, Store
+from designer.accounts.standing import (
+    LEAST_BETWEEN,
+    SUMMED,
+    Standing,
+    Standings,
+    advanced,
+    length,
+    standings_of,
+    summed,
+)
+from designer.accounts.store import WAIT, Rows, Store
 from designer.accounts.together.expense import Expense, Spent, expense_of, spent
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
@@ -86,31 +97,53 @@ class Ledger:
         self.signer = signer
         self.store = Store(place_of(path), positive(wait, "wait"))
         self._known: tuple[Entry, ...] = ()
-        self.id = str(self.entries()[0].content["ledger"])
+        self._seen: _Seen | None = None
+        with self.store.rows() as rows:
+            self.id = require_opened(rows.entry(1))
+            self._read(rows)
 
     @classmethod
     def create(cls, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> Ledger:
         """The ledger of a file, which is made if it is not there."""
         name = login_name() if who is None else stated_text(who, "who")
         identifier = os.urandom(16).hex()
-        Store.create(path, lambda: _chained((), [entry_opened(identifier)], name, signer), positive(wait, "wait"))
+        Store.create(path, lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait"))
         return cls(path, who=who, wait=wait, signer=signer)
 
     def entries(self) -> tuple[Entry, ...]:
         """All entries, their chain followed; what this object has read before is not read again (`checked` does)."""
         self._known = self.store.read(self._known)
+        require_opened(self._known[0])
         require_known(self._known)
         return self._known
 
     @property
     def head(self) -> str:
         """The hash of the last entry: who keeps it sees later whether the file was set back."""
-        return self.entries()[-1].hash
+        return self._now().last.hash
 
     @property
     def datasets(self) -> list[str]:
         """The names of the data sets."""
-        return datasets(self.entries())
+        return list(self._now().standings)
+
+    def _now(self) -> _Seen:
+        with self.store.rows() as rows:
+            return self._read(rows)
+
+    def _read(self, rows: Rows) -> _Seen:
+        """What the data sets stand at, from what this object has seen before or from the last entry that sums."""
+        if self.id != rows.entry(1).content.get("ledger"):
+            raise InvalidLedger(
+                f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}", value=self.store.path
+            )
+        seen = self._seen
+        if seen is not None and rows.has(seen.last):
+            seen = seen.with_more(rows.after(seen.last))
+        else:
+            seen = _Seen.of(rows.back_to(SUMMED), rows.entry)
+        self._seen = seen
+        return seen
 
     def state(self, name: str, total: Total, *, publishes: Sequence[str] | None = (), content: str | None = None) -> DataSet:
         """A data set with the total of all its releases; `InvalidProblem` for a name that looks like one that is there.
@@ -121,12 +154,12 @@ class Ledger:
         name = dataset_name(name)
         allowance = DatasetTerms(total, None if publishes is None else tuple(publishes), content)
 
-        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            if name in datasets(entries):
+        def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
+            if name in standings:
                 raise InvalidProblem(
                     f"dataset: {shown(name)} is stated; raise its total with a reason, or take another name.", value=name
                 )
-            require_distinct(name, datasets(entries))
+            require_distinct(name, list(standings))
             return [entry_stated(name, allowance)]
 
         self.append(build)
@@ -135,29 +168,56 @@ class Ledger:
     def dataset(self, name: str) -> DataSet:
         """A data set that was stated; its name is read as `designer.accounts.names.dataset_name` writes it."""
         found = DataSet(self, name if name in self.datasets else dataset_name(name))
-        found.balance()
+        found.standing()
         return found
 
-    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Mapping[str, Any]]]) -> tuple[Entry, ...]:
-        """The entries of the contents that `build` makes of all entries, on the disk when this returns; nothing else is written
-        in between."""
+    def append(self, build: Callable[[Standings, Rows], Sequence[Mapping[str, Any]]]) -> tuple[Entry, ...]:
+        """The entries of the contents that `build` makes of what data sets stand at, on the disk when this returns; nothing
+        else is written in between, but for an entry that sums, where one is due. The entries themselves are at hand, too."""
 
-        def chained(entries: tuple[Entry, ...]) -> list[Entry]:
-            require_known(entries)
-            if self.id != entries[0].content["ledger"]:
-                raise InvalidLedger(
-                    f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}",
-                    value=self.store.path,
-                )
-            return _chained(entries, build(entries), self.who, self.signer)
+        def chained(rows: Rows) -> list[Entry]:
+            seen = self._read(rows)
+            made = _chained(seen.last, build(seen.standings, rows), self.who, self.signer)
+            if not (after := seen.with_more(made)).due:
+                return made
+            return [*made, *_chained(after.last, [summed(after.standings)], self.who, self.signer)]
 
-        return self.store.append(chained, self._known)
+        return tuple(entry for entry in self.store.append(chained) if entry.kind != SUMMED)
 
 
-def _chained(entries: Sequence[Entry], contents: Sequence[Mapping[str, Any]], who: str, signer: Signer | None) -> list[Entry]:
-    """Entries behind others, noted and signed."""
+@dataclass(frozen=True)
+class _Seen:
+    """What a ledger object knows of its file. last: the last entry that it has read. sum: the number of the last one that sums,
+    0 where there is none."""
+
+    last: Entry
+    sum: int
+    standings: Standings
+
+    @classmethod
+    def of(cls, entries: Sequence[Entry], entry: Callable[[int], Entry]) -> _Seen:
+        """From the last entry that sums, and those behind it; all where there is none. entry: the entry of a number."""
+        first = entries[0]
+        require_known([first])
+        if first.kind == SUMMED:
+            return cls(first, first.number, standings_of(first, entry)).with_more(entries[1:])
+        return cls(first, 0, {}).with_more(entries[1:])
+
+    def with_more(self, entries: Sequence[Entry]) -> _Seen:
+        """After further entries."""
+        require_known(entries)
+        sums = [entry.number for entry in entries if entry.kind == SUMMED]
+        return _Seen(entries[-1] if entries else self.last, max([self.sum, *sums]), advanced(self.standings, entries))
+
+    @property
+    def due(self) -> bool:
+        """Whether the next entry sums, so that what is read to begin with stays short, and so does the file."""
+        return self.last.number - self.sum >= max(LEAST_BETWEEN, length(self.standings))
+
+
+def _chained(before: Entry | None, contents: Sequence[Mapping[str, Any]], who: str, signer: Signer | None) -> list[Entry]:
+    """Entries behind another, noted and signed."""
     made: list[Entry] = []
-    before = entries[-1] if entries else None
     for content in contents:
         before = next_entry(before, noted_by(content, who, None if signer is None else signer.key))
         if signer is not None:
@@ -185,8 +245,17 @@ class DataSet:
     name: str
 
     def balance(self) -> Balance:
-        """What the ledger says of it now."""
+        """What the ledger says of it now, release by release."""
         return Balance.of(self.ledger.entries(), self.name)
+
+    def standing(self) -> Standing:
+        """What all of its releases come to now; of a few entries, however many there are."""
+        return self._of(self.ledger._now().standings)
+
+    def _of(self, standings: Standings) -> Standing:
+        if self.name not in standings:
+            raise none_of(self.name, list(standings))
+        return standings[self.name]
 
     def raise_total(self, total: Total | None, reason: str, *, publishes: Sequence[str] | None = ()) -> Balance:
         """A new allowance, in the name of who opened the ledger; what was allowed to be unprotected stays allowed.
@@ -195,15 +264,15 @@ class DataSet:
         """
         reason = stated_text(reason, "reason", 2000)
 
-        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            balance = Balance.of(entries, self.name)
-            terms = _joined(balance.allowance, total or balance.allowance.total, publishes)
-            if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):
-                stated = terms.total.to_text()
+        def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
+            before = self._of(standings)
+            after = replace(before, terms=_joined(before.terms, total or before.total, publishes))
+            if after.equal and not after.total.covers(after.spent.total):
+                stated = after.total.to_text()
                 raise OverTotal(
                     f"total: {stated} does not cover what is spent of {shown(self.name)}; state more.", value=stated
                 )
-            return [entry_raised(self.name, terms, reason)]
+            return [entry_raised(self.name, after.terms, reason)]
 
         self.ledger.append(build)
         return self.balance()
@@ -213,8 +282,8 @@ class DataSet:
         row, balance = row or RowUnit(), self.balance()
         expense = _expense(mechanism, row)
         try:
-            after, refusal = balance.with_one_more(expense), None
-            balance.require_room(expense, row)
+            after, refusal = balance.standing.with_one_more(expense), None
+            balance.standing.require_room(expense, row)
         except OverTotal as error:
             refusal = str(error)
         except InvalidProblem as error:
@@ -294,15 +363,15 @@ class Reservation:
     def __enter__(self) -> Reservation:
         if self.entry is not None:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
-        known = self.dataset.balance()
+        known = self.dataset.standing()
         known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
         self.check()
 
-        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            balance = Balance.of(entries, self.dataset.name)
-            if (balance.history, balance.expenses) != (known.history, known.expenses):
-                balance.require_room(self.expense, self.row)
-            require_content(balance.allowance.content, self.files, self.dataset.ledger.id)
+        def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
+            standing = self.dataset._of(standings)
+            if standing != known:
+                standing.require_room(self.expense, self.row)
+            require_content(standing.terms.content, self.files, self.dataset.ledger.id)
             self.ready()
             return [entry_reserved(self.dataset.name, self.expense, self.guarantee, self.row)]
 
@@ -339,10 +408,10 @@ class Reservation:
     def _ended(self, content: Callable[[int], dict[str, Any]]) -> Entry:
         place = self._place
 
-        def build(entries: tuple[Entry, ...]) -> list[dict[str, Any]]:
-            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:
+        def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
+            if not rows.has(place):
                 raise InvalidLedger(f"ledger: was set back since entry {place.number} was made; nothing is released. {RESTORE}")
-            if any(entry.content.get("reservation") == place.number for entry in entries[place.number :]):
+            if any(entry.content.get("reservation") == place.number for entry in rows.after(place)):
                 raise InvalidProblem(f"reservation: entry {place.number} has ended; reserve again for another release.")
             return [content(place.number)]
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from designer.accounts.chain import FIRST, RESTORE, Entry, followed
+from designer.accounts.chain import FIRST, RESTORE, Entry, alone, followed
 from designer.accounts.place import place_of
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem
@@ -54,6 +55,61 @@ def is_ledger(path: Path) -> bool:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """The entries of a file while no other process writes to it, or as they were when its reading began."""
+
+    connection: sqlite3.Connection
+
+    @property
+    def number(self) -> int:
+        """That of the last entry; 0 where there is none."""
+        found = self.connection.execute("SELECT max(number) FROM entries").fetchone()[0]
+        return 0 if found is None else int(found)
+
+    def has(self, entry: Entry) -> bool:
+        """Is an entry in the file as it was?"""
+        return self._row(entry.number) == (entry.number, entry.previous, entry.body, entry.hash, entry.signature)
+
+    def entry(self, number: int) -> Entry:
+        """One entry, its hash that of its text; `InvalidLedger` where there is none of this number."""
+        if (row := self._row(number)) is None:
+            raise InvalidLedger(f"ledger: entry {number} is missing. {RESTORE}")
+        return alone(row)
+
+    def all(self, known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
+        """All of them, as `Store.read`."""
+        if known and not self.has(known[-1]):
+            known = ()
+        entries = known + self.after(known[-1] if known else None)
+        if self.number != len(entries):
+            raise InvalidLedger(f"ledger: has {len(entries)} entries of the {self.number} that it once had. {RESTORE}")
+        return entries
+
+    def after(self, before: Entry | None) -> tuple[Entry, ...]:
+        """Those behind an entry, each following the one before it."""
+        number = 0 if before is None else before.number
+        return followed(
+            self.connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (number,)), before
+        )
+
+    def back_to(self, kind: str) -> tuple[Entry, ...]:
+        """The last entry of a kind and those behind it, each following the one before it; all where there is none."""
+        marked, found = f'"kind":"{kind}"', []
+        for row in self.connection.execute(f"SELECT {COLUMNS} FROM entries ORDER BY number DESC"):
+            found.append(row)
+            if marked in str(row[2]) and alone(row).kind == kind:
+                first = alone(found.pop())
+                return (first, *followed(reversed(found), first))
+        return followed(reversed(found))
+
+    def _row(self, number: int) -> tuple[Any, ...] | None:
+        found: tuple[Any, ...] | None = self.connection.execute(
+            f"SELECT {COLUMNS} FROM entries WHERE number = ?", (number,)
+        ).fetchone()
+        return found
+
+
+@dataclass(frozen=True)
 class Store:
     """The entries of one file. path: of a ledger. wait: seconds to wait for other processes that write to it."""
 
@@ -82,17 +138,23 @@ class Store:
 
         known: entries that were read before, and are not read again where the file still has the last of them.
         """
+        with self.rows() as rows:
+            return rows.all(known)
+
+    @contextmanager
+    def rows(self) -> Iterator[Rows]:
+        """The entries as they are at one moment."""
         with self._connected("rw") as connection:
             connection.execute("BEGIN")
-            return self._entries(connection, known)
+            yield self._own(connection)
 
-    def append(self, build: Callable[[tuple[Entry, ...]], Sequence[Entry]], known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
-        """What `build` makes of all entries, added behind them, on the disk when this returns.
+    def append(self, build: Callable[[Rows], Sequence[Entry]]) -> tuple[Entry, ...]:
+        """What `build` makes of the entries that are there, added behind them, on the disk when this returns.
 
-        No other process writes in between. What `build` raises leaves the file as it was. known: see `read`.
+        No other process writes in between. What `build` raises leaves the file as it was.
         """
         with self._connected("rw") as connection, _writing(connection):
-            new = tuple(build(self._entries(connection, known)))
+            new = tuple(build(self._own(connection)))
             _insert(connection, new)
         return new
 
@@ -103,15 +165,12 @@ class Store:
         if found != ["ok"]:
             raise InvalidLedger(f"ledger: {shown(str(self.path))} is damaged ({shown(found[0])}). {RESTORE}", value=self.path)
 
-    def _entries(self, connection: sqlite3.Connection, known: tuple[Entry, ...]) -> tuple[Entry, ...]:
+    def _own(self, connection: sqlite3.Connection) -> Rows:
         self._require_own(connection)
-        if known and not _has(connection, known[-1]):
-            known = ()
-        rows = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number", (len(known),))
-        entries = known + followed(rows, known[-1] if known else None)
-        if (counted := [row[0] for row in connection.execute("SELECT seq FROM sqlite_sequence")]) != [len(entries)]:
-            raise InvalidLedger(f"ledger: has {len(entries)} entries of the {shown(counted)} that it once had. {RESTORE}")
-        return entries
+        rows = Rows(connection)
+        if (counted := [row[0] for row in connection.execute("SELECT seq FROM sqlite_sequence")]) != [rows.number]:
+            raise InvalidLedger(f"ledger: has {rows.number} entries of the {shown(counted)} that it once had. {RESTORE}")
+        return rows
 
     def _require_own(self, connection: sqlite3.Connection) -> None:
         """The tables, the triggers and the journal of a ledger, and nothing else."""
@@ -183,12 +242,6 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
     """The statements that made what is in the file; in a damaged one they may be of any type."""
     made = connection.execute("SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite!_%' ESCAPE '!'")
     return sorted(str(sql) for (sql,) in made)
-
-
-def _has(connection: sqlite3.Connection, entry: Entry) -> bool:
-    """Is an entry in the file as it was?"""
-    row = connection.execute(f"SELECT {COLUMNS} FROM entries WHERE number = ?", (entry.number,)).fetchone()
-    return bool(row == (entry.number, entry.previous, entry.body, entry.hash, entry.signature))
 
 
 def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:

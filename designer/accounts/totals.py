@@ -65,8 +65,8 @@ class Total(Immutable):
             return True
         if self.delta is None:
             return False
-        if len(spent.costs) > ANNOUNCED:
-            announce(f"ledger: adding up {len(spent.costs)} releases as tightly as can be")
+        if spent.releases > ANNOUNCED:
+            announce(f"ledger: adding up {spent.releases} releases as tightly as can be")
         return self._allows(self.measured(spent))
 
     def _allows(self, value: Fraction | None) -> bool:
@@ -103,7 +103,7 @@ class Total(Immutable):
         quick = self._allows(self.measured(spent, precise=False))
 
         def covered(size: Fraction) -> bool:
-            return self._allows(self.measured(TotalCost((*spent.costs, maker(size))), precise=not quick))
+            return self._allows(self.measured(spent.with_one_more(maker(size)), precise=not quick))
 
         if not covered(NOTHING):
             return None

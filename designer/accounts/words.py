@@ -6,13 +6,14 @@ import re
 from fractions import Fraction
 from typing import Any
 
-from designer.accounts.balances import SCOPED, Balance, figures
+from designer.accounts.balances import Balance, figures
 from designer.accounts.chain import Entry
 from designer.accounts.check import Checked
 from designer.accounts.ledger import Forecast
+from designer.accounts.standing import SCOPED
 from designer.accounts.together.expense import Spent
 from designer.accounts.totals import Total, decimal_text
-from designer.base.printing import printed
+from designer.base.printing import counted, printed
 from designer.files.signatures import PublicKey
 from designer.promises.costs import TotalCost
 
@@ -20,12 +21,12 @@ from designer.promises.costs import TotalCost
 def balance_lines(balance: Balance) -> list[str]:
     """One data set: its total, what is spent and what is left."""
     states = [reserve.state for reserve in balance.reserves]
-    counted = [f"{states.count(state)} {word}" for state, word in STATES.items() if state in states]
+    came = [f"{states.count(state)} {word}" for state, word in STATES.items() if state in states]
     allowed = balance.allowance.publishes
     unprotected = "anything" if allowed is None else " ".join(allowed) or "nothing"
     return [
         f"{printed(balance.name)}: total {balance.total.to_text()}; may be unprotected: {unprotected}",
-        *_told("releases", ", ".join(counted) or "none"),
+        *_told("releases", ", ".join(came) or "none"),
         *_told("protects", balance.spent.unit),
         *_told("spent", cost_text(balance.spent, balance.total)),
         *_told("left", left_text(balance.total, balance.spent.total)),
@@ -81,6 +82,8 @@ def _gist(entry: Entry) -> str:
         return f"{printed(content['expense']['format'])} {printed(content['expense']['fingerprint'])}"
     if entry.kind == "opened":
         return printed(content["software"])
+    if entry.kind == "summed":
+        return f"all releases of {counted(len(content['standings']), 'data set')}"
     output = f", output {printed(content['output'])}" if entry.kind == "released" else ""
     return f"of entry {content['reservation']}{output}"
 

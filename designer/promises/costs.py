@@ -12,7 +12,8 @@ from fractions import Fraction
 from functools import cached_property
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational_from
+from designer.base.checks import rational_from, shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.promises.account import Account, zcdp_of
 from designer.promises.accounting import gaussian_epsilon, rho_of_laplace, rho_of_pure, zcdp_delta, zcdp_epsilon
@@ -209,45 +210,77 @@ class TotalCost(Immutable):
     Every number is an upper bound, the least of what several ways of adding up prove: plain addition of (epsilon, delta), zCDP,
     Gaussian differential privacy, mixtures in which some releases are added plainly, and the product of all tradeoff functions
     (`designer.promises.account`).
+
+    costs: of releases. times: how many releases have each; none, one of each.
     """
 
     costs: tuple[Cost, ...]
+    times: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        assign(self, times=self.times or (1,) * len(self.costs))
+        if len(self.times) != len(self.costs) or not all(type(times) is int and times > 0 for times in self.times):
+            raise InvalidProblem(
+                f"times: {shown(self.times)} are no {len(self.costs)} whole numbers from 1 on; give one for each cost."
+            )
+
+    @property
+    def releases(self) -> int:
+        """How many there are."""
+        return sum(self.times)
+
+    def with_one_more(self, cost: Cost) -> TotalCost:
+        """With a further release."""
+        return TotalCost((*self.costs, cost), (*self.times, 1))
+
+    def of_group(self, size: Fraction | int) -> TotalCost:
+        """Of so many changes, as `Cost.of_group` has it."""
+        return replace(self, costs=tuple(cost.of_group(size) for cost in self.costs))
+
+    def _sum(self, number: Callable[[Cost], Fraction | None]) -> Fraction | None:
+        """Of all releases; None where one of them has none."""
+        found = NOTHING
+        for cost, times in zip(self.costs, self.times, strict=True):
+            if (value := number(cost)) is None:
+                return None
+            found += times * value
+        return found
 
     @property
     def epsilon(self) -> Fraction | None:
         """Pure: the sum; None where one of them has no pure promise."""
-        return _sum(cost.pure_epsilon for cost in self.costs)
+        return self._sum(lambda cost: cost.pure_epsilon)
 
     @property
     def rho(self) -> Fraction | None:
         """zCDP without any delta: the sum; None where one of them has none."""
-        return _sum(cost.strict_rho for cost in self.costs)
+        return self._sum(lambda cost: cost.strict_rho)
 
     @property
     def approximate_rho(self) -> tuple[Fraction, Fraction] | None:
         """(rho, delta) of delta-approximate rho-zCDP; None where one of them has no rho. delta is 0 where `rho` is given."""
-        total = _sum(cost.rho for cost in self.costs)
-        return None if total is None else (total, min(Fraction(1), sum(map(_loose, self.costs), NOTHING)))
+        total = self._sum(lambda cost: cost.rho)
+        return None if total is None else (total, min(Fraction(1), self._set_aside))
 
     @property
     def mu_squared(self) -> Fraction | None:
         """Gaussian differential privacy: the sum of mu^2; None where one of them has none."""
-        return _sum(cost.mu_squared for cost in self.costs)
+        return self._sum(lambda cost: cost.mu_squared)
 
     @property
     def tradeoff(self) -> Tradeoff | None:
         """A function proven to be at most the product of the promised ones; None where one release has none."""
-        functions = [cost.functions for cost in self.costs]
-        known = [function for listed in functions if listed is not None for function in listed if not function.trivial]
-        if None in functions:
+        listed, rho = self._functions
+        known = [(function, times) for function, times in listed if not function.trivial]
+        if rho is not None:
             return None
         return _product(known) if known else EpsilonDelta(NOTHING)
 
     @property
     def plain(self) -> tuple[Fraction, Fraction] | None:
         """(epsilon, delta), added plainly; None where one of them has no epsilon."""
-        total = _sum(cost.epsilon for cost in self.costs)
-        return None if total is None else (total, min(Fraction(1), sum((cost.delta for cost in self.costs), NOTHING)))
+        total, delta = self._sum(lambda cost: cost.epsilon), self._sum(lambda cost: cost.delta)
+        return None if total is None or delta is None else (total, min(Fraction(1), delta))
 
     def epsilon_at(self, delta: object, *, precise: bool = True) -> float | None:
         """The least epsilon proven at delta, rounded up; None where no epsilon has so small a delta.
@@ -301,14 +334,25 @@ class TotalCost(Immutable):
     @cached_property
     def _account(self) -> Account:
         """The product of what is promised, each release by its tradeoff function where it has one and by its rho where not."""
-        functions = [(cost, cost.functions) for cost in self.costs]
-        rho = sum((cost.rho or NOTHING for cost, listed in functions if listed is None), NOTHING)
-        return Account.of([function for _, listed in functions if listed is not None for function in listed], rho)
+        functions, rho = self._functions
+        return Account.of(functions, rho or NOTHING)
+
+    @property
+    def _functions(self) -> tuple[list[tuple[Tradeoff, int]], Fraction | None]:
+        """The tradeoff functions, each with its number of releases, and the rho of those that have none; None where all do."""
+        functions: list[tuple[Tradeoff, int]] = []
+        rho = None
+        for cost, times in zip(self.costs, self.times, strict=True):
+            if cost.functions is None:
+                rho = (rho or NOTHING) + times * (cost.rho or NOTHING)
+            else:
+                functions += [(function, times) for function in cost.functions]
+        return functions, rho
 
     @property
     def _set_aside(self) -> Fraction:
         """The deltas that go with a rho."""
-        return sum(map(_loose, self.costs), NOTHING)
+        return self._sum(_loose) or NOTHING
 
     def _ways(self) -> Iterator[_Way]:
         """The ways of adding up: each release plainly, or by its rho or mu where it has one."""
@@ -318,21 +362,15 @@ class TotalCost(Immutable):
             if any(needed and not able for needed, able in zip(must, may, strict=True)):
                 continue
             for together in {tuple(must), tuple(may)}:
-                yield _Way.of(self.costs, together, adds, delta_of, epsilon_of)
+                yield _Way.of(self, together, adds, delta_of, epsilon_of)
 
 
-def _sum(values: Iterator[Fraction | None]) -> Fraction | None:
-    listed = list(values)
-    known = [value for value in listed if value is not None]
-    return sum(known, NOTHING) if len(known) == len(listed) else None
-
-
-def _product(functions: list[Tradeoff]) -> Tradeoff:
+def _product(functions: list[tuple[Tradeoff, int]]) -> Tradeoff:
     """Exact of a single one and of normal ones, a piecewise linear bound otherwise."""
-    if len(functions) == 1:
-        return functions[0]
-    if all(isinstance(function, Gaussian) for function in functions):
-        return Gaussian(sum((f.mu_squared for f in functions if isinstance(f, Gaussian)), NOTHING))
+    if len(functions) == 1 and functions[0][1] == 1:
+        return functions[0][0]
+    if all(isinstance(function, Gaussian) for function, _ in functions):
+        return Gaussian(sum((times * f.mu_squared for f, times in functions if isinstance(f, Gaussian)), NOTHING))
     return Account.of(functions).tradeoff_below()
 
 
@@ -367,12 +405,16 @@ class _Way:
     epsilon_of: _Curve
 
     @classmethod
-    def of(cls, costs: Sequence[Cost], together: Sequence[bool], adds: _Adds, delta_of: _Curve, epsilon_of: _Curve) -> _Way:
-        alone = [cost for cost, joined in zip(costs, together, strict=True) if not joined]
-        joined = [cost for cost, joined in zip(costs, together, strict=True) if joined]
-        epsilon = sum((cost.epsilon for cost in alone if cost.epsilon is not None), NOTHING)
-        delta = sum((cost.delta for cost in alone), NOTHING) + sum(map(_loose, joined), NOTHING)
-        return cls((epsilon, delta), sum((adds(cost) or NOTHING for cost in joined), NOTHING), delta_of, epsilon_of)
+    def of(cls, total: TotalCost, together: Sequence[bool], adds: _Adds, delta_of: _Curve, epsilon_of: _Curve) -> _Way:
+        epsilon = delta = added = NOTHING
+        for cost, times, joined in zip(total.costs, total.times, together, strict=True):
+            if joined:
+                added += times * (adds(cost) or NOTHING)
+                delta += times * _loose(cost)
+            else:
+                epsilon += times * (cost.epsilon or NOTHING)
+                delta += times * cost.delta
+        return cls((epsilon, delta), added, delta_of, epsilon_of)
 
     def delta_at(self, epsilon: Fraction) -> Fraction:
         own, delta = self.plain

@@ -60,9 +60,9 @@ def test_expenses_beyond_the_total_are_found_whoever_wrote_them(tmp_path: Path) 
     people, made = stated(tmp_path / "l", Total(epsilon="0.5")), pure()
     entry = entry_reserved("people", expense_of(made), made.guarantee, RowUnit())
     for _ in range(2):
-        people.ledger.append(lambda entries: [entry])
+        people.ledger.append(lambda standings, rows: [entry])
     assert checked(people.ledger).balances[0].spent.epsilon == Fraction(1, 2)
-    people.ledger.append(lambda entries: [entry])
+    people.ledger.append(lambda standings, rows: [entry])
     with pytest.raises(InvalidLedger, match="exceed the total"):
         checked(people.ledger)
 

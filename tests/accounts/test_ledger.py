@@ -30,6 +30,7 @@ from designer import (
 from designer.accounts import Ledger, Recorded, Total, checked, place, store
 from designer.accounts.chain import output_hash
 from designer.accounts.check import require_recorded
+from designer.accounts.ledger import Reservation
 from designer.accounts.together.expense import expense_of, spent
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.files.releases import verify_release
@@ -445,6 +446,31 @@ def test_threads_and_forks_share_a_ledger(tmp_path: Path) -> None:
         thread.join()
     assert len(refused) == 5 and kinds(people.ledger).count("released") == 3
     checked(people.ledger)
+
+
+def test_what_is_reserved_while_the_ledger_is_asked_counts(tmp_path: Path) -> None:
+    """Between the first look and the entry another process reserves what was left."""
+    people = stated(tmp_path / "l", Total(epsilon="0.25"))
+    with (
+        pytest.raises(OverTotal),
+        Reservation(
+            people, pure(), RowUnit(), (), check=lambda: reserved_only(Ledger(tmp_path / "l").dataset("people"), pure())
+        ),
+    ):
+        raise AssertionError("was let in")
+    assert kinds(people.ledger) == ["opened", "stated", "reserved"]
+
+
+def test_a_ledger_that_was_set_back_counts_what_it_says(tmp_path: Path) -> None:
+    """An object that has read more follows the file: what was cut off is found by the head of a release alone."""
+    people = stated(tmp_path / "l", Total(epsilon="0.25"))
+    old = (tmp_path / "l").read_bytes()
+    people.release(pure(), [5, 6, 7])
+    (tmp_path / "l").write_bytes(old)
+    assert people.standing().equal == ()
+    people.release(pure(), [5, 6, 7])
+    with pytest.raises(OverTotal):
+        people.release(pure(), [5, 6, 7])
 
 
 @pytest.mark.parametrize(

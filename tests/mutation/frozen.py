@@ -105,7 +105,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "            require_distinct(name, datasets(entries))\n",
+        "            require_distinct(name, list(standings))\n",
         "",
         "a look-alike gets a budget of its own",
         (NAMED + "test_look_alikes_get_no_budget_of_their_own",),

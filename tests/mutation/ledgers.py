@@ -17,8 +17,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "        known = self.dataset.balance()\n        known.require_room(self.expense, self.row)",
-        "        self.ready()\n        known = self.dataset.balance()\n        known.require_room(self.expense, self.row)",
+        "        known = self.dataset.standing()\n        known.require_room(self.expense, self.row)",
+        "        self.ready()\n        known = self.dataset.standing()\n        known.require_room(self.expense, self.row)",
         "files are opened before the ledger has agreed",
         (
             "tests/accounts/test_ledger.py::"
@@ -34,13 +34,10 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        (
-            "            if (balance.history, balance.expenses) != (known.history, known.expenses):\n"
-            "                balance.require_room(self.expense, self.row)\n"
-        ),
+        "            if standing != known:\n                standing.require_room(self.expense, self.row)\n",
         "",
         "what another process reserved meanwhile does not count",
-        ("tests/accounts/test_ledger.py::test_threads_and_forks_share_a_ledger",),
+        ("tests/accounts/test_ledger.py::test_what_is_reserved_while_the_ledger_is_asked_counts",),
     ),
     Mutant(
         "designer/accounts/ledger.py",
@@ -62,8 +59,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "            if len(entries) < place.number or entries[place.number - 1].hash != place.hash:\n",
-        "            if len(entries) < place.number:\n",
+        "            if not rows.has(place):\n",
+        "            if rows.number < place.number:\n",
         "a ledger that was exchanged during a release records it",
         (
             "tests/accounts/test_covered_totals.py::test_a_ledger_that_was_set_back_and_written_to_again_records_nothing_of_before",
@@ -71,14 +68,14 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        ('            if any(entry.content.get("reservation") == place.number for entry in entries[place.number :]):\n'),
+        ('            if any(entry.content.get("reservation") == place.number for entry in rows.after(place)):\n'),
         "            if False:\n",
         "one reservation serves two releases",
         ("tests/accounts/test_ledger.py::test_a_release_by_hand_is_recorded_once",),
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "            if balance.reserves and not terms.total.covers(terms.spent(balance.expenses).total):\n",
+        "            if after.equal and not after.total.covers(after.spent.total):\n",
         "            if False:\n",
         "a total is stated below what is spent",
         ("tests/accounts/test_ledger.py::test_raising_a_total_is_an_entry_with_a_name_and_a_reason",),
@@ -91,28 +88,56 @@ MUTANTS = (
         ("tests/accounts/test_ledger.py::test_entities_and_single_rows_are_not_added_up",),
     ),
     Mutant(
-        "designer/accounts/balances.py",
-        "return tuple(reserve.expense for reserve in self.reserves)",
-        'return tuple(reserve.expense for reserve in self.reserves if reserve.state == "released")',
-        "reservations whose end is not known are not spent",
-        ("tests/accounts/test_ledger.py::test_a_release_that_fails_stays_spent",),
+        "designer/accounts/standing.py",
+        "            equal[key] = replace(known, times=known.times + 1)\n",
+        "            equal[key] = replace(known, times=1)\n",
+        "releases of equal cost are spent once",
+        ("tests/accounts/test_standing.py::test_a_fresh_reader_knows_what_all_entries_come_to",),
     ),
     Mutant(
-        "designer/accounts/balances.py",
+        "designer/accounts/standing.py",
+        "            if first.hash != hash:\n",
+        "            if False:\n",
+        "an entry that a sum names may be exchanged",
+        ("tests/accounts/test_standing.py::test_a_sum_that_says_something_else_is_found",),
+    ),
+    Mutant(
+        "designer/accounts/standing.py",
+        '    return replace(expense, fingerprint="", format="")',
+        '    return replace(expense, fingerprint="", format="", epsilon=None, rho=None, mu_squared=None)',
+        "releases of different cost are spent as equal ones",
+        ("tests/accounts/test_standing.py::test_a_fresh_reader_knows_what_all_entries_come_to",),
+    ),
+    Mutant(
+        "designer/accounts/check.py",
+        '            if entry.content["standings"] != summed(standings)["standings"]:\n',
+        "            if False:\n",
+        "a sum that says less than was spent passes the check",
+        ("tests/accounts/test_standing.py::test_a_sum_that_says_something_else_is_found",),
+    ),
+    Mutant(
+        "designer/accounts/ledger.py",
+        "        if seen is not None and rows.has(seen.last):\n",
+        "        if seen is not None:\n",
+        "a ledger that was set back is not read anew",
+        ("tests/accounts/test_ledger.py::test_a_ledger_that_was_set_back_counts_what_it_says",),
+    ),
+    Mutant(
+        "designer/accounts/standing.py",
         "        if not self.total.covers(after.total):\n",
         "        if not self.total.covers(self.spent.total):\n",
         "the release that exceeds the total is made",
         ("tests/accounts/test_ledger.py::test_what_exceeds_the_total_is_refused_before_data_are_touched",),
     ),
     Mutant(
-        "designer/accounts/balances.py",
-        "        if (before.name, before.entity) != (row.name, row.entity):\n",
+        "designer/accounts/standing.py",
+        "        if self.row is not None and (self.row.name, self.row.entity) != (row.name, row.entity):\n",
         "        if False:\n",
         "single rows and entities are added up",
         ("tests/accounts/test_ledger.py::test_entities_and_single_rows_are_not_added_up",),
     ),
     Mutant(
-        "designer/accounts/balances.py",
+        "designer/accounts/standing.py",
         "return () if allowed is None else tuple(line for line in after.unprotected if line not in allowed)",
         "return ()",
         "what was not allowed is left unprotected",
@@ -126,7 +151,7 @@ MUTANTS = (
         ("tests/accounts/test_covered_totals.py::test_expenses_beyond_the_total_are_found_whoever_wrote_them",),
     ),
     Mutant(
-        "designer/accounts/balances.py",
+        "designer/accounts/standing.py",
         "        return () if line in allowed else (line,)\n",
         "        return ()\n",
         "a published partition is chosen by looking at an answer",
@@ -136,8 +161,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/entries.py",
-        "return spent(expenses, records_public=RECORDS_PUBLIC in (self.publishes or ()))",
-        "return spent(expenses)",
+        "return spent(expenses, times=times, records_public=RECORDS_PUBLIC in (self.publishes or ()))",
+        "return spent(expenses, times=times)",
         "the unit that a ledger counts in is chosen by looking at an answer",
         (
             "tests/accounts/together/test_fixed_before.py::"
@@ -170,7 +195,7 @@ MUTANTS = (
         'ADDED_LATER = ("ledger", "seal", "signature")',
         'ADDED_LATER = ("ledger", "seal", "signature", "answers")',
         "the hash of a release leaves out its answers",
-        ("tests/accounts/test_ledger.py::test_an_older_copy_is_seen_by_the_release_that_it_lacks",),
+        ("tests/accounts/test_ledger.py::test_a_release_that_was_altered_is_not_the_recorded_one",),
     ),
     Mutant(
         "designer/accounts/check.py",
@@ -220,9 +245,9 @@ MUTANTS = (
         "designer/accounts/store.py",
         (
             '        if (counted := [row[0] for row in connection.execute("SELECT seq FROM '
-            'sqlite_sequence")]) != [len(entries)]:\n'
+            'sqlite_sequence")]) != [rows.number]:\n'
         ),
-        "        if not (counted := [len(entries)]):\n",
+        "        if not (counted := [rows.number]):\n",
         "entries that were cut off at the end are not missed",
         ("tests/accounts/test_chain.py::test_every_deletion_is_found",),
     ),

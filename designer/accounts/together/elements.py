@@ -189,7 +189,7 @@ class Composed(Immutable, ABC):
                 "that all of them protect.",
                 value=change,
             )
-        return tuple(TotalCost(tuple(cost.of_group(size) for cost in total.costs)) for total in found)
+        return tuple(total.of_group(size) for total in found)
 
 
 def notion_of(costs: Iterable[TotalCost]) -> Notion | None:

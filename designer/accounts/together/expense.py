@@ -292,14 +292,15 @@ class Spent(Immutable):
 
 
 @step("adding up expenses")
-def spent(expenses: Sequence[Expense], *, records_public: bool = False) -> Spent:
+def spent(expenses: Sequence[Expense], *, times: Sequence[int] = (), records_public: bool = False) -> Spent:
     """What releases about the same records cost together, even if each was chosen after the last, as long as what they may
     publish and which changes they may protect was fixed before the first.
 
     They are added up on a change that all of them protect. A release that hides the presence of one record hides that it
     changes at twice the budget; one that hides a change hides a of them at a times the budget. What one of them leaves public
     is public in the whole: where an invariant is published, only changes that keep it are left, of as many records as all
-    speak of. records_public: a release that was not made might have published the number of records, so changes are counted.
+    speak of. times: how many releases cost each; none, one of each. records_public: a release that was not made might have
+    published the number of records, so changes are counted.
     Raises `InvalidProblem` where no change is protected by all.
     """
     listed = tuple(expenses)
@@ -313,7 +314,7 @@ def spent(expenses: Sequence[Expense], *, records_public: bool = False) -> Spent
     costs = tuple(_cost_of_common(expense, _factor(expense, radius, replaced)) for expense in listed)
     unprotected = tuple(dict.fromkeys(line for expense in listed for line in expense.unprotected))
     records = radius // 2 if replaced else radius
-    return Spent(_unit(listed, records, replaced), TotalCost(costs), unprotected, records, replaced, listed)
+    return Spent(_unit(listed, records, replaced), TotalCost(costs, tuple(times)), unprotected, records, replaced, listed)
 
 
 def _common(expenses: Sequence[Expense], records_public: bool) -> tuple[int, bool]:

@@ -1,0 +1,60 @@
+"""What recording a release costs as a ledger grows: processor milliseconds in one object, and with the file opened anew.
+
+    python -m benchmarks.ledger_release [entries ...]
+
+The release alone stands beside it. The time of the disk, which commits twice, is not processor time.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from designer import Problem, Workload, design, metrics
+from designer.accounts import DataSet, Ledger, Total
+from designer.accounts.entries import entry_reserved
+from designer.accounts.together.expense import expense_of
+from designer.relations.rows.row_unit import RowUnit
+
+ENTRIES = (50, 500, 5_000, 50_000, 1_000_000)
+COUNTS = [5, 6, 7]
+
+
+def of_length(path: Path, entries: int, mechanism: Any) -> DataSet:
+    """A ledger with so many reservations of one data set, and a sum behind them."""
+    public = mechanism.guarantee.unprotected
+    people = Ledger.create(path).state("people", Total(epsilon=10**9), publishes=public)
+    reserved = entry_reserved("people", expense_of(mechanism), mechanism.guarantee, RowUnit())
+    people.ledger.append(lambda standings, rows: [reserved] * entries)
+    return people
+
+
+def milliseconds(run: Callable[[], object], times: int) -> float:
+    """Processor time of a call, after one that is not measured."""
+    run()
+    start = time.process_time()
+    for _ in range(times):
+        run()
+    return 1e3 * (time.process_time() - start) / times
+
+
+def main(*entries: int) -> None:
+    """Print a line for each length."""
+    mechanism = design(Problem(Workload.identity(3), metrics.uniform(3, 0.25)), "laplace").mechanism
+    alone = milliseconds(lambda: mechanism.release(COUNTS), 200)
+    print(f"the release alone: {alone:.2f} ms\n{'entries':>9}{'one object':>12}{'opened anew':>13}")
+    for length in entries or ENTRIES:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "ledger"
+            people = of_length(path, length, mechanism)
+            one = milliseconds(lambda people=people: people.release(mechanism, COUNTS), 40)  # type: ignore[misc]
+            anew = milliseconds(lambda path=path: Ledger(path).dataset("people").release(mechanism, COUNTS), 20)  # type: ignore[arg-type, misc]
+            print(f"{length:>9}{one:>12.2f}{anew:>13.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
