@@ -350,7 +350,7 @@ def _variance_of_a_count(noise: Noise, epsilon: float) -> float:
     """The least variance of one count under presence: `1 / (2 sinh^2(epsilon / 2))`, or that of the discrete Gaussian at
     `1 / epsilon^2`, rounded down."""
     if noise == "laplace":
-        return 0.5 / math.sinh(epsilon / 2) ** 2 * ROUNDED if epsilon < LOUD else 0.0
+        return 0.5 / math.sinh(epsilon / 2) / math.sinh(epsilon / 2) * ROUNDED if epsilon < LOUD else 0.0
     variance = 1 / Fraction(epsilon) ** 2
     return float(variance if variance >= 4 else DiscreteGaussian([variance]).variance()[0]) * ROUNDED
 

@@ -30,6 +30,7 @@ NOTHING = 1e-30  # the same where they get none
 FAR = 1e9  # times the least loss of a start, beyond which others are not followed: they leave directions unmeasured
 RANDOM = 2  # starts at random rates
 FOLLOWED = 2  # starts that are followed to their ends
+LOST = 1e-100  # a loss below which nothing is left to search, and squares leave the floats
 LEAST_LEFT = 1e-12  # of the loss: what rates must save to be worth another round
 
 
@@ -101,9 +102,9 @@ class Blocks:
         if not (known > 0).all():
             return 1e3, np.zeros_like(theta)
         value, pulls = self._pulls(self.costs @ (1 / known), power)
-        if not (0.0 < value < math.inf):
+        if not (LOST < value < math.inf):
             return 1e3, np.zeros_like(theta)
-        gradient = -(self._back @ ((self._blamed @ pulls) / known**2)) * slopes / value
+        gradient = -(self._back @ ((self._blamed @ pulls) * (1 / known) ** 2)) * slopes / value
         return math.log(value), gradient - gradient.sum() * pulled
 
     def for_this_reconstruction(self, weights: Array) -> Array | None:
@@ -111,8 +112,10 @@ class Blocks:
         them."""
         precisions, _ = precision(weights, self.steps, self.noise)
         known = self.known + self.reach @ precisions
-        _, pulls = self._pulls(self.costs @ (1 / known), POWERS[-1])
-        shares = precisions**2 * (self._back @ ((self._blamed @ pulls) / known**2))
+        value, pulls = self._pulls(self.costs @ (1 / known), POWERS[-1])
+        if not value > LOST:
+            return None
+        shares = precisions * (precisions * (self._back @ ((self._blamed @ pulls) * (1 / known) ** 2)))
         kept = shares > 1e-14 * shares.max(initial=0.0)
         if not kept.any() or not np.isfinite(shares).all():
             return None

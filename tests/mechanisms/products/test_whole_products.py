@@ -196,6 +196,16 @@ def test_the_gradient_is_that_of_differences(law: type[NoiseCost], loss: str) ->
         assert math.exp(value) >= blocks.loss(blocks.fitted(np.exp(theta))) * (1 - 1e-12)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("budget", [1e-4, 60.0, 700.0, 1300.0, 5000.0])
+def test_budgets_of_any_size_are_searched_within_the_floats(budget: float, noise: Noise) -> None:
+    asked = StructuredWorkload.of(DOMAIN, [{"age": "prefix", "pay": "identity"}, {"sex": "identity"}])
+    for relation in (Presence(budget), metrics.hamming(DOMAIN, [budget, 2 * budget, budget])):
+        made = design_structured(asked, relation, noise)
+        assert made.privacy.holds and (made.error() < 1e-10 if budget > 50 else made.error() > 1e6)
+
+
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_rows_that_add_up_to_a_public_total_are_refused_as_nothing_to_hide(noise: Noise) -> None:
     domain = Domain.of({"a": 2, "b": 4})
