@@ -176,7 +176,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/designing/products_plan.py",
-        "return 0.5 / math.sinh(epsilon / 2) ** 2 * ROUNDED if epsilon < LOUD else 0.0",
+        "return 0.5 / math.sinh(epsilon / 2) / math.sinh(epsilon / 2) * ROUNDED if epsilon < LOUD else 0.0",
         "return 2 / epsilon**2 * ROUNDED if epsilon < LOUD else 0.0",
         "the bound of whole-number noise is that of continuous noise",
         ("tests/designing/test_bounds_of_all_families.py",),
