@@ -53,6 +53,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
 from designer.base.json_text import plain
+from designer.base.log import logged
 from designer.certified.frozen import Released, Specified
 from designer.certified.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
@@ -182,7 +183,10 @@ class Ledger:
                 return made
             return [*made, *_chained(after.last, [summed(after.standings)], self.who, self.signer)]
 
-        return tuple(entry for entry in self.store.append(chained) if entry.kind != SUMMED)
+        new = self.store.append(chained)
+        for entry in new:
+            logged("ledger %s: entry %d, %s", self.id, entry.number, entry.kind)
+        return tuple(entry for entry in new if entry.kind != SUMMED)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, canonical_text, plain, readable_text
+from designer.base.log import logged
 from designer.base.output import write_whole
 from designer.base.printing import in_markdown, printed
 from designer.base.schema import Named, Schema
@@ -328,6 +329,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def release_entropy(self) -> Entropy:
         """The random bits of a release, for this object as it was certified; see `require_unchanged`."""
         self.require_unchanged()
+        logged("drawing a release from %s", self.fingerprint)
         return SystemEntropy()
 
     def save(self, path: str | Path) -> Path:

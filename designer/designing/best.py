@@ -20,6 +20,7 @@ import numpy as np
 from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.base.json_text import canonical
+from designer.base.log import logged
 from designer.base.progress import each_of, step
 from designer.base.version import VERSION
 from designer.certified.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
@@ -266,6 +267,7 @@ def design(
     choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
     limits = {"effort": effort, "seconds": seconds}
     made: Design[Any] = kind_of(problem).part("design")(problem, family, **limits, **choices, **options)
+    logged("designed %s: %s", made.mechanism.format, made.mechanism.fingerprint)
     return made
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
+from designer.base.log import logged
 from designer.base.progress import step
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
@@ -108,6 +109,7 @@ def load(
     made = from_spec(read_signed(source, trusted, size_limit)[0], allow_vacuous=allow_vacuous)
     if not isinstance(made, cast(type, kind)):
         raise InvalidSpec(f"spec: holds a {type(made).__name__}, not a {kind.__name__}; name the kind that it is, or none.")
+    logged("loaded %s: %s", made.format, made.fingerprint)
     return made
 
 
