@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from designer.families import FAMILIES
 from designer.files.kinds import KINDS
 from tests.oracles.spec_specimens import specimens
 
@@ -162,3 +163,8 @@ def test_python_of_the_readme_runs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert re.search(r"^laplace +[0-9.,]+ ", done.stdout, re.MULTILINE) and "Fingerprint:" in done.stdout
+
+
+def test_the_readme_counts_the_families_that_are_no_baselines() -> None:
+    told = re.search(r"\| noise optimised for the queries \| (\d+) families \|", (ROOT / "README.md").read_text())
+    assert told is not None and int(told[1]) == sum(not family.baseline for family in FAMILIES)
