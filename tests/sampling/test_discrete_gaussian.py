@@ -74,6 +74,25 @@ def test_coordinates_with_laws_of_their_own() -> None:
     assert abs(correlation).max() * math.sqrt(len(draws)) < stats.norm.isf(FAILURE_PROBABILITY / 72)
 
 
+def test_the_first_accepted_of_several_proposals_follows_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As small draws have it: several proposals for every coordinate at once, those of a pair among them."""
+    laws = [*LAWS[:4], (Fraction(1), Fraction(0))]
+    noise = DiscreteGaussian([v for v, _ in laws], [c for _, c in laws])
+    monkeypatch.setattr(discrete_gaussian, "TRIES", 5 * 5 * 6_000)
+    draws = noise.draw(6_000, SeededEntropy(6))
+    assert all(fit(draws[:, k], *law) > FAILURE_PROBABILITY for k, law in enumerate(laws))
+    scaled = (draws - draws.mean(0)) / draws.std(0)
+    correlation = scaled.T @ scaled / len(draws) - np.eye(len(laws))
+    assert abs(correlation).max() * math.sqrt(len(draws)) < stats.norm.isf(FAILURE_PROBABILITY / 20)
+
+
+@pytest.mark.slow
+def test_vectors_drawn_one_at_a_time_follow_the_law() -> None:
+    noise, entropy = DiscreteGaussian([Fraction(1), Fraction(1, 3)]), SeededEntropy(7)
+    draws = np.concatenate([noise.draw(1, entropy) for _ in range(20_000)])
+    assert all(fit(draws[:, k], variance, Fraction(0)) > FAILURE_PROBABILITY for k, variance in enumerate(noise.variances))
+
+
 def test_cosine_and_sine_of_a_pair_are_independent() -> None:
     draws = DiscreteGaussian([Fraction(1, 2)]).draw(2**20, SeededEntropy(3))[:, 0]
     # In the first round of each batch coordinate i and i + half a batch share their words.

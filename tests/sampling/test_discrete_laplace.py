@@ -6,7 +6,7 @@ import math
 import os
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -44,6 +44,12 @@ class Scripted:
         assert count <= len(self.script), "more words asked for than the script holds"
         taken, self.script = self.script[:count], self.script[count:]
         return np.array(taken, dtype=np.uint64)
+
+
+@pytest.fixture(params=[0, discrete_laplace.FEW], ids=["by arrays", "one by one"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few numbers are drawn by arrays, as many are, and one by one."""
+    monkeypatch.setattr(discrete_laplace, "FEW", request.param)
 
 
 def exact_cdf(rate: Fraction, z: int) -> float:
@@ -129,6 +135,67 @@ def test_ball_arithmetic_decides_as_the_filter_does(rate: Fraction, monkeypatch:
     assert fit(exact, rate) > FAILURE_PROBABILITY
 
 
+class First:
+    """Words given in advance, then those of a seed; how many were asked for."""
+
+    private = False
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self.words, self.asked, self.further = words, 0, SeededEntropy(11)
+
+    def random_words(self, count: int) -> NDArray[np.uint64]:
+        taken, self.words = self.words[:count], self.words[count:]
+        self.asked += count
+        return np.concatenate([taken, self.further.random_words(count - len(taken))])
+
+
+def suspects(noise: DiscreteLaplace, k: int) -> NDArray[np.uint64]:
+    """Pairs of words of coordinate k, (n, 2), on both sides of all that leaves a draw in doubt: ends of a count, low digits
+    that may be refused, cells of the sign around its threshold, and the ends of the words themselves."""
+    shift, split = int(noise._shift[k]), int(noise._sign_split[k])
+    rate, keeps, ones = noise.rates[k] * 2**shift, discrete_laplace.LOW_BITS, 2**discrete_laplace.KEEP_BITS - 1
+    ends = [int(math.exp(-float(min(rate * g, 44))) * 2**64) for g in (1, 2, 17)]
+    heads = [0, 1, 2, 2**63, 2**64 - 1, *(min(max(e + d, 0), 2**64 - 1) for e in ends for d in (-1, 0, 1))]
+    signs = [0, 2**15 - 1, *(min(max(split + d, 0), 2**15 - 1) for d in (-2, -1, 0, 1))]
+    lasts = [(s << 49) | (keep << keeps) | low for s in signs for keep in (0, ones - 1, ones) for low in (0, 2**35 - 1)]
+    return np.array(list(product(heads, lasts)), dtype=np.uint64)
+
+
+@pytest.mark.parametrize("width", [1, 3, 24])
+def test_few_numbers_are_drawn_one_by_one_as_arrays_draw_them(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same numbers from the same words, and as many further words: random ones, and those beside every doubt."""
+    rates = [*RATES, Fraction(7, 3), Fraction(1000), Fraction(10) ** 400]
+    chance, decided = np.random.default_rng(12), set[bool]()
+    for turn in range(len(rates)):
+        noise = DiscreteLaplace([rates[(turn + k) % len(rates)] for k in range(width)])
+        pairs = [
+            np.concatenate([chance.permutation(suspects(noise, k)), chance.integers(0, 2**64, (200, 2), dtype=np.uint64)])
+            for k in range(width)
+        ]
+        for row in range(0, min(map(len, pairs)), 1 + width):
+            words = np.array([own[row] for own in pairs]).T.ravel()
+            found = []
+            for few in (0, discrete_laplace.FEW):
+                with monkeypatch.context() as patched:
+                    patched.setattr(discrete_laplace, "FEW", few)
+                    if few:
+                        patched.setattr(DiscreteLaplace, "_fill", None)
+                    else:
+                        patched.setattr(DiscreteLaplace, "_few", None)
+                    entropy = First(words)
+                    found.append((noise.draw(1, entropy).tolist(), entropy.asked))
+            assert found[0] == found[1]
+            decided.add(found[0][1] > 2 * width)
+    assert decided == {True, False}
+
+
+def test_vectors_that_are_few_are_drawn_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    noise = DiscreteLaplace(RATES[:4])
+    few = noise.draw(6, SeededEntropy(13))
+    monkeypatch.setattr(discrete_laplace, "FEW", 0)
+    assert np.array_equal(few, noise.draw(6, SeededEntropy(13)))
+
+
 @pytest.mark.parametrize("bits", [1, 3, 8])
 def test_uniforms_of_few_bits_are_refined_without_bias(bits: int) -> None:
     entropy, size, rate = SeededEntropy(5), 20_000, Fraction(1, 2)
@@ -138,6 +205,7 @@ def test_uniforms_of_few_bits_are_refined_without_bias(bits: int) -> None:
     assert p_value_of_integers(draws, lambda g: 1 - math.exp(-rate * (g + 1)), cells) > FAILURE_PROBABILITY
 
 
+@pytest.mark.usefixtures("either_way")
 @pytest.mark.parametrize("g", [1, 5, 20])
 def test_a_word_on_a_threshold_is_refined_to_either_side(g: int) -> None:
     noise = DiscreteLaplace([Fraction(1, 2)])
@@ -154,6 +222,7 @@ def test_a_word_on_a_threshold_is_refined_to_either_side(g: int) -> None:
     assert noise.draw(1, Scripted(threshold - 1, positive))[0, 0] == g
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_sign_on_its_threshold_is_refined_to_either_side() -> None:
     rate = Fraction(1, 2)
     noise = DiscreteLaplace([rate])
@@ -165,6 +234,7 @@ def test_a_sign_on_its_threshold_is_refined_to_either_side() -> None:
     assert noise.draw(1, Scripted(u, (cell + 1) << 49))[0, 0] == -4
 
 
+@pytest.mark.usefixtures("either_way")
 def test_low_digits_are_refused_and_drawn_again() -> None:
     rate = Fraction(1, 2**40)
     noise = DiscreteLaplace([rate])
@@ -177,6 +247,7 @@ def test_low_digits_are_refused_and_drawn_again() -> None:
     assert noise.draw(1, Scripted(u, ones))[0, 0] == high << 20  # low = 0 is kept without a question
 
 
+@pytest.mark.usefixtures("either_way")
 def test_an_all_zero_word_reaches_into_the_tail() -> None:
     noise = DiscreteLaplace([Fraction(1, 2)])
     assert noise.draw(1, Scripted(0, 0, 2**63))[0, 0] == math.floor(2 * 65 * math.log(2))
@@ -204,6 +275,7 @@ def test_no_rates_are_refused() -> None:
         DiscreteLaplace([])
 
 
+@pytest.mark.usefixtures("either_way")
 def test_a_draw_beyond_64_bits_is_an_error_and_not_a_wrong_number() -> None:
     # The first word and five more are zeros: U is close to 2^-385, so g is close to 267 / rate = 2^63.06.
     with pytest.raises(OverflowError, match="64-bit"):
@@ -274,6 +346,7 @@ def test_nothing_is_left_out_between_edges() -> None:
         assert all(low < high for low, high in pairwise(edges(rate)))
 
 
+@pytest.mark.usefixtures("either_way")
 def test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones() -> None:
     """A sign of 15 bits is negative from 2^15 / (1 + a) on, a = exp(-rate): the cell in which that lies is left open, whether
     the threshold was rounded up or down. A uniform of 15/16 is a magnitude of 0, which leaves -1 to a negative sign."""

@@ -25,6 +25,7 @@ LOW_BITS, KEEP_BITS = 35, 29
 BLOCKS_PER_SIGMA = 20  # log2; where sigma >= 2^20, blocks of 2^m integers keep it between 2^20 and 2^21 blocks
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + LOW_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 BATCH = 2**14
+TRIES = 64  # proposals at once for a few numbers, each of which takes its first accepted one: a pass costs as much as these
 ORDINARY = 2**26  # numerators and denominators whose laws are tabled together: sigma < 2^13, 1 + eta of at most 2^26 parts
 # Variances below which mean absolute values are summed, and those of which nothing but 0 is left.
 SUMMED, NARROWEST = 1e4, 1e-4
@@ -84,12 +85,15 @@ class DiscreteGaussian:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, K)."""
         noise = np.empty(size * len(self.variances), dtype=np.int64)
+        tries = max(1, TRIES // max(1, noise.size))
         for start in range(0, noise.size, BATCH):
             waiting = np.arange(start, min(start + BATCH, noise.size))
             while waiting.size:
-                values, kept = self._propose(waiting % len(self.variances), entropy)
-                noise[waiting[kept]] = values[kept]
-                waiting = waiting[~kept]
+                values, kept = self._propose(np.tile(waiting % len(self.variances), tries), entropy)
+                values, kept = values.reshape(tries, -1), kept.reshape(tries, -1)
+                done = kept.any(axis=0)
+                noise[waiting[done]] = values[kept.argmax(axis=0), np.arange(waiting.size)][done]
+                waiting = waiting[~done]
         return noise.reshape(size, len(self.variances))
 
     def pmf(self, k: int, z: int) -> float:

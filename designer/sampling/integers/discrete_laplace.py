@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 LOW_BITS, KEEP_BITS, SIGN_BITS = 35, 14, 15
 HIGH_RATE = Fraction(1, 2**20)  # the high digit has a rate in (2^-21, 2^-20] wherever there are low digits
 SMALLEST_RATE = HIGH_RATE / 2**LOW_BITS  # 2^-55: beyond 2^63 lies a mass of e^-256
+FEW = 24  # numbers that are drawn without arrays, whose 40 passes cost as much
 BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in the cache
 
 
@@ -75,6 +78,9 @@ class DiscreteLaplace:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, K). OverflowError with probability below e^-256 per coordinate."""
         noise = np.empty((size, len(self.rates)), dtype=np.int64)
+        if noise.size <= FEW:
+            noise[:] = np.array(self._few(entropy.random_words(2 * noise.size), entropy)).reshape(noise.shape)
+            return noise
         rows = max(1, BLOCK // len(self.rates))
         for start in range(0, size, rows):
             self._fill(noise[start : start + rows], entropy)
@@ -135,6 +141,18 @@ class DiscreteLaplace:
         for row, k in np.argwhere(doubtful):
             block[row, k] = self._decide(k, int(first[row, k]), int(second[row, k]), entropy)
 
+    def _few(self, words: NDArray[np.uint64], entropy: Entropy) -> list[int]:
+        """What `_fill` makes of the same words, comparison by comparison, without arrays; row by row."""
+        first, second = words.reshape(2, -1)
+        laws = zip(
+            range(len(self.rates)), self._per_unit.tolist(), self._sign_split.tolist(), self._shift.tolist(), strict=True
+        )
+        of_each = (array.tolist() for array in (first, second, *continuous.exponential(first)))
+        return [
+            self._decide(k, head, last, entropy) if (found := _beyond_doubt(last, value, error, *law)) is None else found
+            for (k, *law), head, last, value, error in zip(cycle(laws), *of_each, strict=False)
+        ]
+
     def _low_mask(self) -> NDArray[np.uint64]:
         one = np.uint64(1)
         return np.asarray((one << self._shift) - one)
@@ -159,6 +177,22 @@ class DiscreteLaplace:
         if magnitude >= 2**63:
             raise OverflowError("a noise coordinate left the 64-bit integers (probability below e^-256): draw again.")
         return magnitude if sign.below(lambda: 1 / (1 + _power(rate, 1))) else -1 - magnitude
+
+
+def _beyond_doubt(second: int, value: float, error: float, per_unit: float, split: int, shift: int) -> int | None:
+    """The draw of a coordinate, None where floats leave it open. value, error: `continuous.exponential` of its first word."""
+    keep = (second >> LOW_BITS) & (2**KEEP_BITS - 1)
+    sign = second >> (LOW_BITS + KEEP_BITS)
+    quotient = value * per_unit
+    error = error * per_unit + quotient * 2.0**-50
+    if keep == 2**KEEP_BITS - 1 or sign in (split - 1, split):
+        return None
+    floor = math.floor(quotient)
+    fraction = quotient - floor
+    if fraction > 1 - error or (fraction < error and floor > 0):
+        return None
+    magnitude = (floor << shift) | (second & ((1 << shift) - 1))
+    return -1 - magnitude if sign >= split else magnitude
 
 
 def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
