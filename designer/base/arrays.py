@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import copyreg
 from abc import ABCMeta
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
+from operator import is_
 from threading import RLock
 from types import CellType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType, NoneType
 from typing import Any, Self
@@ -21,7 +22,6 @@ from designer.base.errors import InvalidProblem
 
 ATOMS = frozenset({NoneType, bool, int, float, complex, str, bytes, Fraction, range, slice})
 OWN = ("designer.", "solvers.", "scipy.sparse.")  # rooms whose objects are opened; those of a caller are the caller's
-MISSING = object()
 LOCK = RLock()  # objects that two threads build may share parts
 
 
@@ -68,6 +68,8 @@ def locked(value: Any) -> Any:
     Arrays become read-only copies, lists tuples, dictionaries views of a dictionary that nobody else has, sets frozen sets.
     Attributes of objects of this program, and what its functions close over, are replaced in place.
     """
+    if type(value) in ATOMS:
+        return value
     with LOCK:
         return _Walk(opens=False).of(value)
 
@@ -84,28 +86,53 @@ class Seal:
             walk = _Walk(opens=True)
             own = {name: walk.of(value) for name, value in vars(holder).items()}
             vars(holder).update(own)
-            self._own = tuple((name, value) for name, value in own.items() if name not in frozenset(notes))
-            self._places = tuple(walk.places)
+            self._notes = frozenset((*notes, "_seal"))
+            self._own = _named({name: value for name, value in own.items() if name not in self._notes})
+            self._known, self._places = self._notes.union(own), tuple(walk.places)
 
     def copy(self) -> Seal:
         """Of a twin: what it remembers later is its own."""
         made = object.__new__(Seal)
-        made._own, made._places = self._own, self._places
+        vars(made).update(vars(self))
         return made
 
     def add(self, name: str, value: Any) -> None:
         """What the object has remembered since, read-only."""
         walk = _Walk(opens=True)
         walk.of(value)
-        self._own, self._places = (*self._own, (name, value)), (*self._places, *walk.places)
+        names, values = self._own
+        self._known |= {name}
+        self._own, self._places = ((*names, name), (*values, value)), (*self._places, *walk.places)
 
     def holds(self, holder: Any) -> bool:
-        """Whether all that was there is there, in `holder` or in a twin of it, and is what it was."""
-        return _same(vars(holder), self._own) and all(_same(_parts(place), parts) for place, parts in self._places)
+        """Whether all that was there is there, in `holder` or in a twin of it, and is what it was, and `holder` has nothing
+        beside it."""
+        if self._holds(holder):
+            return True
+        with LOCK:  # another thread may be between what it remembers and the seal of that
+            return self._holds(holder)
+
+    def _holds(self, holder: Any) -> bool:
+        now = vars(holder)
+        if not _same(now, self._own) or not self._known.issuperset(now):
+            return False
+        return all(_same(read(place), parts) for read, place, parts in self._places)
 
 
-def _same(now: Mapping[Any, Any], parts: tuple[tuple[Any, Any], ...]) -> bool:
-    return all(now.get(name, MISSING) is value for name, value in parts)
+Named = tuple[tuple[Any, ...], tuple[Any, ...]]  # names, and what they stand for
+
+
+def _named(parts: Mapping[Any, Any]) -> Named:
+    return tuple(parts), tuple(parts.values())
+
+
+def _same(now: Mapping[Any, Any], parts: Named) -> bool:
+    """Whether every part is there, and is the very object that it was."""
+    names, values = parts
+    try:
+        return all(map(is_, map(now.__getitem__, names), values))
+    except KeyError:
+        return False
 
 
 class _Walk:
@@ -116,7 +143,7 @@ class _Walk:
 
     def __init__(self, opens: bool) -> None:
         self.opens = opens
-        self.places: list[tuple[Any, tuple[tuple[Any, Any], ...]]] = []
+        self.places: list[tuple[Callable[[Any], Mapping[Any, Any]], Any, Named]] = []  # and how each is read
         self._seen: dict[int, tuple[Any, Any]] = {}  # by identity: the value, kept alive, and what stands for it
 
     def of(self, value: Any) -> Any:
@@ -174,7 +201,7 @@ class _Walk:
         parts = {name: self.of(part) for name, part in given.items()}
         same = isinstance(given, MappingProxyType) and all(parts[name] is part for name, part in given.items())
         made = given if isinstance(given, MappingProxyType) and same else MappingProxyType(parts)
-        self.places.append((made, tuple(parts.items())))
+        self.places.append((_parts, made, _named(parts)))
         return made
 
     def _replaced(self, place: Any) -> None:
@@ -184,7 +211,7 @@ class _Walk:
         for name, part in made.items():
             if part is not found[name]:
                 _put(place, name, part)
-        self.places.append((place, tuple(made.items())))
+        self.places.append((_parts if type(place) is CellType or _slots(place.__class__) else vars, place, _named(made)))
 
 
 def _own(module: str | None) -> bool:
@@ -200,9 +227,15 @@ def _parts(place: Any) -> Mapping[Any, Any]:
             return {"cell_contents": place.cell_contents}
         except ValueError:  # nothing is in it
             return {}
-    slots = (name for kind in type(place).__mro__ for name, part in vars(kind).items() if type(part) is MemberDescriptorType)
+    slots = _slots(place.__class__)
     held = {name: getattr(place, name) for name in slots if hasattr(place, name)}
     return held | vars(place) if hasattr(place, "__dict__") else held
+
+
+@cache
+def _slots(kind: type) -> tuple[str, ...]:
+    """The names of the slots of a class and of those that it inherits from."""
+    return tuple(name for base in kind.__mro__ for name, part in vars(base).items() if type(part) is MemberDescriptorType)
 
 
 def _put(place: Any, name: str, part: Any) -> None:
@@ -224,7 +257,8 @@ class ReadOnlyParts(ABCMeta):
 
 
 class ReadOnlyProperty(cached_property[Any]):
-    """A cached property whose value is made read-only, and part of the seal of the object, if it has one."""
+    """A cached property whose value is made read-only, and part of the seal of the object, if it has one: then nothing is
+    remembered while the seal is broken."""
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
         if instance is None or self.attrname is None:
@@ -234,11 +268,14 @@ class ReadOnlyProperty(cached_property[Any]):
             return known[self.attrname]
         made = locked(self.func(instance))
         with LOCK:
-            if self.attrname not in known:
-                known[self.attrname] = made
-                if isinstance(seal := known.get("_seal"), Seal):
-                    seal.add(self.attrname, made)
-        return known[self.attrname]
+            if self.attrname in known:
+                return known[self.attrname]
+            if isinstance(seal := known.get("_seal"), Seal):
+                if not seal.holds(instance):  # what follows from a changed part would outlive the change
+                    return made
+                seal.add(self.attrname, made)
+            known[self.attrname] = made
+        return made
 
 
 Floats = NDArray[np.float64]

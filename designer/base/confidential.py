@@ -26,19 +26,19 @@ def withholding(function: Callable[Parameters, Result]) -> Callable[Parameters, 
 
     Nor does progress, which shows nothing of what happens within. Refusals of this program, whose texts are fixed, are raised
     anew without cause, context or inner frames. Anything else, from wherever it comes, becomes an `InvalidProblem` with one
-    text. Calls with wrong arguments fail before, as they do anywhere.
+    text. Calls with wrong arguments fail as they do anywhere, which is asked only where a call has failed.
     """
     signature = inspect.signature(function)
 
     @wraps(function)
     def guarded(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
-        signature.bind(*args, **kwargs)
         try:
             with unseen():
                 return function(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
             told = _told(error)
         # Outside the handler, so that not even the context of the exception holds what failed.
+        signature.bind(*args, **kwargs)
         raise told
 
     return guarded

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable
 from designer.base.answers_for_people import answer_lines, has_errors
-from designer.base.arrays import Floats, Immutable, ReadOnlyParts, Seal, locked
+from designer.base.arrays import LOCK, Floats, Immutable, ReadOnlyParts, Seal, locked
 from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import InvalidProblem
@@ -205,10 +205,14 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
         data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
         return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
-    @property
-    @abstractmethod
+    @cached_property
     def guarantee(self) -> Guarantee:
-        """The statement of what is promised."""
+        """The statement of what is promised, written once: it follows from the frozen parts."""
+        return self._statement()
+
+    @abstractmethod
+    def _statement(self) -> Guarantee:
+        """What `guarantee` remembers."""
 
     @property
     def exact(self) -> tuple[str, ...]:
@@ -317,7 +321,8 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
         notes = {name: locked(note) for name, note in notes.items()}
-        twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
+        with LOCK:  # another thread may be between what this object remembers and the seal of that
+            twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
         return twin
 
     def require_unchanged(self) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
+from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
 from designer.base.schema import NAMES, Named, list_of, record, text
@@ -397,6 +398,44 @@ def _spellings(value: object) -> tuple[str, ...]:
             return ()
         return (repr(number), str(int(number))) if number.is_integer() else (repr(number),)
     return (str(value),)
+
+
+SPARSE_FROM, SPARSE = 2**12, 8  # entries from which on rows are summed by those that are not 0, where these are an eighth
+
+
+@dataclass(frozen=True, eq=False)
+class ExactRows(Immutable):
+    """Rows of whole numbers that are answered again and again, `exact_answers` with what follows from the rows alone found
+    once: the largest sum of sizes of a row, and of many entries those that are not 0. integers: (R, N)."""
+
+    integers: NDArray[np.int64]
+    _largest: float = field(init=False, repr=False)
+    _entries: tuple[NDArray[Any], ...] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max())
+        assign(self, _largest=largest, _entries=_sparse_entries(self.integers))
+
+    def answers(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
+        """`M x` without rounding or overflow. histogram x: (N,), from 0 on. Returns (R,), of int64 or of Python integers."""
+        if not self._largest * float(histogram.max()) < 2.0**62:
+            return exact_answers(self.integers, histogram)
+        if self._entries is None:
+            return np.asarray(self.integers @ histogram)
+        column, values, rows, starts = self._entries
+        found = np.zeros(len(self.integers), dtype=np.int64)
+        if len(rows):
+            found[rows] = np.add.reduceat(values * histogram[column], starts)
+        return found
+
+
+def _sparse_entries(integers: NDArray[np.int64]) -> tuple[NDArray[Any], ...] | None:
+    """Of entries other than 0 the columns and what they hold, and the rows that have any, with where each begins."""
+    if integers.size < SPARSE_FROM or SPARSE * np.count_nonzero(integers) > integers.size:
+        return None
+    row, column = np.nonzero(integers)
+    rows, starts = np.unique(row, return_index=True)
+    return column, integers[row, column], rows, starts
 
 
 def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> NDArray[Any]:

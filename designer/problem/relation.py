@@ -220,9 +220,10 @@ class Relation(Immutable, ABC):
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""
-        counted = () if len(self.components()) > self.size else (RECORDS_PUBLIC,)
+        label = self.components()
+        counted = () if len(label) > self.size else (RECORDS_PUBLIC,)
         apart = ("Changes between different connected components of the relation are not protected.",)
-        return counted + (apart if self.components().any() else ())
+        return counted + (apart if label.any() else ())
 
     def facts(self) -> dict[str, float | int | None]:
         """Numbers for the guarantee beside the budgets."""

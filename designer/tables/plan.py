@@ -426,8 +426,7 @@ class TablePlan(Specified):
         queries = tuple(query_from_spec(query, levels) for query in core["queries"])
         return cls(queries, splitting, core["rho"], core.get("constant"), rule_from(core))
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         flat = f"{self.constant} + " if self.constant else ""
         rows = "" if self.splitting is None else f"m(r) the rows of r after splitting at {self.splitting.threshold_words()}."

@@ -300,7 +300,7 @@ def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
     class Own(Specified):
         """A frozen object of the caller."""
 
-        core = verify = release = simulate = guarantee = from_core = None  # type: ignore[assignment]
+        core = verify = release = simulate = _statement = from_core = None  # type: ignore[assignment]
 
     with pytest.raises(InvalidProblem, match="a Own adds no noise"):
         spending_of(Own())

@@ -86,8 +86,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/sensitivity.py",
-        "u = [Fraction(float(a)) - Fraction(float(b)) for a, b",
-        "u = [(Fraction(float(a)) - Fraction(float(b))) / 2 for a, b",
+        "else Fraction(a) - Fraction(b) for a, b in ends",
+        "else (Fraction(a) - Fraction(b)) / 2 for a, b in ends",
         "exact differences are halved",
         ("tests/certified/test_certificate.py::test_verdict_and_ratio_against_fractions",),
     ),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import functools
 import pickle
+import sys
+import threading
 import types
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import Any
 
@@ -166,6 +169,60 @@ def test_release_and_ledger_refuse_what_was_changed(tmp_path: Any) -> None:
     with pytest.raises(InvalidProblem, match="was changed in this process"):
         people.release(made, counts(made))
     assert not people.balance().expenses
+
+
+def test_a_statement_that_is_replaced_is_seen_before_and_after_the_first_one_is_written() -> None:
+    for before in (True, False):
+        made, other = pickle.loads(pickle.dumps(asked())), asked("k_norm").guarantee
+        assert "guarantee" not in vars(made)
+        if not before:
+            assert made.release(counts(made)).guarantee is made.guarantee
+        vars(made)["guarantee"] = other
+        with pytest.raises(InvalidProblem, match="was changed in this process"):
+            made.release(counts(made))
+        del vars(made)["guarantee"]
+        if before:
+            assert made.release(counts(made)).guarantee != other
+        else:
+            with pytest.raises(InvalidProblem, match="was changed in this process"):
+                made.release(counts(made))
+
+
+def test_what_follows_from_a_changed_part_is_not_remembered() -> None:
+    made, other = pickle.loads(pickle.dumps(asked())), metrics.uniform(3, 0.25)
+    relation, right = made.relation, asked().guarantee
+    vars(made)["relation"] = other
+    assert made.guarantee != right
+    vars(made)["relation"] = relation
+    assert made.release(counts(made)).guarantee == made.guarantee == right
+
+
+def test_what_threads_remember_of_one_object_is_one_thing_and_no_change() -> None:
+    """Threads that release, look, and make twins of one new object: each gets the same statement, and no seal breaks."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(5):
+            made = pickle.loads(pickle.dumps(asked()))
+            start = threading.Barrier(6)
+
+            def used(turn: int, made: Specified = made, start: threading.Barrier = start) -> Any:
+                start.wait()
+                if turn % 3 == 0:
+                    return made.release(counts(made)).guarantee
+                if turn % 3 == 1:
+                    twin = made.annotated({"turn": turn})
+                    return twin.release(counts(twin)).guarantee
+                exercised(made)
+                return made.guarantee
+
+            with ThreadPoolExecutor(6) as pool:
+                found = list(pool.map(used, range(6)))
+            assert all(statement == made.guarantee for statement in found)
+            assert found[0] is found[3] is found[2] is made.guarantee
+            made.require_unchanged()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_notes_may_be_replaced_and_a_twin_is_as_sealed_as_its_original() -> None:

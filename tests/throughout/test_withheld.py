@@ -306,3 +306,18 @@ def test_the_wrapper_keeps_refusals_and_forgets_their_chain() -> None:
     assert SECRET not in held(stopped.value)
     with pytest.raises(TypeError, match="missing a required argument"):
         read()  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"data": Hostile()}, {"given": Hostile(), "unit": 1}, [Hostile(), Hostile()], [SECRET, "unit"]], ids=str
+)
+def test_wrong_arguments_are_a_type_error_that_says_nothing_of_data(wrong: Any) -> None:
+    """Also where the arguments are data whose every use fails; and what is right is called once, and not looked at before."""
+    made = by_counts()["mechanism"]
+    positional, named = (wrong, {}) if isinstance(wrong, list) else ([], wrong)
+    for guarded in (made.release, made._release_counts, withholding(lambda given, /, *, unit=None: fail())):
+        with pytest.raises(TypeError) as caught:
+            guarded(*positional, **named)
+        assert SECRET not in held(caught.value) and "records" not in str(caught.value)
+    called: list[object] = []
+    assert withholding(called.append)(0) is None and called == [0]  # type: ignore[func-returns-value]

@@ -176,7 +176,7 @@ class Mechanism(TakesCounts[Release]):
         """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
         return ""
 
-    @property
+    @cached_property
     def universe(self) -> Universe:
         """What counts are joined by."""
         made = self.relation

@@ -59,9 +59,9 @@ from designer.mechanisms.additive.accuracy import AccuracyBound, ErrorNorm, accu
 from designer.mechanisms.additive.bounds import ErrorBounds, error_bounds
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import Grid, Noise, noise_for, require_sampler, require_weights
-from designer.mechanisms.additive.release import Release, answers_of, kept_rows, tells
+from designer.mechanisms.additive.release import Release, answers_of, kept_rows, summed, tells
 from designer.problem.differences import changes_given, moved
-from designer.problem.histogram import exact_answers
+from designer.problem.histogram import ExactRows
 from designer.problem.relation import BUDGETS_ADD, Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.promises.approximate import Allowance, GaussianAllowance, PureAllowance, checked_delta
@@ -455,7 +455,8 @@ class AdditiveMechanism(Mechanism):
     def covariance(self) -> Floats:
         """Covariance matrix of the noise in the K answers."""
         full = np.zeros((self.norm.dimension, self.norm.dimension))
-        full[np.ix_(self.noise.heard, self.noise.heard)] = self.noise.heard_covariance
+        own = self.noise.heard_covariance
+        full[np.ix_(self.noise.heard, self.noise.heard)] = np.diag(own) if own.ndim == 1 else own
         return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
 
     @property
@@ -481,16 +482,22 @@ class AdditiveMechanism(Mechanism):
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers."""
-        exact = exact_answers(self.integers, given)
+        exact = self._measured.answers(given)
         noise = self.noise.draw(1, self.release_entropy())[0]
-        return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
+        return self._release_of(summed(exact, noise))
 
     def _release_of(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
         answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
         told = tuple(multiples) if self.tells_multiples else None
-        kept = kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
-        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, kept=kept, multiples=told, law=self)
+        return Release(
+            answers, self.workload.queries, self.guarantee, self.fingerprint, kept=self.kept, multiples=told, law=self
+        )
+
+    @cached_property
+    def kept(self) -> Floats | None:
+        """See `designer.mechanisms.additive.release.kept_rows`."""
+        return kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
 
     @property
     def heard(self) -> NDArray[np.bool_]:
@@ -506,6 +513,10 @@ class AdditiveMechanism(Mechanism):
         """`size` draws of the noise in the K answers, (size, K)."""
         draws = self.grid.values(self.noise.draw(size, entropy).T).T
         return draws if self.reconstruction is None else draws @ self.reconstruction.T
+
+    @cached_property
+    def _measured(self) -> ExactRows:
+        return ExactRows(self.integers)
 
     @cached_property
     def noise(self) -> Noise:
@@ -566,8 +577,7 @@ class AdditiveMechanism(Mechanism):
         """See `designer.certified.certificate.settled_claim`."""
         return settled_claim(self, claimed, proven)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         law = law_words(self.falloff, self.norm, self.reconstruction)
         return Guarantee(

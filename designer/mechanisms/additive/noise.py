@@ -60,9 +60,9 @@ class Sampler(Protocol):
 class Noise:
     """Noise in R measured coordinates; `heard` lists the s that get any.
 
-    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), in the units of the answers. absolute: E|a z| for
-    each row a of a (K, s) matrix; None where only simulation gives it. own_absolutes: (s,), those of the coordinates
-    themselves, where they are known for the discrete law.
+    sampler: exact draws of those s, in grid steps. heard_covariance: (s, s), or (s,), the variances of coordinates without
+    correlation, in the units of the answers. absolute: E|a z| for each row a of a (K, s) matrix; None where only simulation
+    gives it. own_absolutes: (s,), those of the coordinates themselves, where they are known for the discrete law.
     """
 
     sampler: Sampler | None
@@ -97,7 +97,8 @@ class Noise:
         reconstruction T: (K, s), None for the identity. Returns (K,), in squared units of the answers.
         """
         if reconstruction is None:
-            return self.spread_out(self.heard_covariance.diagonal())
+            covariance = self.heard_covariance
+            return self.spread_out(covariance if covariance.ndim == 1 else covariance.diagonal())
         return variances_along(self.rows(reconstruction), self.heard_covariance)
 
     def mean_absolutes(self, reconstruction: Floats | None) -> Floats:
@@ -125,7 +126,12 @@ class Noise:
 
 
 def variances_along(rows: Floats, covariance: Floats) -> Floats:
-    """`a covariance a'` for each row a, (K,); independent coordinates take no product of matrices."""
+    """`a covariance a'` for each row a, (K,); coordinates without correlation take no product of matrices.
+
+    rows: (K, s). covariance: (s, s), or (s,), the variances of coordinates without correlation.
+    """
+    if covariance.ndim == 1:
+        return np.asarray(rows**2 @ covariance)
     alone = covariance.diagonal()
     if np.count_nonzero(covariance) == np.count_nonzero(alone):
         return np.asarray(rows**2 @ alone)
@@ -214,7 +220,7 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
         return np.asarray(found[place.ravel()])
 
     fine, several = max(law.rates) < FINE_RATE, 2 * len(heard) <= LONGEST_RECURSION
-    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    covariance = _in_units(law.variance(), units[heard])
     combined = (absolute if fine else on_steps) if several else None
     return Noise(law, heard, units, covariance, combined, law.mean_absolute() * units[heard])
 
@@ -223,7 +229,7 @@ def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, st
     """Independent coordinates of variance 1 / w^2, less where they are narrow beside a step."""
     weights = _weights(norm, heard, steps)
     law = DiscreteGaussian([1 / w**2 for w in weights])
-    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    covariance = _in_units(law.variance(), units[heard])
     absolute = _proportional(covariance, math.sqrt(2 / math.pi)) if max(weights) < FINE_RATE else None
     return Noise(law, heard, units, covariance, absolute, law.mean_absolute() * units[heard])
 
@@ -231,7 +237,7 @@ def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, st
 def _rounded_normal(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
     """Independent normal coordinates of deviation 1 / w, rounded."""
     law = RoundedNormal([1 / w for w in _weights(norm, heard, steps)])
-    covariance = np.diag(_in_units(law.variance(), units[heard]))
+    covariance = _in_units(law.variance(), units[heard])
     absolute = _proportional(covariance, math.sqrt(2 / math.pi))
     return Noise(law, heard, units, covariance, absolute, law.mean_absolute() * units[heard])
 
@@ -273,7 +279,7 @@ def _box(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fractio
     """`max w_k |z_k|`: z = r v / w with r from Gamma(s + 1) and v uniform on the cube, so Var v = 1/3 and E|v| = 1/2."""
     s, sides = len(heard), 1 / norm.map[heard]
     sampler = RoundAndReject(BoxGrid(_weights(norm, heard, steps)))
-    return Noise(sampler, heard, units, np.diag((s + 1) * (s + 2) / 3 * sides**2), own_absolutes=(s + 1) / 2 * sides)
+    return Noise(sampler, heard, units, (s + 1) * (s + 2) / 3 * sides**2, own_absolutes=(s + 1) / 2 * sides)
 
 
 def _capped(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
@@ -282,7 +288,7 @@ def _capped(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Frac
     s, sides, cap = len(heard), 1 / norm.weights[heard], Fraction(norm.cap)
     weights = [Fraction(float(w)) * step for w, step in zip(norm.weights[heard], steps, strict=True)]
     body = capped_cube(s, cap)
-    covariance = np.diag((s + 1) * (s + 2) * float(body.square) * sides**2)
+    covariance = (s + 1) * (s + 2) * float(body.square) * sides**2
     return Noise(
         RoundAndReject(CappedGrid(weights, cap)), heard, units, covariance, own_absolutes=(s + 1) * float(body.mean) * sides
     )

@@ -247,8 +247,7 @@ class Selection(TakesCounts["Choice"]):
 
         return settled_claim(self, claimed, proven)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         least, most = budget_range(self.relation)
         return Guarantee(

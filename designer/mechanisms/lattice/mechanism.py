@@ -476,8 +476,7 @@ class LatticeMechanism(Mechanism):
         """The queries that are answered, which are those that were asked: noise on integers rounds nothing."""
         return self.workload.dense()
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
         shape = "a polytope gauge" if isinstance(self.norm, Gauge) else f"an {self.norm.order} norm"
         return Guarantee(

@@ -164,10 +164,9 @@ class RowMechanism(LatticeMechanism):
             return super().query_variances()
         return np.asarray(np.square(self.crossed.projected(self.workload.dense())).sum(axis=1) * (mean / self.dimension))
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         return replace(
-            super().guarantee,
+            super()._statement(),
             mechanism=(
                 f"Family {self.family}: integer noise z = y - w on a table with published margins, P(y) proportional to "
                 f"exp(-||y||) on tables whose slices along margin {self.axis} sum to 0, ||y|| an l1 norm, w an integer table "

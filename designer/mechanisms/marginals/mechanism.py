@@ -320,8 +320,7 @@ class MarginalMechanism(Specified):
         precisions = array(core["precisions"], 1, "precisions")
         return cls(workload, protection_from_spec(core["protection"], domain), precisions, allow_vacuous=allowed)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         presence = isinstance(self.protection, Presence)
         return Guarantee(

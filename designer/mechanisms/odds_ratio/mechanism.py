@@ -208,8 +208,7 @@ class OddsRatioTest(Specified):
         margins = Margins(core["rows"], core["columns"])
         return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         rows, columns = self.margins.rows, self.margins.columns
         return Guarantee(
             unit=f"The values of up to {self.adjacency} records, changed so that all margins stay.",

@@ -543,8 +543,7 @@ class StructuredMechanism(Specified):
     def from_core(cls, core: Mapping[str, Any]) -> StructuredMechanism:
         return cls(**parts_of_core(core))
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         presence = isinstance(self.protection, Presence)
         law = "exp(-z^2 / (2 variance))" if self.noise == "gaussian" else "exp(-rate |z|)"

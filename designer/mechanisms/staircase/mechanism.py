@@ -38,11 +38,11 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive import report_lines
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import Grid
-from designer.mechanisms.additive.release import Release, answers_of, tells
+from designer.mechanisms.additive.release import Release, answers_of, summed, tells
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
 from designer.mechanisms.staircase.noise import DrawnNoise, Peaks, Stairs, noise_from_spec
 from designer.problem.differences import changes_given, moved
-from designer.problem.histogram import exact_answers
+from designer.problem.histogram import ExactRows
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
@@ -269,10 +269,14 @@ class StaircaseMechanism(Mechanism):
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers, and so is the sum with the noise."""
-        exact = exact_answers(self.integers, given)
+        exact = self._measured.answers(given)
         noise = np.zeros(len(exact), dtype=object)
         noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
-        return self._release_of([int(a) + int(z) for a, z in zip(exact, noise, strict=True)])
+        return self._release_of(summed(exact, noise))
+
+    @cached_property
+    def _measured(self) -> ExactRows:
+        return ExactRows(self.integers)
 
     def _release_of(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
@@ -297,8 +301,7 @@ class StaircaseMechanism(Mechanism):
     def page_lines(self) -> list[str]:
         return report_lines.page_lines(self)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         least, most = budget_range(self.relation)
         return Guarantee(

@@ -146,8 +146,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
         """The step of the update, 4 / R^2."""
         return 4 / self.queries.spread**2
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         q, kept = self.queries, OUTPUTS[self.output].format(PASSES)
         words = (

@@ -110,8 +110,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         """The distinct vectors P y over the histograms y of m records."""
         return Candidates.of(self.queries.integers, self.size)
 
-    @property
-    def guarantee(self) -> Guarantee:
+    def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         words = (
             f"SmallDB: one of {len(self.candidates.answers)} distinct answer vectors of histograms of {self.size} records, "

@@ -17,6 +17,7 @@ NO_ROWS = (
     "unit, entity, rows_per_entity: say what one row of a table of records is, and counts have no rows; leave them out, or "
     "give records."
 )
+UNSTATED = RowUnit()
 NO_COUNTS = "histogram: this releases from records, one row each, not from counts; give a table."
 
 
@@ -59,7 +60,7 @@ def records_of(data: Any) -> Any:
 
 def require_no_rows(row: RowUnit) -> None:
     """Refuse words on rows beside counts."""
-    if row != RowUnit():
+    if row != UNSTATED:
         raise InvalidProblem(NO_ROWS)
 
 

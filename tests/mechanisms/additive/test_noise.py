@@ -46,7 +46,7 @@ def coarse(family: str, name: str, fineness: float = 0.5) -> AdditiveMechanism:
     """The design of a family with steps of about `fineness` noise scales; the rounded differences ask for another repair."""
     fine = design(problem_for(family, name), family, **shallow(family)).mechanism
     scales = np.zeros(len(fine.grid.exponents))
-    scales[fine.noise.heard] = np.sqrt(fine.noise.heard_covariance.diagonal())
+    scales[fine.noise.heard] = np.sqrt(fine.noise.variances(None)[fine.noise.heard])
     exponents = tuple(
         int(np.floor(np.log2(fineness * scale))) if scale else e for scale, e in zip(scales, fine.grid.exponents, strict=True)
     )

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.norms import Norm, weighted_l1
 from designer.mechanisms.additive.noise import Grid, noise_for
-from designer.mechanisms.additive.release import SimulatedNoise
-from designer.problem.histogram import UNUSABLE, exact_answers
+from designer.mechanisms.additive.release import SimulatedNoise, answers_of, nearest_float
+from designer.problem.histogram import UNUSABLE, ExactRows, exact_answers
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.goodness_of_fit import p_value_of_integers
 
@@ -42,6 +42,45 @@ def test_answers_are_exact_integers_at_every_size(counts: list[int], factor: int
     found = exact_answers(integers, np.array(counts, dtype=np.int64))
     wanted = [sum(int(a) * x for a, x in zip(row, counts, strict=True)) for row in integers.tolist()]
     assert [int(v) for v in found] == wanted
+
+
+@given(
+    st.sampled_from([(3, 4), (1, 1), (70, 64), (64, 80)]),
+    st.sampled_from([0.0, 0.02, 1.0]),
+    st.sampled_from([1, 2**20, 2**51]),
+    st.sampled_from([0, 5, 2**10, 2**53 - 1]),
+    st.integers(0, 2**32 - 1),
+)
+@settings(max_examples=60, deadline=None)
+def test_rows_that_are_answered_again_are_answered_exactly(
+    shape: tuple[int, int], share: float, factor: int, largest: int, seed: int
+) -> None:
+    """Dense rows and rows of few entries, rows without any, and sums on both sides of 64 bits."""
+    chance = np.random.default_rng(seed)
+    rows = chance.integers(-factor, factor, shape, endpoint=True) * (chance.random(shape) < share)
+    rows[:, 0] = 0 if share == 0.02 else rows[:, 0]
+    counts = chance.integers(0, largest, shape[1], endpoint=True)
+    found = ExactRows(rows).answers(counts)
+    assert found.tolist() == (rows.astype(object) @ counts.astype(object)).tolist()
+    assert found.tolist() == exact_answers(rows, counts).tolist()
+
+
+def test_rows_of_few_entries_are_summed_by_those() -> None:
+    rows = np.kron(np.eye(80, dtype=np.int64), np.ones((1, 2), dtype=np.int64))
+    assert ExactRows(rows)._entries is not None and ExactRows(rows[:3, :6])._entries is None
+    assert ExactRows(rows).answers(np.arange(160)).tolist() == list(range(1, 320, 4))
+
+
+@pytest.mark.parametrize("exponent", [-1999, -1130, -1075, -1074, -1073, -1030, -40, 0, 52, 900, 971, 972, 1999])
+def test_answers_on_every_grid_are_the_nearest_floats(exponent: int) -> None:
+    """Of powers of two that are no floats, of subnormal answers, and of answers beyond the floats."""
+    near = [
+        sign * (2**k + d) for k in (0, 1, 30, 51, 52, 53, 54, 55, 60, 62, 70, 105) for d in (-1, 0, 1, 3) for sign in (1, -1)
+    ]
+    halves = [2**54 + 2, 2**54 + 6, 2**1024 // 2**971, 2**53 - 1, (2**54 - 1) * 2, 2**60 + 2**7, 2**60 + 2**7 + 1]
+    multiples = [*near, *halves, 0]
+    found = answers_of(multiples, Grid((exponent,) * len(multiples)), None)
+    assert found.tolist() == [nearest_float(m * Fraction(2) ** exponent) for m in multiples]
 
 
 def test_overflow_beyond_int64_in_a_release() -> None:
