@@ -70,7 +70,7 @@ def tables(small: bool) -> tuple[PeerTable, PeerTable]:
         "The designs are wrapped as measurements of OpenDP, so that both are called alike. OpenDP's samplers are compiled; "
         "ours are written in Python, and the design may draw more numbers than there are queries.",
         "milliseconds of one release, the best of five on the machine that built this page",
-        source.split(", its own")[0] + ".",
+        source.split(", its own")[0] + ". Called directly, at 1 to 100,000 answers: `python -m benchmarks.instant`.",
         tuple(timed(*case) for case in cases),
     )
     return first, second

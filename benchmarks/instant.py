@@ -1,0 +1,192 @@
+"""What a release costs beside its noise: ours beside OpenDP called directly, in one run.
+
+    python -m benchmarks.instant [answers ...]
+
+Each line is one mechanism and its peer under the same promise: the first release of a new object, any later one, OpenDP's own
+noise on the same number of answers, their ratio, and how often one later release asks for the guarantee, for connected
+components and for bits of the operating system. Processor time of this process, the least of rounds that alternate between
+the two, so that the load of the machine touches both. OpenDP gets the answers, ours the counts, which it reads, checks and
+adds up; ours also hands out the guarantee.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from designer import Problem, Workload, design, invariants, load, metrics
+from designer.certified.frozen import Specified
+from designer.certified.guarantee import Guarantee
+from designer.certified.norms import Norm
+from designer.cli import main as run_command
+from designer.exchange.opendp import features
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.additive.noise import Grid
+from designer.problem import relation
+
+ANSWERS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
+CELLS = 1_000  # counts of cells, whose certificate takes seconds above; more answers are sums over FEW elements
+FEW = 8
+MARGIN = 1e-12  # of a weight, so that no rounding exceeds a budget
+ROUNDS, SHORTEST = 7, 0.01  # of each, at least so many seconds of calls
+
+
+def seconds(*runs: Callable[[], object]) -> list[float]:
+    """Processor seconds of a call of each, the least of rounds that alternate between them."""
+    found = [[] for _ in runs]  # type: list[list[float]]
+    for run in runs:
+        run()
+    times = [max(1, int(SHORTEST / max(_once(run, 1), 1e-6))) for run in runs]
+    for _ in range(ROUNDS):
+        for run, count, own in zip(runs, times, found, strict=True):
+            own.append(_once(run, count))
+    return [min(own) for own in found]
+
+
+def _once(run: Callable[[], object], count: int) -> float:
+    start = time.process_time()
+    for _ in range(count):
+        run()
+    return (time.process_time() - start) / count
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """How often a release asks for what is a function of the frozen object, and for bits."""
+    calls: Counter[str] = Counter()
+
+    def counting(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            calls[name] += 1
+            return function(*args, **kwargs)
+
+        return called
+
+    with (
+        patch.object(Guarantee, "__init__", counting("guarantees", Guarantee.__init__)),
+        patch.object(relation, "graph_components", counting("components", relation.graph_components)),
+        patch.object(os, "urandom", counting("reads", os.urandom)),
+    ):
+        yield calls
+
+
+def asked(size: int) -> Workload:
+    """So many answers: counts of cells, or where these are many, sums over a few elements."""
+    if size <= CELLS:
+        return Workload.identity(size)
+    return Workload(np.random.default_rng(1).integers(0, 2, (size, FEW)).astype(float))
+
+
+def of_opendp(size: int, moved: float, pure: bool) -> Any:
+    """OpenDP's noise on a vector of so many answers at epsilon 1, or rho 1/2; on a single number where it is one."""
+    import opendp.prelude as dp
+
+    maker = dp.m.make_laplace if pure else dp.m.make_gaussian
+    apart = int(moved) if pure or size == 1 else moved
+    if size == 1:
+        space: tuple[Any, Any] = (dp.atom_domain(T=dp.i64), dp.absolute_distance(T=dp.i64))
+    else:
+        space = (dp.vector_domain(dp.atom_domain(T=dp.i64)), dp.l1_distance(T=dp.i64) if pure else dp.l2_distance(T=dp.f64))
+    scale = dp.binary_search_param(lambda s: maker(*space, scale=s), d_in=apart, d_out=1.0 if pure else 0.5)
+    return maker(*space, scale=scale)
+
+
+def line(name: str, made: Any, data: Any, theirs: Any, size: int) -> None:
+    """One line of the table."""
+    fresh = pickle.loads(pickle.dumps(made))
+    start = time.process_time()
+    fresh.release(data)
+    first = time.process_time() - start
+    given = 5 if size == 1 else [5] * size
+    ours, peer = seconds(lambda: fresh.release(data), lambda: theirs(given))
+    with counted() as calls:
+        fresh.release(data)
+    told = f"{calls['guarantees']:>4}{calls['components']:>4}{calls['reads']:>5}"
+    print(
+        f"{name:22}{size:>9}{1e3 * first:>10.2f}{1e3 * ours:>10.3f}{1e3 * peer:>10.3f}{ours / peer:>8.2f}   {told}", flush=True
+    )
+
+
+def of_ours(asked: Workload, moved: float, pure: bool) -> AdditiveMechanism:
+    """Noise of one scale in every answer: the law of OpenDP's."""
+    weights = np.full(asked.shape[0], (1 - MARGIN) / moved)
+    return AdditiveMechanism(
+        "laplace" if pure else "diagonal_gaussian",
+        asked,
+        metrics.add_remove(asked.shape[1], 1.0),
+        Norm(weights, "l1" if pure else "l2"),
+        Grid.for_scales(asked.dense(), 1 / weights, whole=True),
+        "exponential" if pure else "gaussian",
+    )
+
+
+def main(*sizes: int) -> None:
+    """Print the table."""
+    heads = f"{'family':22}{'answers':>9}{'first ms':>10}{'later ms':>10}{'OpenDP':>10}{'ratio':>8}"
+    print(f"{heads}   guarantees, components, reads of one later release")
+    for size in sizes or ANSWERS:
+        for pure in (True, False):
+            workload = asked(size)
+            moved = float(np.linalg.norm(workload.dense(), ord=1 if pure else 2, axis=0).max())
+            made = of_ours(workload, moved, pure)
+            with features():
+                line(made.family, made, [5] * workload.shape[1], of_opendp(size, moved, pure), size)
+    _others()
+
+
+def _others() -> None:
+    """Families whose noise is not drawn answer by answer, beside OpenDP's on as many numbers; and the commands' path."""
+    prefix, ring = Workload(np.tri(16)), Workload([[1, 0, 1], [0, 1, 1]])
+    table = invariants.margins((6, 6)).protect(1.0, adjacency=2)
+    for family, problem in (
+        ("strategy_geometric", Problem(prefix, metrics.add_remove(16, 1.0))),
+        ("k_norm", Problem(ring, metrics.add_remove(3, 1.0))),
+        ("lattice_laplace", Problem(Workload.identity(36), table)),
+    ):
+        made = design(problem, family).mechanism
+        size = made.workload.shape[0]
+        with features():
+            line(family, made, [5] * made.workload.shape[1], of_opendp(size, 2.0, True), size)
+    path(made, [5] * 36)
+
+
+def path(made: Specified, data: list[int]) -> None:
+    """What `dp-designer release` does with one mechanism when all is imported: whole, and its three largest parts."""
+    with TemporaryDirectory() as folder:
+        spec, counts = made.save(Path(folder) / "spec.json"), Path(folder) / "counts.npy"
+        np.save(counts, data)
+
+        def command() -> None:
+            with redirect_stdout(StringIO()):
+                assert run_command(["release", str(spec), "--histogram", str(counts)]) == 0
+
+        def intervals() -> None:
+            loaded = pickle.loads(pickle.dumps(made))
+            loaded.answer_lines(loaded.release(data))
+
+        parts = {
+            "the command": command,
+            "loading the spec, certified anew": lambda: load(spec),
+            "an object built anew": lambda: pickle.loads(pickle.dumps(made)),
+            "the same, a release, its intervals": intervals,
+            "one more release": lambda: made.release(data),
+        }
+        print("\nA release of a lattice mechanism of 36 cells, through the command's path")
+        for name, took in zip(parts, seconds(*parts.values()), strict=True):
+            print(f"{name:36}{1e3 * took:>10.2f} ms", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
