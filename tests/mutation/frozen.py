@@ -62,6 +62,13 @@ MUTANTS = (
         (FROZEN + "test_a_statement_that_is_replaced_is_seen_before_and_after_the_first_one_is_written",),
     ),
     Mutant(
+        "designer/certified/frozen.py",
+        "        with LOCK:  # another thread",
+        "        if True:  # another thread",
+        "a twin that is made while another thread looks at its original counts as changed",
+        (FROZEN + "test_a_twin_has_all_of_its_original_or_nothing",),
+    ),
+    Mutant(
         "designer/base/arrays.py",
         "                if not seal.holds(instance):",
         "                if False:",

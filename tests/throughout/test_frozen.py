@@ -17,7 +17,7 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
-from designer.base.arrays import MappingProxyType, locked, settled
+from designer.base.arrays import MappingProxyType, Seal, locked, settled
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.frozen import NOTES, Specified
 from tests.oracles.spec_specimens import specimens
@@ -223,6 +223,23 @@ def test_what_threads_remember_of_one_object_is_one_thing_and_no_change() -> Non
             made.require_unchanged()
     finally:
         sys.setswitchinterval(interval)
+
+
+def test_a_twin_has_all_of_its_original_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that reads a property for the first time while a twin is made waits until it is."""
+    made = pickle.loads(pickle.dumps(asked()))
+    reading = threading.Thread(target=lambda: made.guarantee)
+    alone = Seal.copy
+
+    def copy(seal: Seal) -> Seal:
+        reading.start()
+        reading.join(1)
+        return alone(seal)
+
+    monkeypatch.setattr(Seal, "copy", copy)
+    twin = made.annotated({"by": "hand"})
+    reading.join()
+    assert twin.release(counts(twin)).guarantee == made.guarantee
 
 
 def test_notes_may_be_replaced_and_a_twin_is_as_sealed_as_its_original() -> None:
