@@ -84,8 +84,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/frozen.py",
-        "        self.require_unchanged()\n        return SystemEntropy()\n",
-        "        return SystemEntropy()\n",
+        "        self.require_unchanged()\n        logged(",
+        "        logged(",
         "a changed object is released from",
         (FROZEN + "test_release_and_ledger_refuse_what_was_changed",),
     ),
