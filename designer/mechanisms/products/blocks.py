@@ -59,9 +59,17 @@ class StrategyMatrix(Immutable):
         if noise == "laplace":  # sums of integers below 2^53: exact in floats
             sizes = cdist(columns.astype(np.float64), columns.astype(np.float64), "cityblock")
         else:
-            products = columns @ columns.T
+            products = _products(columns)
             sizes = np.add.outer(products.diagonal(), products.diagonal()) - 2 * products
         return Fraction(int(sizes.max())) if part is None else _largest_ratio(sizes, part, 1 if noise == "laplace" else 2)
+
+
+def _products(columns: Integers) -> Integers:
+    """`C C'`: in floats where every sum is an integer below 2^53, and so exact in whatever order it is added up."""
+    if columns.shape[1] * int(np.abs(columns).max(initial=0)) ** 2 < 2**53:
+        floats = columns.astype(np.float64)
+        return np.asarray((floats @ floats.T).astype(np.int64))
+    return np.asarray(columns @ columns.T)
 
 
 def _largest_ratio(sizes: NDArray[np.generic], part: Metric, power: int) -> Fraction:

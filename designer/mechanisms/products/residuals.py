@@ -33,9 +33,7 @@ def uniform_residual(gram: Floats) -> Floats:
     """Rows (n - 1, n) that sum to 0, of least `tr(gram (B'B)^+)` with columns of length at most 1: the best residual around the
     mean."""
     basis = _contrasts(len(gram))
-    turned = basis.T @ gram @ basis
-    # Values that are asked about alike (identity, tables) need no program: the contrasts are all alike.
-    if np.allclose(turned, np.eye(len(turned)) * np.trace(turned) / len(turned), atol=1e-12 * np.trace(gram)):
+    if _alike(gram, basis):
         return np.asarray(basis.T)
     return _least_residual(gram, basis, basis)
 
@@ -49,6 +47,10 @@ def protected_residual(gram: Floats, part: Metric | None, longest: float = math.
     if not squares.min(initial=np.inf) > 0 or not _connected(np.isfinite(squares)):
         return None
     basis = _contrasts(len(gram))
+    apart = squares[~np.eye(len(gram), dtype=bool)]
+    if apart.size and np.isfinite(apart).all() and np.ptp(apart) == 0 and _alike(gram, basis):
+        changed = math.sqrt(squares.min() / 2)  # the contrasts of two values are sqrt(2) apart, and sqrt(1 - 1 / n) long
+        return np.asarray(basis.T * min(changed, longest / math.sqrt(1 - 1 / len(gram))))
     inverses = np.pad((1 / squares + 1 / squares.T) / 2, (0, 1), constant_values=longest**-2.0)
     np.fill_diagonal(inverses, 0.0)
     return _least_residual(gram, basis, Differences.of(np.vstack([basis, np.zeros(len(basis) - 1)]), inverses))
@@ -65,6 +67,13 @@ def _least_residual(gram: Floats, basis: Floats, covered: Floats | Differences) 
     fuller = basis.T @ gram @ basis + 1e-9 * np.trace(gram) / n * np.eye(n - 1)
     covariance = minimise_trace(covered, fuller, tolerance=1e-5).point.covariance
     return np.asarray(np.linalg.cholesky(np.linalg.inv(covariance)).T @ basis.T)
+
+
+def _alike(gram: Floats, basis: Floats) -> bool:
+    """Whether values are asked about alike (identity, tables): no program is needed then, because what is best is a multiple of
+    the contrasts, the only ellipsoids that every permutation of the values leaves as they are."""
+    turned = basis.T @ gram @ basis
+    return np.allclose(turned, np.eye(len(turned)) * np.trace(turned) / len(turned), atol=1e-12 * np.trace(gram))
 
 
 def _connected(joined: NDArray[np.bool_]) -> bool:
