@@ -25,6 +25,7 @@ import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from sybil import Document, Example, Region
 from sybil.evaluators.doctest import DocTestEvaluator
@@ -33,6 +34,7 @@ from sybil.parsers.abstract.doctest import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from sybil.parsers.myst.lexers import DirectiveLexer
 
+from designer.base.on_terminal import WIDTH
 from designer.cli import main
 from designer.families import forget, known_families
 
@@ -173,10 +175,11 @@ def run_page(page: Path, folder: Path, run: Callable[[str], tuple[int, str]] = b
     """Run all blocks of a page in a folder; returns the names that they leave.
 
     An error of a program is raised as it is, with the lines of the page in its traceback; anything else that is not as the page
-    says is a `SybilFailure`, an `AssertionError` that names the page and the line.
+    says is a `SybilFailure`, an `AssertionError` that names the page and the line. Lines are as wide as where no terminal says
+    its own width, wherever the tests run.
     """
     document = Document.parse(str(page.resolve()), Blocks(run))
-    with contextlib.chdir(folder), module_of(document) as names:
+    with contextlib.chdir(folder), patch.dict(os.environ, COLUMNS=str(WIDTH)), module_of(document) as names:
         document.namespace = names
         for example in document.examples():
             example.evaluate()
