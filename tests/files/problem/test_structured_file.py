@@ -110,7 +110,7 @@ def test_auto_tries_the_families_for_matrices_beside_and_takes_the_best(tmp_path
     least = design(StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}]), Presence(1.0), "pure"), effort="quick")
     assert isinstance(least, StructuredDesign) and list(least.mechanism.provenance["tried"]) == ["structured"]
     assert least.mechanism.optimality is not None and least.mechanism.optimality.gap < 1e-9
-    large = StructuredWorkload.of(Domain.of({f"a{k}": 64 for k in range(5)}), [{f"a{k}": "prefix" for k in range(5)}])
+    large = StructuredWorkload.of(Domain.of({f"a{k}": 16 for k in range(5)}), [{f"a{k}": "prefix" for k in range(5)}])
     made = design(StructuredProblem(large, Presence(1.0), "zcdp"))
     assert isinstance(made, StructuredDesign) and list(made.mechanism.provenance["tried"]) == ["structured"]
     with pytest.raises(InvalidProblem, match="StructuredProblem is designed without writing them out"):
