@@ -55,7 +55,7 @@ MUTANTS = (
         "return self.part.exact_budget(int(self.elements[left]), int(self.elements[right]))",
         "return self.part.exact_budget(left, right)",
         "a restriction takes the budgets of other elements",
-        ("tests/relations/metrics/test_metric_kinds.py::test_any",),
+        ("tests/relations/metrics/test_blowfish.py::test_taxonomy_over_its_leaves",),
     ),
     Mutant(
         "designer/relations/metrics/presence.py",
