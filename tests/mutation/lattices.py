@@ -98,7 +98,7 @@ MUTANTS = (
         "variance = 1 / Fraction(float(self.norm.map[0])) ** 2",
         "variance = 1 / Fraction(float(self.norm.map[0]))",
         "Gaussian noise on a lattice takes a deviation for a variance",
-        ("tests/mechanisms/lattice/test_lattice_mechanism.py::test_wide_noise_has_the_error_of_its_continuous_counterpart",),
+        ("tests/throughout/test_release_laws.py::test_integer_noise",),
     ),
     Mutant(
         "designer/mechanisms/lattice/law.py",

@@ -101,7 +101,7 @@ MUTANTS = (
         "return tuple(map(operator.add, exact, noise))",
         "return tuple(exact)",
         "sums and counts get no noise",
-        ("tests/tables/test_table_plan.py::test_release_answers_listed_groups_and_found_ones",),
+        ("tests/throughout/test_release_laws.py::test_tables",),
     ),
     Mutant(
         "designer/tables/run.py",
