@@ -10,7 +10,7 @@ import pytest
 from designer import InvalidProblem, MarginalWorkload, Presence, metrics, whole_tables
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
-from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
+from solvers.programs.table_fit import MOST, AskedTable, fitted_counts, table_of
 
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2, "d": 3})
 
@@ -80,6 +80,25 @@ def test_a_public_number_of_records_is_kept_beyond_the_digits_of_sums(seed: int)
     near = np.random.default_rng(seed).normal(10**15 / 4096, 1e3, (64, 64))
     found = fitted_counts((64, 64), [AskedTable((0, 1), near, 1.0)], 10**15)
     assert int(found.sum()) == 10**15 and found.min() > 0
+
+
+def test_a_public_number_of_records_is_shared_by_all_of_many_cells() -> None:
+    """So many that gradients descend: what is above the fit goes to no cell alone, nor does all where the fit is empty."""
+    shape, records = (200, 101), 10**7
+    assert shape[0] * shape[1] > MOST
+    few = [AskedTable((0,), np.full(200, 500.0), 1.0), AskedTable((1,), np.full(101, 990.0), 1.0)]
+    none = [AskedTable((0,), np.full(200, -50.0), 1.0)]
+    for asked in (few, none):
+        found = fitted_counts(shape, asked, records)
+        assert int(found.sum()) == records and found.max() <= 2 * records / found.size
+
+
+def test_a_public_number_of_records_is_kept_in_many_cells_beyond_the_digits_of_sums() -> None:
+    records = 9 * 10**15
+    for seed in range(5):
+        near = np.random.default_rng(seed).normal(records / 20_200, 1e3, (200, 101))
+        found = fitted_counts((200, 101), [AskedTable((0, 1), near, 1.0)], records)
+        assert int(found.sum()) == records and found.min() > 0
 
 
 def test_whole_tables_of_records_that_change_have_the_published_number_of_records() -> None:
