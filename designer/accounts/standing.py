@@ -124,6 +124,8 @@ class Standing(Immutable):
         equal = []
         for number, hash, times in data["expenses"]:
             first = entry(number)
+            if type(times) is not int or times < 1:
+                raise InvalidSpec(f"expenses: {shown(times)} is no number of releases.", value=times)
             if first.hash != hash:
                 raise InvalidLedger(f"ledger: entry {number} was altered after it was summed up. {RESTORE}")
             equal.append(Equal(number, hash, reserved(first), times))

@@ -125,6 +125,18 @@ def test_a_sum_that_says_something_else_is_found(tmp_path: Path) -> None:
         Ledger(tmp_path / "l").dataset("people").release(pure(), [5, 6, 7])
 
 
+@pytest.mark.parametrize("times", [0, -1, 1.0, "1", None, True])
+def test_a_sum_of_no_number_of_releases_is_told(tmp_path: Path, times: Any) -> None:
+    people = stated(tmp_path / "l", Total(epsilon=100))
+    reserve(people, [pure()] * 40)
+    found = next(entry for entry in people.ledger.entries() if entry.kind == SUMMED)
+    said = found.content["standings"][0]
+    expenses = [[*said["expenses"][0][:2], times]]
+    rewritten(tmp_path / "l", found.number, {**found.content, "standings": [{**said, "expenses": expenses}]})
+    with pytest.raises(InvalidLedger, match="was not written by this program"):
+        Ledger(tmp_path / "l")
+
+
 @pytest.mark.parametrize("standings", [None, [1], [{}], [{"dataset": "people"}], 5])
 def test_a_sum_of_another_form_is_told(tmp_path: Path, standings: Any) -> None:
     people = stated(tmp_path / "l", Total(epsilon=100))
