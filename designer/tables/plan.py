@@ -55,7 +55,7 @@ from designer.tables.policies.values import entry
 from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
 from designer.tables.query_file import QUERY, query_from_spec, query_to_spec
-from designer.tables.run import noisy_answers, require_listed_records
+from designer.tables.run import ExactNumbers, exact_numbers_of, noisy_answers
 from designer.tables.unit_splitting import UnitSplitting
 
 MOST_QUERIES = 1000
@@ -373,8 +373,8 @@ class TablePlan(Specified):
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = RowUnit(unit, entity, rows_per_entity)
-        stated, rows = self.guarantee_for(row), self._rows(data, row)
-        answers = noisy_answers(self.queries, self.noisy, rows, self.release_entropy())
+        stated, exact = self.guarantee_for(row), self._exact(data, row)
+        answers = noisy_answers(self.queries, self.noisy, exact, self.release_entropy())
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
     @withholding
@@ -390,16 +390,14 @@ class TablePlan(Specified):
     ) -> tuple[TableSimulation, ...]:
         """What `size` releases of `data` would be, a PUBLIC or invented table: each is stamped as not private."""
         entropy, row = simulation_entropy(seed), RowUnit(unit, entity, rows_per_entity)
-        rows = self._rows(require_public(data), row)
         stamps = stamp_of_each(seed, count(size, "size"))
-        return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, rows, entropy), stamp) for stamp in stamps)
+        exact = self._exact(require_public(data), row)
+        return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, exact, entropy), stamp) for stamp in stamps)
 
-    def _rows(self, data: Any, row: RowUnit) -> Any:
-        """The records that count; refused where one is in no listed group and the plan says so."""
+    def _exact(self, data: Any, row: RowUnit) -> ExactNumbers:
+        """What the records that count say; refused where one is in no listed group and the plan says so."""
         rows = row.rows(_records(data), self.columns)
-        if self.unlisted == REFUSE:
-            require_listed_records(self.queries, rows)
-        return rows
+        return exact_numbers_of(self.queries, self.noisy, rows, all_listed=self.unlisted == REFUSE)
 
     def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,46 +30,96 @@ UNLISTED_RECORD = (
 )
 
 
-def noisy_answers(queries: Sequence[Query], noisy: Sequence[Aggregated], table: Any, entropy: Entropy) -> dict[str, Answer]:
-    """The answers of all queries from the rows of an Ibis table; noisy: their numbers that get noise, level by level."""
-    made: dict[str, Answer] = {}
-    levels = dict.fromkeys(query.groups for query in queries)
-    by_level = {level: [query for query in noisy if query.groups == level] for level in levels}
-    asked = {level: own for level, own in by_level.items() if own}
-    for level, exact in level_numbers(asked, table).items():
-        keys = level.keys if level.keys is not None else _selected(level, exact, entropy)
-        empty = [0] * len(asked[level])
-        numbers = zip(*(exact.get(key, empty)[: len(empty)] for key in keys), strict=True) if keys else ((),) * len(empty)
-        for part, own in zip(asked[level], numbers, strict=True):
-            made[part.name] = _noisy(part, keys, own, entropy)
+@dataclass(frozen=True)
+class ExactNumbers:
+    """What the records of a table say to the queries of a plan; confidential.
+
+    levels: for each level, the numbers of each group that was found, in the order of what was asked. cells: of each quantile,
+    by its name.
+    """
+
+    levels: Mapping[Groups, Numbers]
+    cells: Mapping[str, Cells]
+
+
+def exact_numbers_of(queries: Sequence[Query], noisy: Sequence[Aggregated], table: Any, *, all_listed: bool) -> ExactNumbers:
+    """The exact numbers of a plan, from as few scans of the rows of an Ibis table as its engine needs.
+
+    noisy: the numbers of `queries` that get noise, level by level. all_listed: refuse a table in which a query asks about a
+    record that is in none of its listed groups, or lacks a label: of the rows that meet its conditions as many must be in its
+    groups as there are.
+    """
+    wheres = _conditions(queries) if all_listed else {}
+    asked: dict[Groups, list[Aggregated]] = {
+        level: [query for query in noisy if query.groups == level]
+        + [_rows_that(where, level) for where in wheres.get(level, ())]
+        for level in dict.fromkeys(query.groups for query in queries)
+    }
+    everybody = Groups()
+    counted = len(asked.get(everybody, ()))
+    if wheres:
+        every = list(dict.fromkeys(where for own in wheres.values() for where in own))
+        asked[everybody] = [*asked.get(everybody, ()), *(_rows_that(where, everybody) for where in every)]
+    found = level_numbers({level: own for level, own in asked.items() if own}, table)
+    if wheres:
+        there = dict(zip(every, found[everybody].get((), [0] * len(asked[everybody]))[counted:], strict=True))
+        _require_listed(wheres, {level: found[level] for level in wheres}, there)
     cells: dict[Any, Cells] = {}  # of quantiles that differ in what is asked of the same cells
+    quantiles = {query.name: query for query in queries if isinstance(query, Quantile)}
+    for query in quantiles.values():
+        if _asked_cells(query) not in cells:
+            cells[_asked_cells(query)] = cell_counts(query, table)
+    return ExactNumbers(found, {name: cells[_asked_cells(query)] for name, query in quantiles.items()})
+
+
+def _conditions(queries: Sequence[Query]) -> dict[Groups, list[tuple[Condition, ...]]]:
+    """The different conditions of the queries of each level that has columns."""
+    found: dict[Groups, list[tuple[Condition, ...]]] = {}
+    for query in queries:
+        if query.groups.columns and query.where not in found.setdefault(query.groups, []):
+            found[query.groups].append(query.where)
+    return found
+
+
+def _require_listed(
+    wheres: Mapping[Groups, Sequence[tuple[Condition, ...]]],
+    found: Mapping[Groups, Numbers],
+    there: Mapping[tuple[Condition, ...], int],
+) -> None:
+    """Refuse numbers of rows in groups, which end the numbers of each level, that do not add up to the rows that are there."""
+    for level, own in wheres.items():
+        numbers = found[level]
+        listed = numbers if level.keys is None else {key: numbers[key] for key in level.keys if key in numbers}
+        selecting = 1 if level.selection else 0
+        for place, where in enumerate(reversed(own), 1 + selecting):
+            if sum(row[-place] for row in listed.values()) != there[where]:
+                raise InvalidProblem(UNLISTED_RECORD)
+
+
+def _asked_cells(query: Quantile) -> object:
+    """What the cells of a quantile depend on."""
+    return query.groups, query.measure, query.candidates, query.population
+
+
+def noisy_answers(
+    queries: Sequence[Query], noisy: Sequence[Aggregated], exact: ExactNumbers, entropy: Entropy
+) -> dict[str, Answer]:
+    """The answers of all queries; noisy: their numbers that get noise, level by level."""
+    made: dict[str, Answer] = {}
+    for level, numbers in exact.levels.items():
+        parts = [query for query in noisy if query.groups == level]
+        if parts:
+            keys = level.keys if level.keys is not None else _selected(level, numbers, entropy)
+            empty = [0] * len(parts)
+            columns = zip(*(numbers.get(key, empty)[: len(parts)] for key in keys), strict=True) if keys else ((),) * len(parts)
+            for part, own in zip(parts, columns, strict=True):
+                made[part.name] = _noisy(part, keys, own, entropy)
     for query in queries:
         if isinstance(query, Quantile):
-            same = query.groups, query.measure, query.candidates, query.population
-            cells[same] = cells[same] if same in cells else cell_counts(query, table)
-            made[query.name] = _quantiles(query, cells[same], entropy)
+            made[query.name] = _quantiles(query, exact.cells[query.name], entropy)
         if isinstance(query, Average):
             made[query.name] = ratio_of(query, *(made[part.name] for part in query.parts))
     return made
-
-
-def require_listed_records(queries: Sequence[Query], table: Any) -> None:
-    """Refuse a table in which a query asks about a record that is in none of its listed groups, or lacks a label: of the rows
-    that meet its conditions as many must be in its groups as there are."""
-    levels = list(dict.fromkeys(query.groups for query in queries if query.groups.columns))
-    if not levels:
-        return
-    wheres = {level: list(dict.fromkeys(query.where for query in queries if query.groups == level)) for level in levels}
-    everybody = Groups()
-    asked = {level: [_rows_that(where, level) for where in wheres[level]] for level in levels}
-    every = list(dict.fromkeys(where for level in levels for where in wheres[level]))
-    found = level_numbers({**asked, everybody: [_rows_that(where, everybody) for where in every]}, table)
-    there = dict(zip(every, found[everybody].get((), [0] * len(every)), strict=True))
-    for level in levels:
-        listed = found[level] if level.keys is None else {key: found[level][key] for key in level.keys if key in found[level]}
-        for place, where in enumerate(wheres[level]):
-            if sum(numbers[place] for numbers in listed.values()) != there[where]:
-                raise InvalidProblem(UNLISTED_RECORD)
 
 
 def _rows_that(where: tuple[Condition, ...], groups: Groups) -> Count:

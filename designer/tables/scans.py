@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,8 @@ def _known(level: Groups, rows: Any, names: list[str]) -> Any:
     return rows.left_join(beside, [rows[name] == beside[f"{mark}_{name}"] for name in names]).drop(*listed)
 
 
-ENGINES = ("duckdb", "pyspark")  # one statement; the first computes what is shared once, the second may do so
+ENGINES = ("duckdb", "pyspark")  # one statement for several levels
+REPEATS = ("pyspark",)  # engines that compute what levels share once for each of them, unless it is kept
 QUICK = ("duckdb",)  # sums of floats that hold whole numbers are worth it
 MOST_CELLS = 2**17  # so many combinations of listed labels are aggregated at once for levels of which none is below another
 Asked = Mapping[Groups, Sequence[Aggregated]]
@@ -164,7 +166,8 @@ def _rolled(parts: Mapping[Groups, Sequence[Part]], table: Any, quick: bool) -> 
     most = min((part.quick_rows for part in asked), default=math.inf)
     keys = {key: f"f{place}" for place, key in enumerate(_keys(list(parts)))}
     fine, names = _finest(keys, asked, table, quick and most < math.inf)
-    found = _by_level(fetched(_in_one(list(parts), keys, fine, joins(table))), len(parts))
+    with fine.cache() if len(parts) > 1 and texts.engine_of(table) in REPEATS else nullcontext(fine) as shared:
+        found = _by_level(fetched(_in_one(list(parts), keys, shared, joins(table))), len(parts))
     if quick and max((rows or 0 for numbers in found for rows in numbers["rows"]), default=0) > most:
         return _rolled(parts, table, False)
     columns = iter(names)

@@ -134,7 +134,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/tables/run.py",
-        "if sum(numbers[place] for numbers in listed.values()) != there[where]:",
+        "if sum(row[-place] for row in listed.values()) != there[where]:",
         "if False:",
         "a plan leaves out records of unlisted groups without a word",
         (

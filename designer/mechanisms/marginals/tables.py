@@ -3,6 +3,7 @@ Refusals depend on public shapes alone, in fixed texts."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -21,7 +22,6 @@ from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.unlisted import OTHERS, REFUSE
 from designer.relations.rows.given import NO_COUNTS, form_of, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.tabulation import require_one_index
 from designer.relations.rows.texts import octets, text_of
 
@@ -49,6 +49,7 @@ MANY = (
 
 MOST_SCANS = 32  # tables that the engine counts one by one
 MOST_CODES = 2**31  # bytes of all codes of all records, where they are counted here
+CELLS_TOGETHER = 2**14  # combinations of values that one scan counts for several tables
 HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 Stated = Callable[[RowUnit], Guarantee]
@@ -114,7 +115,6 @@ def _are_tables(workload: MarginalWorkload, given: object) -> bool:
 def require_columns(workload: MarginalWorkload, columns: Any) -> None:
     """Refuse what `tables_of_columns` refuses for its form: what has no columns, lacks one, or has some of different lengths.
     No entry is looked at."""
-    refuse_spark_frame(columns)
     present = columns if isinstance(columns, Mapping) else column_names(columns)
     if present is None:
         raise InvalidProblem(NO_COLUMNS)
@@ -152,7 +152,6 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     """The largest requested marginals of records given as columns (a mapping or a data frame); records with values that are
     not listed as the domain says."""
     used = workload.used
-    refuse_spark_frame(columns)
     columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
     if not hasattr(columns, "keys"):
         raise InvalidProblem(NO_COLUMNS)
@@ -166,7 +165,8 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
 
 
 def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
-    """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` each, only counts travel.
+    """The largest requested marginals of an Ibis table, counted where it lives: one `GROUP BY` for as many of them as have few
+    cells together, and only counts travel.
 
     Of more than `MOST_SCANS` tables the codes of the records come here in one scan, where they fit, and are counted here; so
     they do where records are left out, each of all tables or of none.
@@ -179,7 +179,29 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
     if fits and workload.used:
         codes = dict(zip(workload.used, _codes_of_rows(workload, table), strict=True))
         return {subset: _counted(workload, subset, [codes[k] for k in subset]) for subset in track(subsets, "counting tables")}
-    return {subset: engine_counts(workload, subset, table) for subset in track(subsets, "counting tables")}
+    found: Tables = {}
+    for axes, own in track(list(_together(workload, subsets).items()), "counting tables"):
+        counted = engine_counts(workload, axes, table)
+        found |= {subset: _marginal(counted, [axes.index(axis) for axis in subset]) for subset in own}
+    return {subset: found[subset] for subset in subsets}
+
+
+def _together(workload: MarginalWorkload, subsets: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
+    """Tables by the axes that one scan counts: of many tables of few cells the table over all their axes."""
+    scans: dict[tuple[int, ...], list[tuple[int, ...]]] = {}
+    for subset in subsets:
+        joined = ((known, tuple(sorted({*known, *subset}))) for known in scans)
+        fitting = next(((known, axes) for known, axes in joined if math.prod(workload.shape(axes)) <= CELLS_TOGETHER), None)
+        if fitting is None:
+            scans.setdefault(subset, []).append(subset)
+        else:
+            scans[fitting[1]] = [*scans.pop(fitting[0]), subset]
+    return scans
+
+
+def _marginal(table: NDArray[np.int64], kept: Sequence[int]) -> NDArray[np.int64]:
+    """Counts over some axes of a table, which are in order; as 64 bits hold the number of its records, they hold these."""
+    return np.asarray(table.sum(axis=tuple(axis for axis in range(table.ndim) if axis not in kept)))
 
 
 def require_column_of_each(workload: MarginalWorkload, present: Container[Any]) -> None:

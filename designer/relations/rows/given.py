@@ -10,7 +10,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import is_frame
 from designer.problem.histogram import Counts, Labelled, Universe
 from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.spark_tables import is_of_spark
+from designer.relations.rows.spark_tables import is_of_spark, table_of_spark
 
 UNEQUAL_ROWS = "records: rows do not all have the same columns; give each row all of them. Nothing was released."
 NO_ROWS = (
@@ -50,7 +50,10 @@ def is_expression(table: Any) -> bool:
 
 
 def records_of(data: Any) -> Any:
-    """Records in one of the forms that are read: a list of rows as a mapping of columns, anything else as it is."""
+    """Records in one of the forms that are read: a list of rows as a mapping of columns, a data frame of Spark as a table of
+    Ibis, anything else as it is."""
+    if is_of_spark(data):
+        return table_of_spark(data)
     if not isinstance(data, (list, tuple)) or not data or not all(isinstance(row, Mapping) for row in data):
         return data
     if any(row.keys() != data[0].keys() for row in data):

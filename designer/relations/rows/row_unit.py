@@ -21,7 +21,7 @@ from designer.certified.guarantee import Guarantee
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.problem.unlisted import WORDS as UNLISTED_WORDS
 from designer.relations.rows.duckdb_tables import not_stored
-from designer.relations.rows.spark_tables import not_stored_by_spark, refuse_spark_frame
+from designer.relations.rows.spark_tables import not_stored_by_spark
 
 # Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
 ROW_WISE = ("generic", "numeric", "strings", "logical", "temporal", "arrays", "maps", "structs", "json", "sortkeys")
@@ -219,7 +219,6 @@ class RowUnit(Immutable):
         so rows in one place are the same to every query.
         """
         table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
-        refuse_spark_frame(table)
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):

@@ -1,27 +1,36 @@
-"""What a name on Spark stands for, and what to do with a data frame of Spark."""
+"""What a name on Spark stands for, and data frames of Spark as tables of Ibis."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
+import weakref
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from designer.base.errors import InvalidProblem
+from designer.base.version import installing_with
 
 STORED = ("MANAGED", "EXTERNAL")
-# The analysed plan of a view of Parquet files and nothing more.
-PARQUET = re.compile(r"SubqueryAlias [^\n]*\n\+- View \([^\n]*\n   \+- Relation \[[^\n]*\] parquet\s*")
+# The analysed plan of a view of one relation, of which columns are left out or renamed and nothing is computed.
+COLUMN = r"\w+#\d+L?(?: AS \w+#\d+L?)?"
+PLAIN = re.compile(
+    r"SubqueryAlias [^\n]*\n"
+    rf"(?: *\+- (?:SubqueryAlias [^\n]*|View \([^\n]*|Project \[{COLUMN}(?:, {COLUMN})*\])\n)*"
+    r" *\+- Relation [^\n]*\] (\w+)\s*"
+)
+SELECTED = re.compile(r"Project \[([^\n]*)\]\n")
+READ = re.compile(r"(?:^|, )\w+(#\d+)")
 A_VIEW = (
-    "a view on Spark of more than Parquet files, or of files that Spark guesses how to read; save it as a table "
-    '(con.create_table("records", view)) and pass that'
+    "a view on Spark, or a data frame, of more than the columns of a saved table or of Parquet files; save it "
+    '(frame.write.saveAsTable("records")) and pass session.table("records"), or filter and compute with Ibis'
 )
 TWICE = "a view on Spark that reads a Parquet file twice, or partitions by the names of folders; name each file once"
-FRAME = (
-    'records: is a data frame of Spark; pass a table of Ibis. Save it, frame.write.saveAsTable("records"), and pass '
-    'ibis.pyspark.connect(session).table("records").'
-)
+NO_FRAME = "records: is a {kind} of Spark, not a data frame of it; pass a data frame (to_spark(), toDF())."
+NAMES = itertools.count(1)
 
 
 def is_of_spark(table: object) -> bool:
@@ -29,27 +38,58 @@ def is_of_spark(table: object) -> bool:
     return type(table).__module__.partition(".")[0] == "pyspark"
 
 
-def refuse_spark_frame(table: Any) -> None:
-    """`InvalidProblem` with the way on where a data frame of Spark stands for records; no other type is looked at."""
-    if is_of_spark(table):
-        raise InvalidProblem(FRAME)
+def table_of_spark(frame: Any) -> Any:
+    """A data frame of Spark as a table of Ibis on its session, which counts there.
+
+    It is known to the session as a temporary view, for as long as the table is in use. As anywhere with Ibis on Spark, times
+    are read in UTC.
+    """
+    if not hasattr(frame, "createOrReplaceTempView"):
+        raise InvalidProblem(NO_FRAME.format(kind=type(frame).__name__), value=type(frame).__name__)
+    try:
+        import ibis
+    except ImportError:
+        raise InvalidProblem(f"records: data frames of Spark need Ibis; {installing_with('spark')}.") from None
+    session, name = frame.sparkSession, f"dp_designer_records_{next(NAMES)}"
+    frame.createOrReplaceTempView(name)
+    engine = ibis.pyspark.connect(session)
+    weakref.finalize(engine, _forgotten, session, name).atexit = False
+    return engine.table(name)
+
+
+def _forgotten(session: Any, name: str) -> None:
+    """Drop a view that nobody uses any more, if its session is still there."""
+    with suppress(Exception):
+        session.catalog.dropTempView(name)
 
 
 def not_stored_by_spark(node: Any) -> str | None:
     """Why the rows of a named table of Spark need not be records that are each stored by itself; None where they are.
 
-    Accepted are tables of a catalogue, and views of Parquet files that are each read once.
+    Accepted are tables of a catalogue, Parquet files that are each read once, and their columns by these or other names, each
+    once: a filter or a computed column that is not seen here would go unnoticed where the number of records is public.
     """
     session, space = node.source._session, node.namespace
     name = ".".join(f"`{part}`" for part in (space.catalog, space.database, node.name) if part)
     if session.catalog.getTable(name).tableType in STORED:
         return None
     plan = getattr(getattr(session.table(name), "_jdf", None), "queryExecution", lambda: None)()
-    if plan is None or not PARQUET.fullmatch(plan.analyzed().toString()):
+    if plan is None or (found := PLAIN.fullmatch(plan.analyzed().toString())) is None or _reads_twice(found[0]):
         return A_VIEW
-    index = plan.analyzed().collectLeaves().head().relation().location()
+    leaf = plan.analyzed().collectLeaves().head()
+    if leaf.catalogTable().isDefined():
+        return None if leaf.catalogTable().get().tableType().name() in STORED else A_VIEW
+    if found[1] != "parquet":
+        return A_VIEW
+    index = leaf.relation().location()
     roots = [index.rootPaths().apply(place).toString() for place in range(index.rootPaths().size())]
     return TWICE if index.partitionSchema().size() or _overlap(roots) or _linked(list(index.inputFiles())) else None
+
+
+def _reads_twice(plan: str) -> bool:
+    """Does a selection of columns name one of them twice?"""
+    read = [READ.findall(selected) for selected in SELECTED.findall(plan)]
+    return any(len(set(own)) < len(own) for own in read)
 
 
 def _overlap(roots: list[str]) -> bool:

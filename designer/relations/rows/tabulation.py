@@ -21,7 +21,6 @@ from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.spark_tables import refuse_spark_frame
 from designer.relations.rows.texts import octets, text_of
 from solvers.exact.rational import float_above
 
@@ -201,7 +200,6 @@ def _hashed(value: object) -> object:
 
 def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
     """Some columns of a table that is at hand."""
-    refuse_spark_frame(table)
     found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
     if found is None:
         raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))

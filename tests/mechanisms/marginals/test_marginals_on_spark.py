@@ -1,4 +1,4 @@
-"""Marginals of a table that lives on Spark: the same exact tables as from an embedded engine, one scan for each."""
+"""Marginals of a table that lives on Spark: the same exact tables as from an embedded engine, of as few scans as can be."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from designer.mechanisms.marginals import tables
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.tables import UNKNOWN, tables_of_columns, tables_of_database
 from designer.problem.domain import Domain
+from designer.relations.rows.given import records_of
+from designer.relations.rows.row_unit import RowUnit
 from tests.tables.test_tables_on_spark import as_table, spark
 
 ibis = pytest.importorskip("ibis")
@@ -56,12 +58,25 @@ def test_tables_are_those_of_the_columns(table: Any, columns: dict[str, list[Any
     assert all(np.array_equal(found[subset], counts) for subset, counts in expected.items())
 
 
-def test_one_scan_for_each_largest_table(spark: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Jobs are counted where they are sent: three largest tables, three queries, and what is one table may be asked of."""
+def test_one_scan_for_tables_of_few_cells_together(spark: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are counted where they are sent: three largest tables, one query, and one each where no two may share one."""
     sent = jobs(spark, monkeypatch)
     released = design_marginals(MARGINALS, Presence(1.0)).release(table)
-    assert len(sent) == len(MARGINALS.maximal) == 3
+    assert len(sent) == 1
     assert abs(released.table(["age"]).sum() - ROWS) < 200
+    monkeypatch.setattr(tables, "CELLS_TOGETHER", 1)
+    tables_of_database(MARGINALS, table)
+    assert len(sent) == 1 + len(MARGINALS.maximal) == 4
+
+
+def test_a_data_frame_of_spark_is_taken_as_it_is(spark: Any, table: Any, columns: dict[str, list[Any]]) -> None:
+    session, plain = spark._session, {**columns, "rate": [rate + 0.0 for rate in columns["rate"]]}
+    frame = session.table(table.get_name())
+    expected, found = tables_of_columns(MARGINALS, plain), tables_of_database(MARGINALS, RowUnit().rows(records_of(frame), []))
+    assert all(np.array_equal(found[subset], counts) for subset, counts in expected.items())
+    assert abs(design_marginals(MARGINALS, Presence(1.0)).release(frame).table(["age"]).sum() - ROWS) < 200
+    with pytest.raises(InvalidProblem, match="filter and compute with Ibis"):
+        design_marginals(MARGINALS, Presence(1.0)).release(frame.where("age > 1"))
 
 
 def test_many_tables_come_from_one_scan(spark: Any, table: Any, columns: Any, monkeypatch: pytest.MonkeyPatch) -> None:

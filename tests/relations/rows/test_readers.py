@@ -365,18 +365,19 @@ def test_columns_of_python_objects_are_texts_value_by_value() -> None:
         RowUnit().rows(numbers_of_objects, ["k"])
 
 
-def test_data_frames_of_spark_and_tables_of_ibis_are_told_their_way() -> None:
-    """Without Spark: a type of a module of that name stands for its data frames."""
+def test_what_is_of_spark_and_no_data_frame_is_told_its_way() -> None:
+    """Without Spark: a type of a module of that name stands for it."""
     from designer import Domain
     from designer.mechanisms.marginals.plan import design_marginals
     from designer.mechanisms.marginals.protection import Presence
     from designer.problem.marginals_workload import MarginalWorkload
 
-    frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
+    column = type("Column", (), {"__module__": "pyspark.sql.column"})()
     made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(0.5))
-    for send in (lambda: RowUnit().rows(frame, ["k"]), lambda: made.release(frame)):
-        with pytest.raises(InvalidProblem, match=r"is a data frame of Spark; pass a table of Ibis.*saveAsTable"):
-            send()
+    with pytest.raises(InvalidProblem, match="is a Column of Spark, not a data frame of it"):
+        made.release(column)
+    with pytest.raises(InvalidProblem, match="neither a data frame nor an Ibis table"):
+        RowUnit().rows(column, ["k"])
     assert made.release(ibis.memtable({"k": ["a"]})).table(["k"]).shape == (2,)
 
 

@@ -19,7 +19,14 @@ VIEW = "SubqueryAlias v\n+- View (`v`, [a#0L])\n   +- "
 FILES = VIEW + "Relation [a#0L] parquet\n"
 
 
-def named(kind: str, plan: str = FILES, roots: tuple[str, ...] = (), partitions: int = 0, files: tuple[str, ...] = ()) -> Any:
+def named(
+    kind: str,
+    plan: str = FILES,
+    roots: tuple[str, ...] = (),
+    partitions: int = 0,
+    files: tuple[str, ...] = (),
+    saved: str | None = None,
+) -> Any:
     """A node of Ibis whose name stands for such a plan."""
     paths = SimpleNamespace(size=lambda: len(roots), apply=lambda place: SimpleNamespace(toString=lambda: roots[place]))
     index = SimpleNamespace(
@@ -27,7 +34,9 @@ def named(kind: str, plan: str = FILES, roots: tuple[str, ...] = (), partitions:
         partitionSchema=lambda: SimpleNamespace(size=lambda: partitions),
         inputFiles=lambda: list(files),
     )
-    leaf = SimpleNamespace(relation=lambda: SimpleNamespace(location=lambda: index))
+    kind_of = SimpleNamespace(isDefined=lambda: saved is not None, get=lambda: SimpleNamespace(tableType=lambda: named_kind))
+    named_kind = SimpleNamespace(name=lambda: saved)
+    leaf = SimpleNamespace(relation=lambda: SimpleNamespace(location=lambda: index), catalogTable=lambda: kind_of)
     analysed = SimpleNamespace(toString=lambda: plan, collectLeaves=lambda: SimpleNamespace(head=lambda: leaf))
     frame = SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: SimpleNamespace(analyzed=lambda: analysed)))
     asked: list[str] = []
@@ -53,6 +62,30 @@ def test_tables_of_a_catalogue_are_taken_and_views_by_their_plan() -> None:
     asked = named("MANAGED")
     not_stored_by_spark(asked)
     assert asked.source._session.asked == ["`c`.`d`.`v`"]
+
+
+SAVED = "SubqueryAlias spark_catalog.default.kept\n      +- Relation spark_catalog.default.kept[a#14L,b#15] csv\n"
+
+
+def test_columns_of_a_saved_table_are_taken_and_what_is_computed_is_not() -> None:
+    """Selected and renamed, each once; as Spark 4.3 prints the plans of such data frames."""
+    for plan in (
+        SAVED,
+        "Project [b#15, a#14L AS z#21L]\n      +- " + SAVED,
+        "Project [a#14L]\n      +- Project [a#14L, b#15]\n   +- " + SAVED,
+    ):
+        assert not_stored_by_spark(named("TEMPORARY", VIEW + plan, saved="MANAGED")) is None, plan
+        assert not_stored_by_spark(named("TEMPORARY", VIEW + plan, saved="VIEW")) == A_VIEW
+        assert not_stored_by_spark(named("TEMPORARY", VIEW + plan)) == A_VIEW
+    for plan in (
+        "Project [a#14L, a#14L AS z#21L]\n      +- " + SAVED,
+        "Project [(a#14L + b#15L) AS z#21L]\n      +- " + SAVED,
+        "Project [rand() AS a#21]\n      +- " + SAVED,
+        "Filter (a#14L > 1)\n      +- " + SAVED,
+        "Sample 0.0, 0.5, false, 1\n      +- " + SAVED,
+        SAVED + SAVED,
+    ):
+        assert not_stored_by_spark(named("TEMPORARY", VIEW + plan, saved="MANAGED")) == A_VIEW, plan
 
 
 def test_what_a_session_far_away_does_not_show_is_refused() -> None:
