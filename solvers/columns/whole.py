@@ -1,6 +1,7 @@
 """Tables of whole numbers over one denominator that keep every ratio exactly, near a table of floats.
 
-Ratios r (N, N) are floats, each a rational number; infinite where nothing is asked. Whole numbers n (N, M) keep them when `n_xz <= r(x, x') n_x'z` for all x, x', z. Derivations in docs/theory/columns.md, section 4.
+Ratios r (N, N) are floats, each a rational number; infinite where nothing is asked. Whole numbers n
+(N, M) keep them when `n_xz <= r(x, x') n_x'z` for all x, x', z. Derivations in docs/theory/columns.md, section 4.
 """
 
 from __future__ import annotations
@@ -63,9 +64,8 @@ def whole_table(table: ArrayLike, ratios: ArrayLike, allowed: ArrayLike | None =
         if wanted <= 0 and not broken_ratios(raised, r):
             return WholeTable(raised, bits, slack)
         slack = max(slack + wanted, slack + 1 + slack // 8)
-    raise NoSlack(
-        f"a denominator of 2^{bits} is too coarse for ratios down to {r[r > 1].min(initial=np.inf):.9g}: give more bits."
-    )
+    least = float(r[r > 1].min(initial=np.inf))
+    raise NoSlack(f"2^{bits} is too coarse for ratios down to {least:.9g}, or the table does not keep them: give more bits.")
 
 
 def _check(k: Array, r: Array, may: NDArray[np.bool_], bits: int) -> None:
