@@ -105,6 +105,15 @@ def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
         assert found.rho_factor == (None if notion == "pure" else found.factor**2)
 
 
+@pytest.mark.parametrize(("family", "notion", "beyond"), [("gaussian", "zcdp", 1.2), ("laplace", "pure", 1.3)])
+def test_a_coarse_step_proves_the_same_bound_of_the_factor(family: str, notion: Any, beyond: float) -> None:
+    """In wide noise the bound is the least factor itself, however far above it the factor is that was met."""
+    problem, asked = replace(CITIES, notion=notion), Targets(standard_error=50.0)
+    fine, coarse = (least_budget(problem, asked, family, step=step, curve=1) for step in (1e-6, 1.0))
+    assert coarse.factor > beyond * fine.factor
+    assert coarse.lower_bound == pytest.approx(fine.factor, rel=1e-5) == fine.lower_bound
+
+
 @pytest.mark.parametrize("most", [3.0, 0.4, 0.02])
 def test_noise_on_integers_needs_what_its_own_law_says(most: float) -> None:
     """Two cells under their total: z on multiples of (1, -1), which weigh w = epsilon; variance `1 / (2 sinh^2(w / 2))`."""

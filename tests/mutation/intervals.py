@@ -302,6 +302,13 @@ MUTANTS = (
     ),
     Mutant(
         "designer/designing/factor_search.py",
+        "bracket.met * math.sqrt(claim.lower_bound) * CONTINUOUS",
+        "bracket.met * claim.lower_bound * CONTINUOUS",
+        "the bound of the least factor is that of its square",
+        ("tests/designing/test_least_budget.py",),
+    ),
+    Mutant(
+        "designer/designing/factor_search.py",
         " and not claim.objective.endswith(OF_CONTINUOUS)",
         "",
         "a bound of continuous noise says that no smaller factor is enough for whole numbers",

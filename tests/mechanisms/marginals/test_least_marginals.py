@@ -43,6 +43,15 @@ def test_brute_force_over_factors_finds_the_same(most: float) -> None:
         assert met == (factor >= found.factor)
 
 
+@pytest.mark.parametrize("most", [7.0, 40.0])
+def test_a_coarse_step_proves_the_same_bound_of_the_factor(most: float) -> None:
+    """In wide noise the bound is the least factor itself, however far above it the factor is that was met."""
+    asked = Targets(standard_error={("age", "sex"): most, ("state",): most / 3})
+    fine, coarse = (least_marginal_budget(ASK, ATTRIBUTES, asked, step=step) for step in (1e-6, 3.0))
+    assert coarse.factor > 1.8 * fine.factor and fine.lower_bound <= fine.factor
+    assert coarse.lower_bound == pytest.approx(fine.factor, rel=1e-5) == fine.lower_bound
+
+
 def test_a_margin_in_wide_noise_asks_for_what_its_standard_error_does() -> None:
     """At 95 % a margin is 1.96 standard errors, and a little more for the integers that are drawn."""
     errors = {("age", "sex"): 90.0, ("state",): 30.0}
