@@ -20,7 +20,19 @@ from numpy.typing import NDArray
 
 from solvers.programs.noise_costs import GaussianCost, NoiseCost
 from solvers.programs.scales import minimise_scales
-from solvers.programs.whole_strategy import FAINT, FEW, LONG, OVERHEAD, POWERS, SHORT, Effort, descended, precision
+from solvers.programs.whole_strategy import (
+    FAINT,
+    FEW,
+    LONG,
+    OVERHEAD,
+    POWERS,
+    SHORT,
+    Effort,
+    descended,
+    norm_of,
+    precision,
+    spread_out,
+)
 
 Array = NDArray[np.float64]
 ALTERNATED = 8  # rounds of rates for a reconstruction, and of the reconstruction for rates
@@ -82,21 +94,13 @@ class Blocks:
         """The smooth loss of the errors, and its derivative in each."""
         if self.loss_of == "squared":
             return float(errors.sum()), np.ones_like(errors)
-        top = float(errors.max())
-        shares = (errors / top) ** power
-        total = float(shares.sum())
-        return top * total ** (1 / power), shares * top / errors * total ** (1 / power - 1)
+        value, gains = norm_of(errors, power)
+        return value, value * gains
 
     def smooth(self, theta: Array, power: float) -> tuple[float, Array]:
         """The logarithm of the loss at `exp(theta)`, divided by a norm of the loads that is at least the largest; its
         gradient."""
-        free = np.exp(np.clip(theta, -40.0, 40.0))
-        lengths = self.loads @ free
-        top = float(lengths.max())
-        shares = (lengths / top) ** power
-        total = float(shares.sum())
-        weights = free / (top * total ** (1 / power))
-        pulled = free * (self.loads.T @ (shares / (total * np.maximum(lengths, 1e-300))))
+        weights, pulled = spread_out(theta, self.loads, self.loads.T, power)
         precisions, slopes = precision(weights, self.steps, self.noise)
         known = self.known + self.reach @ precisions
         if not (known > 0).all():

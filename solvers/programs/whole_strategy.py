@@ -129,6 +129,24 @@ def precision(weights: Array, steps: Array, noise: type[NoiseCost] = NoiseCost) 
     return found, found * (cost.pull(weights) / part)
 
 
+def norm_of(values: Array, power: float) -> tuple[float, Array]:
+    """The norm of that power, which is at least the largest of the values, and what its logarithm gains in each of them."""
+    top = float(values.max())
+    shares = (values / top) ** power
+    total = float(shares.sum())
+    return top * total ** (1 / power), shares / (total * np.maximum(values, 1e-300))
+
+
+def spread_out(theta: Array, loads: Any, back: Any, power: float) -> tuple[Array, Array]:
+    """The rates `exp(theta)` over the norm of their loads, (p,), and what the logarithm of the norm gains in each of theta.
+
+    loads: (changes, p), and back: its transpose.
+    """
+    free = np.exp(np.clip(theta, -40.0, 40.0))
+    worst, gains = norm_of(loads @ free, power)
+    return free / worst, free * (back @ gains)
+
+
 def steps_of(rows: Array, changes: Changes) -> Array:
     """The largest number of which all moves of a row are whole multiples, (p,); 0 where they are no whole numbers."""
     found = np.zeros(len(rows))
@@ -242,23 +260,13 @@ class Candidates:
         if self.asked.loss == "absolute":
             deviations = np.sqrt(variances)
             return float(costs @ deviations), (answers.T * (costs / (2 * deviations))) @ answers
-        each = costs * variances
-        top = float(each.max())
-        shares = (each / top) ** power
-        total = float(shares.sum())
-        pulls = costs * shares * top / each * total ** (1 / power - 1)
-        return top * total ** (1 / power), (answers.T * pulls) @ answers
+        value, gains = norm_of(costs * variances, power)
+        return value, (answers.T * (costs * value * gains)) @ answers
 
     def smooth(self, theta: Array, power: float) -> tuple[float, Array]:
         """The logarithm of the loss at `exp(theta)`, divided by a norm of the lengths that is at least the largest; its
         gradient."""
-        free = np.exp(np.clip(theta, -40.0, 40.0))
-        lengths = self._by_change @ free
-        top = float(lengths.max())
-        shares = (lengths / top) ** power
-        total = float(shares.sum())
-        weights = free / (top * total ** (1 / power))
-        pulled = free * (self._by_row @ (shares / (total * np.maximum(lengths, 1e-300))))
+        weights, pulled = spread_out(theta, self._by_change, self._by_row, power)
         precisions, slopes = precision(weights, self.steps)
         solved = self._solved(precisions)
         if solved is None:
