@@ -182,6 +182,20 @@ MUTANTS = (
         ("tests/designing/test_bounds_of_all_families.py",),
     ),
     Mutant(
+        "designer/designing/products_plan.py",
+        "claim.lower_bound < SETTLED * claim.value)",
+        "claim.lower_bound < claim.value)",
+        "products that a bound settles are searched for other rows",
+        ("tests/mechanisms/products/test_whole_products.py",),
+    ),
+    Mutant(
+        "designer/designing/products_plan.py",
+        "claim.lower_bound < SETTLED * claim.value)",
+        "claim.lower_bound < 0.5 * claim.value)",
+        "products are not searched for other rows although much is left to find",
+        ("tests/mechanisms/products/test_whole_products.py",),
+    ),
+    Mutant(
         "designer/mechanisms/marginals/plan.py",
         "if kept.min() >= CONTINUOUS:",
         "if kept.min() >= 0:",

@@ -59,6 +59,27 @@ def variance(noise: str, strength: float) -> float:
     return float(law.variance()[0])
 
 
+@pytest.mark.parametrize(
+    ("queries", "epsilon", "noise", "searched"),
+    [
+        ("identity", 0.5, "gaussian", False),
+        ("prefix", 0.5, "gaussian", False),
+        ("identity", 0.5, "laplace", False),
+        ("prefix", 6.0, "gaussian", True),
+        ("prefix", 0.5, "laplace", True),
+    ],
+)
+def test_other_rows_are_searched_only_where_a_bound_leaves_something_to_find(
+    queries: str, epsilon: float, noise: Noise, searched: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = StructuredWorkload.of(Domain.of({"age": 6, "pay": 4}), [{"age": queries, "pay": "identity"}])
+    looked: list[int] = []
+    monkeypatch.setattr("designer.designing.products_plan.best_products", lambda *asked: looked.append(1) or best_products(*asked))
+    made = design_structured(asked, Presence(epsilon), noise)
+    assert looked == [1] * searched
+    assert searched or (made.optimality is not None and made.optimality.lower_bound >= (1 - 1e-4) * made.error())
+
+
 def put_together(noise: Noise, seed: int) -> StructuredMechanism:
     """Random blocks over random attributes, with levels of the first one, at a random budget."""
     random = np.random.default_rng(seed)
