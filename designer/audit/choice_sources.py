@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -208,13 +209,20 @@ def _measured(made: MWEM, share: Any, exact: Floats, done: Any) -> tuple[float, 
     step = float(made.queries.step)
     rate = float(share) * weight * step
     z = (done.measurement - exact[done.query]) / step
-    return rate * abs(z) - rate / np.sinh(rate), float(np.sign(z))
+    return rate * abs(z) - mean_size(rate), float(np.sign(z))
+
+
+def mean_size(rate: float) -> float:
+    """`E |rate z| = rate / sinh(rate)` under the discrete Laplace law of that rate."""
+    return -2 * rate * math.exp(-rate) / math.expm1(-2 * rate)
+
+
+def moved_size(rate: float) -> float:
+    """`d E |rate z| / d log(scale) = rate^2 cosh(rate) / sinh(rate)^2`, the rate that multiplies z being fixed."""
+    return mean_size(rate) * rate / math.tanh(rate)
 
 
 def _moved(made: MWEM, share: Any, query: int) -> float:
-    """`d E|rate z| / d log(scale)`, rates fixed."""
+    """What a wrong scale moves the size by; 0 for a query that is measured exactly."""
     weight = float(made.queries.weights[query])
-    if np.isinf(weight):
-        return 0.0
-    rate = float(share) * weight * float(made.queries.step)
-    return float(rate**2 * np.cosh(rate) / np.sinh(rate) ** 2)
+    return 0.0 if np.isinf(weight) else moved_size(float(share) * weight * float(made.queries.step))

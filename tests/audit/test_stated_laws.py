@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
 
-from designer.audit.choice_sources import choice_law
+from designer.audit.choice_sources import choice_law, mean_size, moved_size
 from designer.audit.noise_sources import additive_law
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
 from designer.audit.stated_law import BalanceStatistics, StatedLaw
@@ -81,6 +82,27 @@ def test_laws_of_choices_are_those_of_the_definition(law: str) -> None:
     scores = [Fraction(3), Fraction(1, 2), Fraction(-2), Fraction(3)]
     wanted = [float(x) for x in BY_DEFINITION[law](scores, Fraction(2, 3))]
     np.testing.assert_allclose(choice_law(law, np.array([float(s) for s in scores]) * 2 / 3), wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rate", [1e-300, 1e-9, 0.3, 2.0, 20.0, 400.0, 740.0, 800.0, 1e5])
+def test_sizes_of_measurements_are_those_of_the_hyperbolic_functions_at_every_rate(rate: float) -> None:
+    with localcontext(prec=700):
+        r, up, down = Decimal(rate), Decimal(rate).exp(), (-Decimal(rate)).exp()
+        size = 2 * r / (up - down)
+        assert mean_size(rate) == pytest.approx(float(size), rel=1e-12)
+        assert moved_size(rate) == pytest.approx(float(size * r * (up + down) / (up - down)), rel=1e-12)
+
+
+@pytest.mark.parametrize("rate", [0.3, 2.0, 20.0])
+def test_sizes_of_measurements_are_sums_over_the_law(rate: float) -> None:
+    z = np.arange(-400, 401)
+
+    def mean(scale: float) -> float:
+        weights = np.exp(-rate / scale * np.abs(z))
+        return float(rate * np.abs(z) @ weights / weights.sum())
+
+    assert mean_size(rate) == pytest.approx(mean(1.0), rel=1e-12)
+    assert moved_size(rate) == pytest.approx((mean(1 + 1e-6) - mean(1 - 1e-6)) / 2e-6, rel=1e-6)
 
 
 @pytest.mark.parametrize(
