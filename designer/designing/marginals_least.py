@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,12 +29,16 @@ from designer.problem.targets import Target, Targets, require_targets
 from designer.relations.metrics.attributes import hamming
 from solvers.programs.factor_bracket import LARGEST, LEAST, least_factor
 
+if TYPE_CHECKING:  # it brings solvers
+    from designer.mechanisms.products.mechanism import StructuredMechanism
+
 BEYOND = 0.05  # of margins
 CONTINUOUS = 1 - 1e-9
 NONE = (
     f"marginals: the targets are met, or missed, at every factor from {LEAST:g} to {LARGEST:g}: no protected change moves "
     "these tables, or too much is asked; ask for other targets."
 )
+RESIDUALS = "every plan of residuals"
 AIMED = "sum over all cells of weight times variance, of tables that meet the targets"
 ROUNDS = 60  # of multipliers
 CLOSE = 1e-4  # of variances to what is allowed
@@ -43,31 +48,33 @@ LITTLE = 1e-8  # of the largest loss of a table with a target: what those withou
 
 @dataclass(frozen=True, eq=False)
 class LeastMarginals:
-    """The least factor on all budgets (its square on rho) at which every table meets its target.
+    """The least factor on all budgets (under zCDP its square on rho) at which every table meets its target.
 
-    `mechanism`, certified, meets them at `factor`; at `missed_at`, smaller by the relative step, the same plan misses that of
-    `missed`. reached: by table, the standard error of its least accurate cell (the margin, for a margin; relative to the
-    reference, for a relative error). lower_bound: no plan of residuals meets the targets below it.
+    problem: the tables, at the budgets of the factor. `mechanism`, certified, meets the targets at `factor`; at `missed_at`,
+    smaller by the relative step, the same plan misses that of `missed`. reached: by table, the standard error of its least
+    accurate cell (the margin, for a margin; relative to the reference, for a relative error). lower_bound: nothing of what
+    `bounded` names meets the targets below it; 0 where nothing is proven.
     """
 
+    problem: MarginalProblem
     factor: float
-    mechanism: MarginalMechanism
+    mechanism: MarginalMechanism | StructuredMechanism
     reached: Mapping[str, float]
     missed_at: float
     missed: str
     step: float
     lower_bound: float
+    bounded: str
 
     @property
     def design(self) -> DesignOfKind:
         """The certified design at the factor."""
-        made = self.mechanism
-        return DesignOfKind(MarginalProblem(made.workload, made.protection), made, 0.0, made.error())
+        return DesignOfKind(self.problem, self.mechanism, 0.0, self.mechanism.error())
 
     @property
-    def rho_factor(self) -> float:
-        """The factor on rho."""
-        return self.factor**2
+    def rho_factor(self) -> float | None:
+        """The factor on rho; None in the pure notion."""
+        return self.factor**2 if self.problem.notion == "zcdp" else None
 
 
 @step("the least budget of marginals")
@@ -115,10 +122,15 @@ def least_marginal_budget(
         raise DesignFailed(NONE)
     made, values = found[bracket.met]
     missed = asked[int(np.argmax(found[bracket.missed][1] / [target.most for target in asked]))]
-    units = [value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)]
-    reached = MappingProxyType(dict(zip((target.query for target in asked), units, strict=True)))
     bound = _lower_bound(workload, protection, asked, allow_vacuous, bracket.met)
-    return LeastMarginals(bracket.met, made, reached, bracket.missed, missed.query, relative, bound)
+    problem = MarginalProblem(workload, made.protection, allow_vacuous=allow_vacuous)
+    reached = in_own_units(asked, values)
+    return LeastMarginals(problem, bracket.met, made, reached, bracket.missed, missed.query, relative, bound, RESIDUALS)
+
+
+def in_own_units(asked: Sequence[Target], values: Floats) -> Mapping[str, float]:
+    """By table what its least accurate cell reaches; relative to the reference, for a relative error."""
+    return MappingProxyType({t.query: value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)})
 
 
 def marginals_meeting(
@@ -150,7 +162,7 @@ def marginals_meeting(
     if _ratio(own, asked) <= 1:
         return own.annotated({**own.provenance, **notes})
     nearest = _nearest(workload, protection, asked, allow_vacuous)
-    _require_met(nearest, asked)
+    require_met(asked, _reached(nearest, asked))
     weighted, bound = _weighted(own, asked) if loss == "squared" else (own, None)
     made = _mixed(own, weighted.precisions, nearest.precisions, asked)
     reached = None
@@ -160,9 +172,9 @@ def marginals_meeting(
     return made.annotated({**own.provenance, **notes}, reached)
 
 
-def _require_met(nearest: MarginalMechanism, asked: tuple[Target, ...]) -> None:
-    """DesignFailed where the plan nearest to the targets misses one."""
-    for target, value in zip(asked, _reached(nearest, asked).tolist(), strict=True):
+def require_met(asked: Sequence[Target], nearest: Floats) -> None:
+    """DesignFailed where the plan nearest to the targets, which reaches these values, misses one."""
+    for target, value in zip(asked, nearest.tolist(), strict=True):
         if value > target.most:
             kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)
             raise DesignFailed(
@@ -178,7 +190,7 @@ def _weighted(own: MarginalMechanism, asked: tuple[Target, ...]) -> tuple[Margin
     With multipliers m_t of allowed variances a_t, every plan that meets the targets has a loss of at least the least of
     `loss + sum_t m_t variance_t`, less `sum_t m_t a_t`.
     """
-    workload, allowed = own.workload, 1 / _weights_of(asked)
+    workload, allowed = own.workload, 1 / weights_of(asked)
     places = [target.place for target in asked]
     cells, weights, made, bound = workload.cells[places], workload.weights.copy(), own, 0.0
     for _ in track(range(ROUNDS), "marginals: weighting the tables that have targets"):
@@ -260,7 +272,7 @@ def _reached(made: MarginalMechanism, asked: tuple[Target, ...]) -> Floats:
     return np.array([largest(target) for target in asked])
 
 
-def _weights_of(asked: tuple[Target, ...]) -> Floats:
+def weights_of(asked: tuple[Target, ...]) -> Floats:
     """One over the squares of the largest standard errors, (number of targets,); a margin is 1.96 of them in wide noise."""
     normal = -NormalDist().inv_cdf(BEYOND / 2)
     return np.array([((normal if target.kind == "margin" else 1.0) / target.most) ** 2 for target in asked])
@@ -273,7 +285,7 @@ def _nearest(
     own = design_marginals(workload, protection, allow_vacuous=allow_vacuous)
     moved = np.where(np.isinf(own.precisions), 0.0, 1 / own.precisions)
     variances = workload.cell_variances @ moved
-    places, wanted = [target.place for target in asked], _weights_of(asked)
+    places, wanted = [target.place for target in asked], weights_of(asked)
     worst = float((wanted * variances[places]).max()) or float(wanted.max())
     weights = LITTLE * worst / np.where(variances > 0, variances, worst / wanted.min())
     weights[places] = wanted
@@ -281,7 +293,7 @@ def _nearest(
     return design_marginals(aimed, protection, "max", allow_vacuous=allow_vacuous)
 
 
-def _times(protection: Protection, factor: float) -> Protection:
+def times(protection: Protection, factor: float) -> Protection:
     """All budgets times a factor."""
     if isinstance(protection, Presence):
         return Presence(protection.epsilon * factor)
@@ -291,7 +303,7 @@ def _times(protection: Protection, factor: float) -> Protection:
 def _stretched(base: MarginalMechanism, workload: MarginalWorkload, protection: Protection, factor: float) -> MarginalMechanism:
     """The same plan at other budgets: variances divided by the square of the factor, certified anew."""
     precisions = base.precisions * factor**2 * (MARGIN if factor != 1.0 else 1.0)
-    made = MarginalMechanism(workload, _times(protection, factor), precisions, allow_vacuous=base.allow_vacuous)
+    made = MarginalMechanism(workload, times(protection, factor), precisions, allow_vacuous=base.allow_vacuous)
     return made.annotated({**base.provenance, "loss": "max", "budgets_times": factor})
 
 
@@ -302,6 +314,6 @@ def _lower_bound(
     Variances of whole-number noise fall with the square of the factor or faster, so that at a smaller one g no plan has less
     than `B (f / g)^2` (docs/theory/marginals.md, 3)."""
     rows = workload.subsets.tuples()
-    alone = MarginalWorkload(workload.domain, Subsets.of([rows[target.place] for target in asked]), _weights_of(asked))
-    claim = design_marginals(alone, _times(protection, met), "max", allow_vacuous=allow_vacuous).optimality
+    alone = MarginalWorkload(workload.domain, Subsets.of([rows[target.place] for target in asked]), weights_of(asked))
+    claim = design_marginals(alone, times(protection, met), "max", allow_vacuous=allow_vacuous).optimality
     return 0.0 if claim is None else met * math.sqrt(claim.lower_bound) * CONTINUOUS

@@ -65,15 +65,20 @@ def design_marginal(
     tolerance: float | None = None,
     **rest: Any,
 ) -> DesignOfKind:
-    """Least loss by noise in residuals of marginals ("residual", zCDP) or, without targets, by products of whole-number rows
-    ("structured"); "auto" takes the better one."""
+    """Least loss by noise in residuals of marginals ("residual", zCDP) or by products of whole-number rows ("structured"; under
+    zCDP without targets); "auto" takes the better one."""
     from designer.mechanisms.marginals.plan import design_marginals
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     chosen = _chosen(problem, family, options, (), other)
     vacuous = problem.allow_vacuous
+    if targets is not None and problem.notion == "pure":
+        from designer.designing.pure_marginals import pure_tables_meeting
+
+        aimed = pure_tables_meeting(problem, targets)
+        return _made(problem, start, aimed, aimed.error(problem.loss))
     if targets is not None and chosen != "residual":
-        raise DesignFailed("family: 'structured' has no targets; use 'residual', in the notion \"zcdp\".", value=family)
+        raise DesignFailed("family: 'structured' has no targets under zCDP; use 'residual'.", value=family)
     if chosen == "structured":
         products = products_of(problem)
         return _made(problem, start, products, products.error(problem.loss))
@@ -281,17 +286,15 @@ def least_marginal(
     seconds: float | None = None,
     **options: Any,
 ) -> LeastMarginals:
-    """The least factor on the budgets at which every table meets its target. Each design is one program: efforts are alike."""
+    """The least factor on the budgets at which every table meets its target. No design of tables depends on an effort."""
     units_of(effort), cap_of(seconds)
-    if problem.notion != "zcdp":
-        raise InvalidProblem(
-            'problem: least budgets of marginals are found in the notion "zcdp" alone; give `design` other budgets until '
-            "the standard errors are small enough.",
-            value=problem.notion,
-        )
-    if family not in ("auto", "residual") or options:
+    if family not in ("auto", problem.families[0]) or options:
         _chosen(problem, family, options, (), {})
-        raise InvalidProblem(f"family: {shown(family)} has no least budget; use 'residual'.", value=family)
+        raise InvalidProblem(f"family: {shown(family)} has no least budget; use {problem.families[0]!r}.", value=family)
+    if problem.notion == "pure":
+        from designer.designing.pure_marginals import least_pure_budget
+
+        return least_pure_budget(problem, targets, step=step)
     asked = problem.workload, problem.relation
     return least_marginal_budget(*asked, targets, step=step, allow_vacuous=problem.allow_vacuous)
 

@@ -330,8 +330,17 @@ def _claim(made: StructuredMechanism) -> Optimality | None:
     in units of what one count needs (docs/theory/structured.md, 4)."""
     if not isinstance(made.protection, Presence):
         return None
-    workload, value = made.workload, made.error()
-    unit = _variance_of_a_count(made.noise, made.protection.epsilon)
+    value, unit = made.error(), _variance_of_a_count(made.noise, made.protection.epsilon)
+    lower, method = least_in_counts(made.workload)
+    lower *= unit
+    return bounded(
+        "sum over all answers of weight times variance", value, lower, f"{method}; for {OF_ALL[made.noise]}", value * 1e-9
+    )
+
+
+def least_in_counts(workload: StructuredWorkload) -> tuple[float, str]:
+    """What all answers need at least, variances times weights, in units of the variance that one count needs; how it is
+    known."""
     known: dict[int, float] = {}
 
     def alone(queries: AttributeQueries) -> float:
@@ -340,13 +349,10 @@ def _claim(made: StructuredMechanism) -> Optimality | None:
         return known[id(queries)]
 
     each = [math.prod(map(alone, term.values())) for term in workload.terms]
-    lower, method = float(workload.weights @ each) * unit, "each term alone, a product of optima of its attributes"
     cells = math.prod(workload.domain.shape[axis] for axis in workload.used)
     if len(workload.terms) > 1 and cells <= DENSE_CELLS:
-        lower, method = minimise_trace(np.eye(cells), _dense_gram(workload)).lower_bound * unit, "the dense ellipsoid program"
-    return bounded(
-        "sum over all answers of weight times variance", value, lower, f"{method}; for {OF_ALL[made.noise]}", value * 1e-9
-    )
+        return minimise_trace(np.eye(cells), _dense_gram(workload)).lower_bound, "the dense ellipsoid program"
+    return float(workload.weights @ each), "each term alone, a product of optima of its attributes"
 
 
 def _variance_of_a_count(noise: Noise, epsilon: float) -> float:

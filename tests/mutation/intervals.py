@@ -315,6 +315,20 @@ MUTANTS = (
         ("tests/tables/test_other_noise.py",),
     ),
     Mutant(
+        "designer/designing/pure_marginals.py",
+        "return 2 * math.asinh(math.sqrt(needed / (2 * float(alone.cells.sum()))))",
+        "return 2 * math.asinh(math.sqrt(needed / float(alone.cells.sum())))",
+        "the bound of a least pure budget counts half the noise of a cell",
+        ("tests/designing/test_pure_marginals.py",),
+    ),
+    Mutant(
+        "designer/designing/pure_marginals.py",
+        "enough = [plan for plan in (*near, *plans) if _ratio(plan, asked) <= 1]",
+        "enough = [plan for plan in (*near, *plans) if _ratio(plan, asked) <= 2]",
+        "pure tables miss their targets",
+        ("tests/designing/test_pure_marginals.py",),
+    ),
+    Mutant(
         "designer/designing/factor_search.py",
         "bracket.met * math.sqrt(claim.lower_bound) * CONTINUOUS",
         "bracket.met * claim.lower_bound * CONTINUOUS",

@@ -18,8 +18,8 @@ from designer.base.rounding import at_least
 from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
 from designer.certified.frozen import Specified, to_spec
 from designer.designing.caution_lines import cautions
-from designer.designing.marginals_least import least_marginal_budget, table_names
-from designer.designing.of_kinds import design_marginal
+from designer.designing.marginals_least import table_names
+from designer.designing.of_kinds import design_marginal, least_marginal
 from designer.designing.problems import MarginalProblem
 from designer.files.data_files import read_table
 from designer.files.problem.keys import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS
@@ -157,20 +157,16 @@ class MarginalsRequest(Request):
         if self.targets is None:
             raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
         (choices or Choices()).require(self.kind, self.choices)
-        if self.notion != "zcdp":
-            raise InvalidProblem(
-                f'{self.files[0]}: problem.notion: least budgets of marginals are found in the notion "zcdp" alone; leave '
-                "[targets] out."
-            )
-        given = {} if step is None else {"step": step}
-        found = least_marginal_budget(self.workload, self.protection, self.targets, allow_vacuous=self.allow_vacuous, **given)
+        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
+        found = least_marginal(problem, self.targets, step=1e-4 if step is None else step)
         mechanism = found.mechanism.described(self.about)
         title = printed(self.title)
+        rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
         lines = (
             *(title, "=" * len(title), *cautions(mechanism)),
-            f"Least factor: {found.factor:.6g} times all budgets, which is {found.rho_factor:.6g} times rho",
+            f"Least factor: {found.factor:.6g} times all budgets{rho}",
             f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
-            f"Lower bound:  {at_least(found.lower_bound, 6)}, for every plan of residuals",
+            *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for {found.bounded}"] if found.lower_bound else []),
             *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
             *self.accuracy_lines(mechanism),
         )

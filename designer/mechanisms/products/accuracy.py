@@ -48,7 +48,7 @@ def reach_of_terms(mechanism: StructuredNoise) -> NoiseReach:
         return np.asarray(np.concatenate(blocks, axis=1) @ answers_of_products(mechanism).T, dtype=np.float64)
 
     return NoiseReach(
-        lambda level: np.concatenate([_margins(mechanism, term, 1 - level) for term in terms]),
+        lambda level: np.concatenate([margins_of_term(mechanism, term, 1 - level) for term in terms]),
         draw,
         np.zeros(count, dtype=bool),
         NoiseFacts(LAWS[mechanism.noise], nearly, mechanism.measured if few else math.inf),
@@ -67,8 +67,8 @@ def _whole(rows: Floats) -> bool:
     return bool((rows == np.rint(rows)).all())
 
 
-def _margins(mechanism: StructuredNoise, term: int, beyond: float) -> Floats:
-    """Of the answers of one term."""
+def margins_of_term(mechanism: StructuredNoise, term: int, beyond: float) -> Floats:
+    """Numbers t with `P(|noise| > t) <= beyond` for each answer of one term, (K,)."""
     parts = mechanism.parts(term)
     moments = [_coefficients(mechanism, term, block) for block in parts]
     strengths = [block.strength for block in parts]

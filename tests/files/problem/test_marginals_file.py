@@ -198,9 +198,12 @@ def test_a_pure_file_goes_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["release", str(spec), "--table", str(tmp_path / "records.csv"), "-o", str(release)]) == 0
     assert main(["verify", str(spec), str(release)]) == 0
     assert main(["report", str(spec), "-o", str(tmp_path / "page.html")]) == 0
-    with pytest.raises(InvalidProblem, match="zcdp"):
-        (tmp_path / "aimed.toml").write_text(PURE + "[targets]\nstandard_error = {sex = 3}\n", encoding="utf-8")
-        read_request(tmp_path / "aimed.toml").least()
+    (tmp_path / "aimed.toml").write_text(PURE + "[targets]\nstandard_error = {sex = 3}\n", encoding="utf-8")
+    capsys.readouterr()
+    assert main(["budget", str(tmp_path / "aimed.toml")]) == 0
+    printed = capsys.readouterr().out
+    assert "rho" not in printed and "for all additive noise" in printed and "Reached:      sex: 2.99" in printed
+    assert main(["design", str(tmp_path / "aimed.toml"), "-o", str(tmp_path / "aimed.json")]) == 0
 
 
 @pytest.mark.parametrize(

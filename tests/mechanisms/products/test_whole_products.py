@@ -74,7 +74,9 @@ def test_other_rows_are_searched_only_where_a_bound_leaves_something_to_find(
 ) -> None:
     asked = StructuredWorkload.of(Domain.of({"age": 6, "pay": 4}), [{"age": queries, "pay": "identity"}])
     looked: list[int] = []
-    monkeypatch.setattr("designer.designing.products_plan.best_products", lambda *asked: looked.append(1) or best_products(*asked))
+    monkeypatch.setattr(
+        "designer.designing.products_plan.best_products", lambda *asked: looked.append(1) or best_products(*asked)
+    )
     made = design_structured(asked, Presence(epsilon), noise)
     assert looked == [1] * searched
     assert searched or (made.optimality is not None and made.optimality.lower_bound >= (1 - 1e-4) * made.error())
@@ -340,14 +342,12 @@ def test_folklore_never_beats_marginals(seed: int, notion: str, loss: str) -> No
     assert made.mechanism.error(loss) == made.loss and made.privacy.holds
 
 
-def test_pure_marginals_have_no_targets_and_no_other_family() -> None:
+def test_pure_marginals_have_no_other_family() -> None:
     asked = MarginalProblem(MarginalWorkload.up_to(Domain.of({"a": 2, "b": 3}), 1), Presence(1.0), notion="pure")
     assert asked.families == ("structured",)
-    with pytest.raises(DesignFailed, match="targets"):
-        design(asked, targets=Targets(standard_error=3.0))
     with pytest.raises(InvalidProblem, match="residual"):
         design(asked, "residual")
-    with pytest.raises(InvalidProblem, match="zcdp"):
-        least_budget(asked, Targets(standard_error=3.0))
+    with pytest.raises(InvalidProblem, match="residual"):
+        least_budget(asked, Targets(standard_error=3.0), "residual")
     with pytest.raises(InvalidProblem, match="notion"):
         MarginalProblem(asked.workload, asked.relation, notion="approximate")  # type: ignore[arg-type]
