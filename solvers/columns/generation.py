@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.columns.cone import Array, Edges, Indices, checked_budgets, components, near_edges, poles
+from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
 from solvers.columns.linear import NoSolution, least
 from solvers.columns.pricing import Flow, Mask, no_flow, priced, proven
+from solvers.columns.symmetries import Symmetries, none_of, symmetries
 from solvers.solution import Solution
 from solvers.status import Status
 from solvers.threads import one_thread
@@ -23,6 +24,7 @@ from solvers.work import is_over, spend
 
 ROUNDS = 200
 DULL = 1e-9  # of the largest cost: what gains less is not added
+FURTHER = 1.0  # reach, in budgets, where a program without far elements was too loose
 LITTLE = 1e-6  # of a weight may change until rows are 1
 SAME = 1e-9  # columns that differ by no more are one
 SMOOTHING = 0.5  # of the prices with the best bound, in those at which columns are priced
@@ -128,6 +130,14 @@ class Program:
         pairs = zip(shares, self.limits, strict=True)
         return float(sum(share @ limits.caps for share, limits in pairs if limits.caps is not None))
 
+    def symmetries(self) -> Symmetries:
+        """Those of budgets, costs, norm and what is allowed; the identity alone beside limits."""
+        if self.limits or not self.allowed.all():
+            return none_of(*self.costs.shape)
+        found = symmetries(self.budgets, self.costs)
+        even = np.allclose(self.norm[found.elements], self.norm, rtol=1e-12, atol=0)
+        return found if even else none_of(*self.costs.shape)
+
     def value(self, mixture: Mixture) -> float:
         """The cost of a mixture, with the largest loss of the limits that have no caps."""
         own = float(np.einsum("nc,nc,c->", self.costs[:, mixture.reports], mixture.columns, mixture.weights))
@@ -201,7 +211,7 @@ def mixture_of_poles(
     apart = np.asarray(budgets_to_poles, dtype=float)
     n = len(apart)
     program = Program.of(np.where(np.eye(n, dtype=bool), 0.0, np.inf), costs, None, limits, allowed)
-    master = _Master(program)
+    master = _Master(program, none_of(*program.costs.shape))
     master.offer(poles(apart), [np.full(len(each.weights), 1 / len(each.weights)) for each in program.limits])
     try:
         found = master.solved()
@@ -228,15 +238,18 @@ class _Master:
     slack: what a load may be above its cap, at the price 1; the search for a table within the caps minimises that alone.
     """
 
-    def __init__(self, program: Program, slack: bool = False) -> None:
-        self.program, self.slack = program, slack
+    def __init__(self, program: Program, group: Symmetries, slack: bool = False) -> None:
+        self.program, self.group, self.slack = program, group, slack
+        self.averages = group.averages() if len(group) > 1 else np.eye(len(program.budgets))
+        self.source = group.ways()[0]
         self.columns: list[Array] = []
         self.reports: list[int] = []
         self.known: set[tuple[int, bytes]] = set()
 
     def add(self, column: Array, report: int) -> bool:
         """Whether the column is new."""
-        key = (report, np.round(column / SAME).astype(np.int64).tobytes())
+        alike = self.averages @ column if len(self.group) > 1 else column
+        key = (int(self.source[report]), np.round(alike / SAME).astype(np.int64).tobytes())
         if key in self.known:
             return False
         self.known.add(key)
@@ -280,9 +293,10 @@ class _Master:
                 )
             )
             upper = np.hstack([np.concatenate(loads), -above])
-        equal = np.hstack([columns, np.zeros((len(columns), extra))])
+        rows_of = self.averages @ columns if len(self.group) > 1 else columns
+        equal = np.hstack([rows_of, np.zeros((len(rows_of), extra))])
         scale = float(np.abs(cost[:count]).max(initial=0.0)) or 1.0
-        found = least(cost / scale, upper, np.concatenate(sides) if rows else np.zeros(0), equal, np.ones(len(columns)))
+        found = least(cost / scale, upper, np.concatenate(sides) if rows else np.zeros(0), equal, np.ones(len(equal)))
         shares = np.split(-found.of_limits * scale, np.cumsum([len(load) for load in loads])[:-1]) if rows else []
         given = iter(shares)
         every = tuple(
@@ -290,14 +304,27 @@ class _Master:
         )
         if not self.slack:
             every = _of_sum_one(program.limits, every)
-        return _Found(found.point[:count], found.of_sides * scale, every, float(cost @ found.point))
+        return _Found(found.point[:count], (found.of_sides * scale) @ self.averages, every, float(cost @ found.point))
 
     def mixture(self, weights: Array, prices: Prices) -> Mixture:
-        """The columns that count, by report, with weights that make rows 1 as sharply as floats can say."""
+        """The columns that count, by report, with weights that make rows 1 as sharply as floats can say; all images of each."""
         used = np.flatnonzero(weights > 0)
-        used = used[np.argsort(np.array(self.reports)[used], kind="stable")]
         columns, reports = np.array(self.columns)[used].T, np.array(self.reports, dtype=np.intp)[used]
-        return Mixture(columns, _refined(columns, weights[used]), reports, prices)
+        weights = _refined(self.averages @ columns, weights[used]) / len(self.group)
+        moved = np.empty((len(self.group), *columns.shape))
+        for image, elements in zip(moved, self.group.elements, strict=True):
+            image[elements] = columns
+        every = np.concatenate(list(moved), axis=1)
+        handed = np.concatenate([images[reports] for images in self.group.reports])
+        keys: dict[tuple[int, bytes], int] = {}
+        place = [
+            keys.setdefault((z, np.round(column / SAME).astype(np.int64).tobytes()), c)
+            for c, (z, column) in enumerate(zip(handed.tolist(), every.T, strict=True))
+        ]
+        total: Array = np.bincount(place, np.tile(weights, len(self.group)), every.shape[1]).astype(float)
+        kept = np.unique(place)
+        kept = kept[np.argsort(handed[kept], kind="stable")]
+        return Mixture(every[:, kept], total[kept], handed[kept], prices)
 
 
 def _of_sum_one(limits: tuple[Limits, ...], shares: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -340,15 +367,16 @@ class _Search:
         shapes = np.hstack([ones, *within]) if part.any() else np.hstack([ones, shapes])
         self.shapes = shapes[:, shapes.max(axis=0) > 0]
         self.shapes = self.shapes / self.shapes.max(axis=0)
-        self.reports = [z for z in range(program.costs.shape[1]) if program.allowed[:, z].any()]
+        self.group = program.symmetries()
+        self.source, self.by = self.group.ways()
+        self.reports = [z for z in np.unique(self.source).tolist() if program.allowed[:, z].any()]
         self.flows = [no_flow() for _ in range(program.costs.shape[1])]
-        self.nets = np.zeros(program.costs.shape)
         self.reach = 0.0
 
     def run(self, gap: float, rounds: int) -> Solution[Mixture]:
         """The search; where there are caps, first one for a table that keeps them."""
-        self.reach = float(np.log(len(self.program.budgets) / gap)) + 2.0
-        master = _Master(self.program)
+        self.reach = 1.5 - float(np.log(gap))
+        master = _Master(self.program, self.group)
         even = [np.full(len(each.weights), 1 / len(each.weights)) for each in self.program.limits]
         master.offer(self.shapes, even)
         if any(limits.caps is not None for limits in self.program.limits):
@@ -368,12 +396,11 @@ class _Search:
             if found.value <= DULL * scale:
                 break
             new = self._price(master, found.rows, found.shares, 0.0, found)[1]
-            bound = self.program.bound(Prices(found.rows, found.shares, tuple(self.flows)))
+            bound = self.program.bound(Prices(found.rows, found.shares, self._every_flow()))
             if bound > 0 or not new:
                 raise NoMixture(f"no table keeps the caps: their excess adds up to at least {max(bound, 0.0):.6g}")
         master.slack, self.program, master.program = False, plain, plain
         self.flows = [no_flow() for _ in self.flows]
-        self.nets = np.zeros_like(self.nets)
 
     def _improve(self, master: _Master, gap: float, rounds: int) -> Solution[Mixture]:
         best, lower, value, kept = None, -np.inf, np.inf, 0.0
@@ -393,7 +420,7 @@ class _Search:
             gain, new = self._price(master, rows, shares, room, found)
             at = float(rows.sum()) - self.program.capped(shares) - gain
             if at > lower:
-                lower, prices = at, Prices(rows, shares, tuple(self.flows))
+                lower, prices = at, Prices(rows, shares, self._every_flow())
             if is_over():
                 break
             if not new and not kept:
@@ -405,6 +432,13 @@ class _Search:
         status = Status.OPTIMAL if value - lower <= gap * abs(value) else Status.STALLED
         return Solution(
             status, mixture, value, min(lower, value), count, f"column generation, {len(master.columns)} columns (HiGHS)"
+        )
+
+    def _every_flow(self) -> tuple[Flow, ...]:
+        """Of each report, the flow of the one that stands for it, moved by its symmetry."""
+        return tuple(
+            self.flows[source].moved(self.group.elements[by])
+            for source, by in zip(self.source.tolist(), self.by.tolist(), strict=True)
         )
 
     def _price(self, master: _Master, rows: Array, shares: tuple[Array, ...], room: float, found: _Found) -> tuple[float, bool]:
@@ -433,7 +467,7 @@ class _Search:
             if made.bound < known:
                 self.flows[z] = made.flow
             largest = max(largest, min(known, made.bound))
-            if len(made.missing) and made.bound - made.gain > max(room, 0.0) / 8:
+            if made.bound - made.gain > max(room, 0.0) / 4:
                 missing.append(made.missing)
             if worth[:, z] @ made.column < -dull:
                 new |= master.add(made.column, z)
@@ -443,5 +477,6 @@ class _Search:
             pairs = np.concatenate(missing)
             before = len(self.edges)
             self.edges = self.edges.joined(program.budgets, pairs[:, 0], pairs[:, 1])
-            new |= len(self.edges) > before
+            new |= len(self.edges) > before or self.reach < STEEPEST
+            self.reach += FURTHER
         return largest, new

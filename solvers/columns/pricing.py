@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.columns.cone import Array, Edges, Indices
+from solvers.columns.cone import STEEPEST, Array, Edges, Indices
 from solvers.columns.linear import least
 from solvers.work import spend
 
 Mask = NDArray[np.bool_]
 SURE = 1e-13  # of all that is added, far above the rounding of the floats
 MISSED = 1e-7  # a column that the cone lifts by more says which edges are missing
+MOST_MISSED = 32  # of these pairs
 NONE: Indices = np.zeros((0, 2), dtype=np.intp)
 FAINT = 1e-12  # of the largest entry: what is less is nothing
 
@@ -32,6 +33,10 @@ class Flow:
     from_: Indices
     to: Indices
     amounts: Array
+
+    def moved(self, elements: Indices) -> Flow:
+        """The flow between the images of its elements."""
+        return Flow(elements[self.from_], elements[self.to], self.amounts)
 
     def net(self, budgets: Array) -> tuple[Array, Array]:
         """What the flow adds to a margin at each element, (N,), and the sum of the sizes of what was added."""
@@ -89,25 +94,36 @@ class Priced:
 def priced(margin: Array, norm: Array, edges: Edges, budgets: Array, usable: Mask, reach: float = np.inf) -> Priced:
     """The least `margin v` of all v >= 0 with `norm v = 1` that keep the edges and are 0 beside the usable elements.
 
-    The edges may be fewer than the cone asks, and elements with a margin of at least 0 that lie further than `reach` from all
-    others are left out: so much the larger is the bound, and the column is lifted. NoSolution where HiGHS finds no optimum.
+    The edges may be fewer than the cone asks. Elements with a margin of at least 0 that lie further than `reach` from all
+    others are asked to be at least what the nearest of the rest makes them, and so left out. Both make the bound larger, never
+    wrong; the column is lifted. NoSolution where HiGHS finds no optimum.
     """
     negative = usable & (margin < 0)
     if not negative.any():
         return Priced(np.zeros(len(margin)), -np.inf, proven(margin, norm, no_flow(), budgets, usable), no_flow(), NONE)
-    kept = usable & (budgets[:, negative].min(axis=1) <= reach)
+    near = budgets[:, negative].min(axis=1)
+    kept = usable & (near <= reach)
     place, names = np.cumsum(kept) - 1, np.flatnonzero(kept)
     chosen = kept[edges.left] & kept[edges.right]
     left, right, b = place[edges.left[chosen]], place[edges.right[chosen]], edges.budgets[chosen]
     i, j, half = np.concatenate([left, right]), np.concatenate([right, left]), np.exp(np.concatenate([b, b]) / 2)
-    scale, weight = float(np.abs(margin[kept]).max()), norm[kept] / norm[kept].mean()
-    found = least(margin[kept] / scale, _rows(i, j, half, len(names)), np.zeros(len(i)), weight[None], np.ones(1))
+    far = np.flatnonzero(usable & ~kept & (near <= STEEPEST))
+    held = names[budgets[np.ix_(far, names)].argmin(axis=1)] if len(far) else far
+    asked = margin[far] * np.exp(-budgets[far, held])
+    spend(entries=float(len(far)) * len(names))
+    cost = margin[kept] + np.bincount(place[held], asked, len(names))
+    scale, weight = float(np.abs(cost).max()), norm[kept] / norm[kept].mean()
+    found = least(cost / scale, _rows(i, j, half, len(names)), np.zeros(len(i)), weight[None], np.ones(1))
     amounts = -found.of_limits / half * scale
     some = amounts > 0
-    flow = Flow(names[i[some]], names[j[some]], amounts[some])
+    flow = Flow(
+        np.concatenate([names[i[some]], held]),
+        np.concatenate([names[j[some]], far]),
+        np.concatenate([amounts[some], asked * (1 - SURE)]),
+    )
     point = np.zeros(len(margin))
     point[kept] = np.where(found.point > FAINT * found.point.max(), found.point / found.point.max(), 0.0)
-    column, missing = _lifted(budgets, point)
+    column, missing = _lifted(budgets, point, margin, kept)
     gain = float(-margin[usable] @ column[usable]) / float(norm @ column)
     return Priced(column, gain, proven(margin, norm, flow, budgets, usable), flow, missing)
 
@@ -121,11 +137,12 @@ def _rows(i: Indices, j: Indices, half: Array, n: int) -> Any:
     return coo_array((values, (np.concatenate([index, index]), places)), (len(i), n)).tocsr()
 
 
-def _lifted(budgets: Array, point: Array) -> tuple[Array, Indices]:
-    """The least column of the cone above a point, and the pairs that lift it."""
+def _lifted(budgets: Array, point: Array, margin: Array, kept: Mask) -> tuple[Array, Indices]:
+    """The least column of the cone above a point, and the pairs of those that were kept that lift it at the largest costs."""
     spend(calls=5, entries=2.0 * budgets.size)
     ways = np.exp(-budgets) * point
     highest = ways.argmax(axis=1)
     column = ways[np.arange(len(point)), highest]
-    moved = np.flatnonzero(column > point * (1 + MISSED) + FAINT)
-    return column, np.stack([moved, highest[moved]], axis=1)
+    moved = np.flatnonzero((column > point * (1 + MISSED) + FAINT) & kept & (margin > 0))
+    dearest = np.argsort(-margin[moved] * (column - point)[moved], kind="stable")[:MOST_MISSED]
+    return column, np.stack([moved[dearest], highest[moved[dearest]]], axis=1)
