@@ -139,10 +139,11 @@ def _rows(i: Indices, j: Indices, half: Array, n: int) -> Any:
 
 def _lifted(budgets: Array, point: Array, margin: Array, kept: Mask) -> tuple[Array, Indices]:
     """The least column of the cone above a point, and the pairs of those that were kept that lift it at the largest costs."""
-    spend(calls=5, entries=2.0 * budgets.size)
-    ways = np.exp(-budgets) * point
-    highest = ways.argmax(axis=1)
-    column = ways[np.arange(len(point)), highest]
+    over = np.flatnonzero(point)
+    spend(calls=5, entries=4.0 * len(point) * len(over))
+    ways = np.exp(-budgets[:, over]) * point[over]
+    first = ways.argmax(axis=1)
+    column, highest = ways[np.arange(len(point)), first], over[first]
     moved = np.flatnonzero((column > point * (1 + MISSED) + FAINT) & kept & (margin > 0))
     dearest = np.argsort(-margin[moved] * (column - point)[moved], kind="stable")[:MOST_MISSED]
     return column, np.stack([moved[dearest], highest[moved[dearest]]], axis=1)
