@@ -25,7 +25,7 @@ from solvers.exact.rational import dyadic_integers, root_above
 
 if TYPE_CHECKING:
     from solvers.exact.points import Points
-    from solvers.polytopes.facets import Backend
+    from solvers.polytopes.facets import Backend, FacetCandidates
     from solvers.polytopes.hull import Polytope
 
 
@@ -214,7 +214,8 @@ class Gauge(Norm):
 
     The norm ball is that polytope, with facets recovered as exact rationals (`solvers.polytopes.hull`); `map` holds their
     nearest floats, which serve scans. Coordinates in which no u moves get no noise; the u must span the others.
-    backend: who proposes the facets, "qhull" or "cdd"; what is proven of them is the same, so no spec keeps it.
+    backend: who proposes the facets, "qhull" or "cdd"; what is proven of them is the same, so no spec keeps it. proposed: the
+    simplices that it has proposed already, for all of these differences.
     """
 
     differences: Floats
@@ -222,7 +223,14 @@ class Gauge(Norm):
     scale: float
     body: Polytope
 
-    def __init__(self, differences: Floats, budgets: Floats, scale: float = 1.0, backend: Backend = "qhull") -> None:
+    def __init__(
+        self,
+        differences: Floats,
+        budgets: Floats,
+        scale: float = 1.0,
+        backend: Backend = "qhull",
+        proposed: FacetCandidates | None = None,
+    ) -> None:
         if differences.ndim != 2 or budgets.shape != differences.shape[:1] or not differences.any():
             raise InvalidProblem(
                 f"norm: differences {differences.shape} and budgets {budgets.shape} differ in length, or are empty; give one "
@@ -233,7 +241,7 @@ class Gauge(Norm):
         from solvers.polytopes.hull import convex_hull
 
         try:
-            body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend)
+            body = convex_hull(_corners(differences[:, differences.any(axis=0)], budgets), MAX_SIMPLICES, backend, proposed)
         except ValueError as refusal:
             raise InvalidProblem(f"norm.differences: {refusal}") from None
         self._set(frozen(differences), frozen(budgets), float(scale), body)

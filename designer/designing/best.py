@@ -352,7 +352,7 @@ def design_of_structure(
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
     """The design of a family by its own solver."""
     start = time.perf_counter()
-    if not chosen.anytime:  # it counts nothing by itself
+    if not chosen.counted:
         spend(estimated(chosen, options, Sizes(problem)))
     mechanism = _of_the_family(chosen, problem, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
     seconds = time.perf_counter() - start

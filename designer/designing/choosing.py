@@ -215,7 +215,7 @@ class Allowance:
             return f"not started: {why}"
         if way.work > CHEAP and self.left <= 0:
             return f"not started: {self.units:g} units of work were done"
-        if way.work > max(self.left, CHEAP) and not way.family.anytime:
+        if way.work > max(self.left, CHEAP) and not way.family.counted:
             return f"not started: about {way.work:.2g} units of work, and {self.left:.2g} of {self.units:g} were left"
         return ""
 
@@ -248,7 +248,7 @@ class Allowance:
         where the way was thought to take a moment. timed: the clock of the caller ends them in any case."""
         own = self.left if way.work > CHEAP else min(self.left, self.units / 3)
         with self._counted(max(own, CHEAP) if ends else math.inf, ends or timed) as budget:
-            if not way.family.anytime:
+            if not way.family.counted:
                 budget.units += way.work  # which fits, and is spent at once
             yield budget
 

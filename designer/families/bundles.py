@@ -22,7 +22,7 @@ from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.families.k_norm import BUNDLED as LARGEST_DIMENSION
-from designer.families.k_norm import PAIRS, merging_work, spanning_pairs
+from designer.families.k_norm import PAIRS, merging_work, spanning
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
@@ -112,7 +112,7 @@ def _frozen(
 
     def shape(rounded: SensitivitySet) -> Norm:
         parts = [SensitivitySet(rounded.relation, rounded.points[:, where[list(bundle)]]) for bundle in bundles]
-        gauges = [Gauge(*spanning_pairs(part, MAX_SIMPLICES, "qhull")) for part in parts]
+        gauges = [spanning(part, MAX_SIMPLICES, "qhull").gauge(part) for part in parts]
         if combine == "sum":
             gauges = _shared(rounded, gauges, parts, [loss[np.ix_(bundle, bundle)] for bundle in bundles])
         return BundleNorm(gauges, [where[list(bundle)].tolist() for bundle in bundles], combine, rounded.dimension)

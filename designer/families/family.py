@@ -33,7 +33,9 @@ class Family:
     choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
     each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
     moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
-    hands over the best so far, so that it is started whatever it may take.
+    hands over the best so far, so that it is started whatever it may take. gives_up: its steps count their work, and it raises
+    `OutOfWork` once it foresees that what is left does not reach, so that it is started whatever it may take, too; by its name
+    it runs to its end.
     rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
     take: 0 where they mostly win if they serve at all, 2 where they seldom do. floor: from a problem a loss that none of its
     mechanisms is below, proven, in much less time than a design; 0 where nothing is proven. "auto" does not start what cannot
@@ -55,6 +57,7 @@ class Family:
     choices: tuple[Mapping[str, Any], ...] = ({},)
     work: Callable[..., float] | None = None
     anytime: bool = False
+    gives_up: bool = False
     rank: int = 1
     floor: Callable[[Problem], float] | None = None
 
@@ -70,6 +73,11 @@ class Family:
             raise InvalidProblem(
                 f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.", value=self.build
             )
+
+    @property
+    def counted(self) -> bool:
+        """Whether its own steps count what it takes."""
+        return self.anytime or self.gives_up
 
     def concerns(self, problem: Problem) -> bool:
         """Whether the family has something to say about such a problem."""

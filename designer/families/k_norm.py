@@ -9,6 +9,8 @@ No optimality is claimed.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Annotated
 
@@ -27,12 +29,23 @@ from designer.families.measured import moving_coordinates
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.problem.relation import Indices
 from designer.relations.problem import Problem
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
-from solvers.polytopes.extremes import Push, extreme_rows, hull_directions, on_an_ellipsoid, without_twins
-from solvers.polytopes.facets import BACKENDS, Backend, HullFailed, require_backend
-from solvers.work import go_on
+from solvers.polytopes.extremes import (
+    Push,
+    extreme_rows,
+    hull_directions,
+    least_simplices,
+    on_an_ellipsoid,
+    require_within,
+    simplices_of_corners,
+    without_twins,
+)
+from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
+from solvers.polytopes.triangulation import proof_of
+from solvers.work import ENTRIES, go_on
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
 LARGEST_DIMENSION = 12
@@ -44,7 +57,6 @@ CDD_SIMPLICES = (
 ROUNDS = 60
 START, NEXT = 20_000, 5_000  # pairs that a scan finds, of which for each facet the farthest joins; and at least, later ones
 OUTSIDE = 1e-6  # of themselves, differences may lie outside of the hull of a set that is not written out: the repair covers it
-PROOF = 1e-6  # seconds for each simplex and cube of the dimension, measured from 5 to 8 dimensions
 ALONG_AXES, FEW_PAIRS = 1e-4, 5000  # seconds for each facet of a cross-polytope; pairs that are looked at to tell one
 PARALLEL = 1e-9  # how near directions are that count as one
 LONGEST_HULL = 45.0  # seconds, after which more than `MAX_SIMPLICES` simplices are refused
@@ -73,15 +85,16 @@ def design_k_norm(
         raise DesignFailed(
             f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use {_others(Sizes(problem))}."
         )
-    refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(dimension)))
-    alone = coordinates.sensitivity(problem).worst_coordinates()
+    sensitivity = coordinates.sensitivity(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(dimension)))
+    alone = sensitivity.worst_coordinates()
 
     def shape(rounded: SensitivitySet) -> Norm:
         heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
-        differences, budgets = spanning_pairs(heard, limit, proposes)
-        return Gauge(on_heard(differences, coordinates), budgets, backend=proposes)
+        return spanned.gauge(heard, lambda differences: on_heard(differences, coordinates))
 
     try:
+        spanned = spanning(sensitivity, limit, proposes)
         made = freeze(problem, "k_norm", coordinates, on_heard(dimension * alone, coordinates), shape, "exponential")
     except HullFailed as failed:
         raise DesignFailed(f"k_norm: {failed}; use {other_hull(proposes)}{_others(Sizes(problem))}.") from None
@@ -122,32 +135,55 @@ def hull_notes(norm: Norm) -> dict[str, str]:
     return {"hull": norm.proof_words} if norm.proof_words else {}
 
 
-def spanning_pairs(sensitivity: SensitivitySet, limit: int, backend: Backend) -> tuple[Floats, Floats]:
-    """Differences and budgets whose hull is that of the whole set, up to the repair that follows.
+@dataclass(frozen=True)
+class Spanning:
+    """Pairs of points, (M,) and (M,), whose differences over the budgets (M,) span the hull of a set, up to the repair that
+    follows, and the simplices that are proposed for it; None where they are not known."""
+
+    left: Indices
+    right: Indices
+    budgets: Floats
+    proposed: FacetCandidates | None
+    backend: Backend
+
+    def gauge(self, sensitivity: SensitivitySet, spread: Callable[[Floats], Floats] = lambda differences: differences) -> Gauge:
+        """The gauge of their hull, of the points of a set that are these up to rounding; spread: from differences (M, s) to
+        those of all coordinates, (M, R)."""
+        differences = spread(sensitivity.points[self.left] - sensitivity.points[self.right])
+        return Gauge(differences, self.budgets, backend=self.backend, proposed=self.proposed)
+
+
+def spanning(sensitivity: SensitivitySet, limit: int, backend: Backend) -> Spanning:
+    """The differences and budgets whose hull is that of the whole set, up to the repair that follows.
 
     A set that can be written out is reduced by a float hull; a larger one starts from each point's worst partner and adds what
-    lies outside until nothing does, but by `OUTSIDE`. Budgets are the exact ones rounded down.
+    lies outside until nothing does, but by `OUTSIDE`. Budgets are the exact ones rounded down. `OutOfWork` where the work that
+    is left does not reach.
     """
     announce(f"the hull of the differences in {sensitivity.dimension} dimensions, by {backend}")
     if sensitivity.relation.pair_count() > PAIRS:
-        return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit))
+        return _rounded_down(sensitivity, _grown_pairs(sensitivity, limit), None, backend)
     pairs = sensitivity.all_pairs(PAIRS)
     vectors = np.ldexp(pairs.normalised, -unit_exponents(np.abs(pairs.normalised).max(axis=0)))
+    proposed = None
     if vectors.shape[1] == 1:
         keep = _longest(vectors)
     elif limit >= MAX_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
-        keep = without_twins(vectors, np.arange(len(vectors)))
+        keep = np.sort(without_twins(vectors, np.arange(len(vectors))))
+        require_within(least_simplices(len(keep), vectors.shape[1]), limit, len(keep), vectors.shape[1])
+        proposed = simplices_of_corners(vectors[keep], Push.generic(len(keep)), limit, announce)
     else:
-        keep, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
+        found_for, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
+        keep, proposed = np.sort(found_for), found.renumbered(np.argsort(np.argsort(found_for)))
         _announce_proof(2 * len(found.simplices), vectors.shape[1])
-    return _rounded_down(sensitivity, _chosen(pairs, np.sort(keep)))  # in one order, whoever proposed
+    return _rounded_down(sensitivity, _chosen(pairs, keep), proposed, backend)  # in one order, whoever proposed
 
 
 def _announce_proof(simplices: int, dimension: int) -> None:
     """Says how long the exact proof takes, where that is long: each simplex is solved and its determinant taken in integers."""
-    seconds = simplices * dimension**3 * PROOF
-    if seconds > 2:
-        announce(f"{simplices:,} simplices are proven in exact integers, about {seconds:.0f} s")
+    units = proof_of(simplices / 2, dimension) / ENTRIES
+    if units > 2:
+        announce(f"{simplices:,} simplices are proven in exact integers, about {units:.0f} s")
 
 
 def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
@@ -202,11 +238,12 @@ def _together(sensitivity: SensitivitySet, found: list[Pairs]) -> Pairs:
     return sensitivity.pairs(left[once], right[once], budgets[once])
 
 
-def _rounded_down(sensitivity: SensitivitySet, pairs: Pairs) -> tuple[Floats, Floats]:
-    """Differences, and the exact budgets rounded down."""
+def _rounded_down(sensitivity: SensitivitySet, pairs: Pairs, proposed: FacetCandidates | None, backend: Backend) -> Spanning:
+    """These pairs with their exact budgets, rounded down."""
     ends = zip(pairs.left.tolist(), pairs.right.tolist(), strict=True)
     budgets = [sensitivity.relation.exact_budget(left, right) for left, right in ends]
-    return pairs.differences, np.array([float_below(b) for b in budgets if b is not None])
+    assert None not in budgets  # pairs are protected
+    return Spanning(pairs.left, pairs.right, np.array([float_below(b) for b in budgets if b is not None]), proposed, backend)
 
 
 def _longest(vectors: Floats) -> NDArray[np.intp]:
@@ -244,4 +281,4 @@ def _directions(sizes: Sizes) -> int:
     return len(np.unique((moves * np.sign(leading)[:, None] / PARALLEL).round(), axis=0))
 
 
-K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work)
+K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work, gives_up=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certified.norms import Gauge, Norm
+from designer.certified.norms import Norm
 from designer.certified.refusals import refuse_infinite
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
@@ -22,7 +22,7 @@ from designer.families.k_norm import (
     hull_work,
     most_simplices,
     other_hull,
-    spanning_pairs,
+    spanning,
 )
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.sizes import Sizes
@@ -158,7 +158,7 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
                 f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid."
             )
         try:
-            return cells, Gauge(*spanning_pairs(moving, most_simplices(backend), backend), backend=backend)
+            return cells, spanning(moving, most_simplices(backend), backend).gauge(moving)
         except HullFailed as failed:
             raise DesignFailed(f"lattice_laplace: {failed}; use {other_hull(backend)}the shape ellipsoid.") from None
     full = np.eye(size) if coordinates.reconstruction is None else coordinates.reconstruction

@@ -230,6 +230,5 @@ STRATEGY_LAPLACE = Family(
     has_program=True,
     work=_work,
     anytime=True,
-    rank=2,
     floor=floor,
 )

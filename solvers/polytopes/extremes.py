@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
-from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals
+from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
+from solvers.polytopes.triangulation import proof_of
 from solvers.status import Status
-from solvers.work import go_on, spend
+from solvers.work import ENTRIES, OutOfWork, go_on, spend, units_left
 
 # cdd in doubles takes corners for one that lie as near to each other as a small push leaves those of tables.
 PUSHES: dict[Backend, float] = {"qhull": 2.0**-10, "cdd": 2.0**-4}
 STEP = 8.0  # a round may grow the hull so many times: small hulls settle most points before they meet many facets
 CERTAIN = 1.5  # a forecast of so many times the budget is refused, where a hull has left the steep beginning of its growth
+LARGE, SETTLED = 3000, 400  # simplices from which a round is slower than the linear programs of so many points
+WITHIN = 1e-9  # of its length, a point outside of the others is none of the corners: the exact check would bring it back
 CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact check of all points would bring it back
 
 
@@ -70,22 +74,28 @@ def extreme_rows(
     and its candidates.
 
     A hull of m points has of order m^(s/2) simplices; a round adds as many points as that rule lets reach `STEP` times as many
-    and at most twice the budget. What the points that are known to be missing bring is forecast before they are added.
+    and at most twice the budget. What the points that are known to be missing bring is forecast before they are added. Once the
+    hull is `LARGE` and few points may be missing, linear programs say which: these join one after the other.
     vertices: (m, s) floats. tell: hears about every round. Returns positions (n,) and the simplices that are proposed for their
-    hull. `OutOfWork` when the work is done. docs/theory/hull.md, "Candidates".
+    hull. `OutOfWork` when the work is done, or is forecast to be done before the hull is. docs/theory/hull.md, "Candidates".
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)
     chosen, alive = _independent_rows(vertices), np.arange(m)
     grown: list[tuple[int, int]] = []
+    settled = False
     while True:
         go_on()
         require_within(least_simplices(len(chosen), s), max_simplices, len(chosen), s)
-        found = candidate_simplices(push.applied(vertices, chosen), backend)
+        if settled:
+            found = simplices_of_corners(vertices[chosen], Push(push.ranks[chosen], push.size), max_simplices, tell)
+        else:
+            found = candidate_simplices(push.applied(vertices, chosen), backend)
+            spend(calls=10, entries=work_of(2 * len(found.simplices), s))
         require_within(2 * len(found.simplices), max_simplices, len(chosen), s)
         grown.append((len(chosen), 2 * len(found.simplices)))
         alive = alive[~np.isin(alive, chosen)]
-        spend(calls=10, entries=float(len(found.simplices)) * (50.0 * s * s + len(alive)))
+        spend(entries=float(len(found.simplices)) * len(alive))
         normals, _ = float_normals(vertices[chosen], found.simplices)
         gauges, farthest = _scan(normals, vertices[alive])
         beyond = np.unique(farthest[farthest >= 0])
@@ -94,10 +104,80 @@ def extreme_rows(
         if len(beyond) == 0:
             return chosen, found
         _refuse_forecast(grown, len(beyond), max_simplices, s)
+        settled = backend == "qhull" and grown[-1][1] > LARGE and len(chosen) + len(alive) <= SETTLED and not settled
+        if settled:
+            chosen = corners_among(vertices, without_twins(vertices, np.append(chosen, alive)))
+            continue
         times = min(STEP, max_simplices / len(found.simplices))
         room = max(1, int(len(chosen) * (times ** (2.0 / s) - 1.0)))
         chosen = without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
         alive = alive[gauges > 1.0 - CLEAR]
+
+
+def simplices_of_corners(
+    corners: NDArray[np.float64], push: Push, max_simplices: int, tell: Callable[[str], None] | None = None
+) -> FacetCandidates:
+    """What Qhull proposes for points (n, s) that are all corners of their hull, no two of them antipodes: they join one after
+    the other, so that a hull that is forecast too large is refused, or `OutOfWork` is raised, while it is small."""
+    pushed = push.applied(corners, np.arange(len(corners)))
+    first = _independent_rows(pushed)
+    others = np.argsort(push.ranks, kind="stable")  # at random: the hull then grows as evenly as it can
+    growth = _Growth(len(corners), corners.shape[1], max_simplices, tell)
+    return grown_simplices(pushed, np.append(first, others[~np.isin(others, first)]), growth.heard)
+
+
+@dataclass
+class _Growth:
+    """A hull of `pairs` pairs of points that join one after the other, ended where it is forecast to be above the budget, or
+    above what the work that is left is enough for."""
+
+    pairs: int
+    dimension: int
+    budget: int
+    tell: Callable[[str], None] | None
+    grown: list[tuple[int, int]] = field(default_factory=list)
+
+    def heard(self, pairs: int, simplices: int) -> None:
+        """Counts what has joined, and looks ahead."""
+        before = self.grown[-1][1] if self.grown else 0
+        self.grown.append((pairs, simplices))
+        spend(calls=10, entries=work_of(max(simplices - before, 0), self.dimension))
+        require_within(simplices, self.budget, pairs, self.dimension)
+        missing = self.pairs - pairs
+        _refuse_forecast(self.grown, missing, self.budget, self.dimension)
+        go_on()
+        if len(self.grown) > 2 and missing and simplices > LARGE:
+            forecast = foretold(self.grown, missing)
+            units = (work_of(forecast - simplices, self.dimension) + proof_of(forecast / 2, self.dimension)) / ENTRIES
+            if self.tell is not None:
+                told = f"{pairs} of {self.pairs} pairs of points span {simplices:,} simplices"
+                self.tell(f"{told}, all of them about {forecast:,.0f}")
+            if units > units_left():
+                raise OutOfWork(f"stopped: a hull of about {forecast:,.0f} simplices takes {units:.2g} units of work more")
+
+
+def work_of(simplices: float, dimension: int) -> float:
+    """Numbers that Qhull looks at for so many simplices: 6 microseconds each in 6 dimensions, 50 in 11."""
+    return 3.5 * simplices * math.sqrt(dimension) ** 7
+
+
+def corners_among(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of the rows (n,) of `vertices` (m, s), no two of which are equal up to sign, that are no combination of the others
+    and their antipodes with coefficients whose sizes sum to at most 1: a linear program each, of one to three milliseconds.
+
+    >>> corners_among(np.array([[1.0, 0.0], [0.0, 1.0], [0.4, 0.5], [0.6, 0.7]]), np.arange(4)).tolist()
+    [0, 1, 3]
+    """
+    from scipy.optimize import linprog
+
+    kept = list(rows.tolist())
+    for row in rows.tolist():
+        others = vertices[[other for other in kept if other != row]].T
+        spend(calls=60, entries=30.0 * others.size)
+        found = linprog(np.ones(2 * others.shape[1]), A_eq=np.hstack([others, -others]), b_eq=vertices[row], method="highs-ds")
+        if found.status == 0 and found.fun is not None and found.fun <= 1 + WITHIN:
+            kept.remove(row)
+    return np.array(kept, dtype=np.intp)
 
 
 def foretold(grown: list[tuple[int, int]], missing: int) -> float:

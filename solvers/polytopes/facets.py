@@ -7,6 +7,7 @@ multiplies a determinant by a positive factor (docs/theory/hull.md, "Candidates"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +23,7 @@ from solvers.status import Status
 
 Backend = Literal["qhull", "cdd"]
 BACKENDS: tuple[Backend, ...] = ("qhull", "cdd")
+JOINING = 8  # points join a growing hull in parts of an eighth of it: an array of all simplices is made each time
 QHULL, CDD, EXACT_CDD = "Qhull", "cdd in doubles", "cdd in rationals (GMP)"
 
 
@@ -48,12 +50,52 @@ class FacetCandidates(NamedTuple):
     simplices: Labels
     proposer: str
 
+    def renumbered(self, rank: NDArray[np.intp]) -> FacetCandidates:
+        """The same simplices where vertex i has become `rank[i]`; rank: (m,)."""
+        rows, signs = signed(self.simplices, len(rank))
+        return FacetCandidates(np.where(signs > 0, rank[rows], rank[rows] + len(rank)), self.proposer)
+
 
 def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> FacetCandidates:
     """Facets of conv{+-vertices}, vertices (m, s), in floating point (cdd: in rationals, where it can)."""
     both = np.vstack([vertices, -vertices]) / np.abs(vertices).max()
-    found, proposer = _by_cdd(both) if backend == "cdd" else (_by_qhull(both), QHULL)
-    direction = np.random.default_rng(1).standard_normal(vertices.shape[1])
+    return _one_of_each(both, *(_by_cdd(both) if backend == "cdd" else (_by_qhull(both), QHULL)))
+
+
+def grown_simplices(
+    vertices: NDArray[np.float64], order: NDArray[np.intp], heard: Callable[[int, int], None]
+) -> FacetCandidates:
+    """`candidate_simplices` by Qhull, of points that join in this order (m,), a few at a time: so who listens may end it. The
+    first s of them span.
+
+    heard: is told of pairs of points and of simplices, time after time, and ends what takes too long by raising.
+    """
+    from scipy.spatial import ConvexHull, QhullError
+
+    m, s = vertices.shape
+    ordered = vertices[order] / np.abs(vertices).max()
+    now = min(m, s + 1)
+    try:
+        hull = ConvexHull(np.vstack([ordered[:now], -ordered[:now]]), incremental=True)
+        label = [*order[:now], *(order[:now] + m)]
+        while True:
+            heard(now, len(hull.simplices))
+            if now == m:
+                break
+            few = slice(now, min(m, now + 1 + now // JOINING))
+            hull.add_points(np.vstack([ordered[few], -ordered[few]]))
+            label += [*order[few], *(order[few] + m)]
+            now = few.stop
+        found = np.asarray(label, np.int64)[hull.simplices]
+        hull.close()
+    except QhullError as error:
+        raise _stopped(error) from error
+    return _one_of_each(np.vstack([vertices, -vertices]) / np.abs(vertices).max(), found, QHULL)
+
+
+def _one_of_each(both: NDArray[np.float64], found: Labels, proposer: str) -> FacetCandidates:
+    """One of each antipodal pair of simplices: those on one side."""
+    direction = np.random.default_rng(1).standard_normal(both.shape[1])
     return FacetCandidates(np.asarray(found[_normals(both[found]) @ direction > 0.0]), proposer)
 
 
@@ -85,7 +127,11 @@ def _by_qhull(both: NDArray[np.float64]) -> Labels:
     try:
         return np.asarray(ConvexHull(both).simplices, np.int64)
     except QhullError as error:
-        raise HullFailed(f"Qhull stopped: {str(error).splitlines()[0]}; rescale the points or work in their span") from error
+        raise _stopped(error) from error
+
+
+def _stopped(error: Exception) -> HullFailed:
+    return HullFailed(f"Qhull stopped: {str(error).splitlines()[0]}; rescale the points or work in their span")
 
 
 def _by_cdd(both: NDArray[np.float64]) -> tuple[Labels, str]:

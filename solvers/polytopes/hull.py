@@ -158,24 +158,30 @@ def _product(normals: Points, f: int, z: Points, i: int) -> Fraction:
     return Fraction(above, int(normals.denominators[f]) * int(z.denominators[i]))
 
 
-def convex_hull(points: Points, max_simplices: int = 400_000, backend: Backend = "qhull") -> Polytope:
+def convex_hull(
+    points: Points, max_simplices: int = 400_000, backend: Backend = "qhull", proposed: FacetCandidates | None = None
+) -> Polytope:
     """conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
 
     Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
-    where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes.
+    where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes; proposed:
+    what it has proposed already, for all of these points.
     Theorem: derivation in docs/theory/hull.md, "What is proven".
     Coordinates of very different sizes are brought to alike ones first, and back, exactly.
     """
     units = unit_exponents(np.abs(points.floats).max(axis=0))
     if units.any():
-        return _hull(points.stretched(-units), max_simplices, backend).stretched(units)
-    return _hull(points, max_simplices, backend)
+        return _hull(points.stretched(-units), max_simplices, backend, proposed).stretched(units)
+    return _hull(points, max_simplices, backend, proposed)
 
 
-def _hull(points: Points, max_simplices: int, backend: Backend) -> Polytope:
+def _hull(points: Points, max_simplices: int, backend: Backend, proposed: FacetCandidates | None) -> Polytope:
     """The hull of points whose coordinates have about the same size."""
     push = Push.generic(len(points), backend)
-    chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
+    if proposed is not None:
+        chosen, found = np.arange(len(points)), proposed
+    else:
+        chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
     while True:
         some, pushed = points.take(chosen), Push(push.ranks[chosen], push.size)
         polytope = _proven_polytope(some, pushed, found, max_simplices, backend)

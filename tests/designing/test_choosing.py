@@ -238,6 +238,22 @@ def test_no_family_that_cannot_win_wins_on_two_hundred_problems() -> None:
     assert _no_family_beats_its_own_bound(range(200)) > 20
 
 
+@pytest.mark.slow
+def test_a_hull_is_begun_whatever_it_may_take_and_given_up_where_it_would_not_end() -> None:
+    """Ranges on a torus: 11 dimensions, which the estimate takes for 45 units and the hull for half of 20. Twelve cells among
+    which a record moves: 705,432 simplices."""
+    torus = asked("the table", 0)
+    assert K_NORM.work is not None and K_NORM.work(Sizes(torus)) > 20
+    made = design(torus)
+    assert made.mechanism.family == "k_norm" and made.loss == pytest.approx(601.524, rel=1e-5)
+    quick = design(torus, effort="quick")
+    assert "k_norm: no mechanism yet" in quick.mechanism.provenance["tried"]["k_norm"] and quick.loss > 1000
+    moved = Problem(Workload.identity(12), metrics.uniform(12, 1.0))
+    with within() as budget, pytest.raises(DesignFailed, match=r"about [0-9,]+ or more boundary simplices.*use ellipsoid"):
+        design(moved, "k_norm")
+    assert budget.spent < 5
+
+
 def test_a_hull_along_few_lines_is_no_long_work() -> None:
     """Intervals of which every record that appears moves one atom: ten lines in ten dimensions, a cross-polytope."""
     intervals, anyone = asked("ranges", 1), metrics.uniform(11, 1.0)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from solvers.polytopes.extremes import Push, extreme_rows, foretold
-from solvers.polytopes.facets import HullFailed
+from solvers.polytopes.extremes import Push, corners_among, extreme_rows, foretold, simplices_of_corners
+from solvers.polytopes.facets import FacetCandidates, HullFailed, candidate_simplices
 from solvers.status import Status
 from solvers.work import OutOfWork, within
 
@@ -50,3 +50,43 @@ def test_a_hull_that_is_forecast_far_above_the_limit_is_refused_while_it_is_smal
 def test_a_forecast_goes_on_as_the_last_points_did() -> None:
     assert foretold([(4, 40), (6, 100), (10, 500)], 7) == 500 + 7 * 100
     assert foretold([(6, 100), (10, 90)], 7) == 90
+
+
+def one_of_each(found: FacetCandidates, count: int) -> set[tuple[int, ...]]:
+    """Each simplex by the smaller of its labels and those of its antipode."""
+    both = [(sorted(row), sorted((label + count) % (2 * count) for label in row)) for row in found.simplices.tolist()]
+    return {tuple(min(pair)) for pair in both}
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5])
+def test_linear_programs_tell_the_corners(dimension: int) -> None:
+    """Against Qhull: points outside, inside, and in the middle of an edge or a facet."""
+    outer = sphere(30, dimension)
+    hull = ConvexHull(np.vstack([outer, -outer]))
+    on_it = np.vstack([outer, -outer])[hull.simplices[:5]].mean(axis=1)
+    points = np.vstack([on_it, 0.7 * outer[:10], outer])
+    told = corners_among(points, np.arange(len(points)))
+    assert set(told.tolist()) == {row % len(points) for row in ConvexHull(np.vstack([points, -points])).vertices.tolist()}
+    assert len(told) == 30
+
+
+@pytest.mark.parametrize("dimension", [3, 6])
+def test_corners_that_join_one_after_the_other_have_the_hull_of_all(dimension: int) -> None:
+    points = sphere(25, dimension)
+    push = Push.generic(len(points))
+    grown = simplices_of_corners(points, push, 10**6)
+    whole = candidate_simplices(push.applied(points, np.arange(len(points))), "qhull")
+    assert one_of_each(grown, len(points)) == one_of_each(whole, len(points))
+    assert len(grown.simplices) == len(whole.simplices)
+
+
+def test_a_hull_that_outgrows_the_work_that_is_left_is_given_up_while_it_is_small() -> None:
+    points, told = sphere(150, 6), list[str]()
+    with within(0.7) as budget, pytest.raises(OutOfWork, match=r"a hull of about [0-9,]+ simplices takes"):
+        extreme_rows(points, Push.generic(len(points)), 10**6, "qhull", told.append)
+    assert budget.spent < 0.65
+    built = [int(line.split("span ")[1].split()[0].replace(",", "")) for line in told]
+    assert max(built) < 0.5 * len(ConvexHull(np.vstack([points, -points])).simplices)
+    with within() as budget:
+        extreme_rows(points, Push.generic(len(points)), 10**6, "qhull")
+    assert budget.spent > 0.7

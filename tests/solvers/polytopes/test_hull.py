@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull
 from solvers.exact.points import Points, against_one, distinct_rows, outside
 from solvers.exact.span import span_coordinates
 from solvers.polytopes.extremes import Push, least_simplices
-from solvers.polytopes.facets import Boundary, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.facets import Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, convex_hull, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
 from solvers.polytopes.triangulation import covers_once, determinants, open_ridges, solved
@@ -303,6 +303,23 @@ def test_backends_agree(backend: str) -> None:
         np.random.default_rng(4).integers(0, 2, (60, 4)) - np.random.default_rng(5).integers(0, 2, (60, 4))
     )
     body, plain = convex_hull(points, backend=backend), convex_hull(points)  # type: ignore[arg-type]
+    assert set(body.facets.keys()) == set(plain.facets.keys()) and body.volume == plain.volume
+
+
+@pytest.mark.parametrize("part", ["all", "half", "none", "wrong"])
+def test_what_is_proposed_already_is_no_more_than_a_proposal(part: str) -> None:
+    """The hull is the same from simplices of all of it, of half of it, of nothing, and of other points."""
+    points = span_coordinates(basic_moves(3, 3))[1]
+    plain = convex_hull(points)
+    push = Push.generic(len(points))
+    found = candidate_simplices(push.applied(points.floats, np.arange(len(points))), "qhull")
+    chosen = {
+        "all": found.simplices,
+        "half": found.simplices[::2],
+        "none": found.simplices[:0],
+        "wrong": found.simplices[:, ::-1] * 0,
+    }
+    body = convex_hull(points, proposed=FacetCandidates(chosen[part], found.proposer))
     assert set(body.facets.keys()) == set(plain.facets.keys()) and body.volume == plain.volume
 
 
