@@ -5,12 +5,15 @@ machine changes what is designed: 200 problems of ten kinds (`tests/oracles/aske
 that serves it is designed with "thorough" effort and every choice of options that "auto" knows; the least loss of these and of
 "auto" itself is what "auto" is measured by. (c) Folklore: the baseline "uniform_budget", and whole-number geometric noise on
 the finest cells that the queries tell apart, added up, or on each query (`tests/oracles/folklore.py`). (d) Seconds
-of the processor, so that a busy machine counts less: of `auto`, and of the family and options that it chose, alone, at the same
-effort.
+of the processor, so that a busy machine counts less: of `auto`; of the family and options that it chose, alone; and of that
+family by its name, with the search that it then makes. Each begins with a problem that is made anew, so that all of them pay
+for its reading, its sensitivity and the certificate of what they hand over.
 
 A row for each problem is added to a file; problems whose rows it has are left out, so that a run goes on where another ended.
+(b) is most of the time: with --without-all it is left out, and later runs add it; the last row of a problem counts.
 
     python -m benchmarks.auto_choice --rows FILE [--of-each 20] [--kind WORDS] [--effort normal] [--seconds 3600] [--busy 3]
+                                     [--without-all]
     python -m benchmarks.auto_choice --rows FILE --summary
 """
 
@@ -23,14 +26,14 @@ import multiprocessing
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from designer import Problem, Workload, design, metrics
+from designer import Problem, design
 from designer.base.errors import Refusal
 from designer.designing.choosing import automatic_families, ways_of
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
@@ -38,6 +41,7 @@ from tests.oracles.folklore import folklore
 
 LIMITS = (1.001, 1.02)  # of loss over the least: for 95 of 100, and for all
 Row = Mapping[str, Any]
+T = TypeVar("T")
 
 
 @contextmanager
@@ -82,23 +86,16 @@ def least_folklore(problem: Problem) -> float:
 
 
 def measured(kind: str, number: int, effort: str, processes: int) -> Row:
-    """What one problem took."""
-    problem = asked(kind, number)
-    start = time.process_time()
-    made = design(problem, effort=effort)
-    seconds = time.process_time() - start
+    """What one problem took, without (b)."""
+    made, seconds = _timed(lambda: design(asked(kind, number), effort=effort))
     with busy(processes):
-        again = design(problem, effort=effort)
+        again = design(asked(kind, number), effort=effort)
     tried = dict(made.mechanism.provenance["tried"])
     chosen = min((way for way in tried if tried[way].startswith("loss ")), key=lambda way: _said(tried[way]))
+    problem = asked(kind, number)
     (winner,) = (way for way in ways_of(automatic_families(problem), problem) if way.name == chosen)
-    start = time.process_time()
-    design(problem, winner.family.name, effort=effort, **winner.options)
-    alone = time.process_time() - start
-    start = time.process_time()
-    losses = every_family(problem)
-    spent = time.process_time() - start
-    best = min(losses, key=lambda way: losses[way][0])
+    _, alone = _timed(lambda: design(asked(kind, number), winner.family.name, effort=effort, **winner.options))
+    _, by_name = _timed(lambda: design(asked(kind, number), winner.family.name, effort=effort))
     return {
         "kind": kind,
         "number": number,
@@ -108,18 +105,27 @@ def measured(kind: str, number: int, effort: str, processes: int) -> Row:
         "efficiency": made.efficiency,
         "seconds": seconds,
         "alone": alone,
-        "best": best,
-        "least": losses[best][0],
-        "seconds_of_all": spent,
+        "by_name": by_name,
         "folklore": least_folklore(problem),
         "same": made.mechanism.fingerprint == again.mechanism.fingerprint,
         "fingerprint": made.mechanism.fingerprint,
         "cut": made.cut,
-        "why": tried.get(best, ""),
-        "skipped": sum("not started" in words for words in tried.values()),
-        "ways": len(tried),
+        "tried": tried,
         "commit": _commit(),
     }
+
+
+def with_all(row: Row) -> Row:
+    """The row with (b)."""
+    losses, spent = _timed(lambda: every_family(asked(row["kind"], row["number"])))
+    best = min(losses, key=lambda way: losses[way][0])
+    return {**row, "best": best, "least": losses[best][0], "seconds_of_all": spent}
+
+
+def _timed(compute: Callable[[], T]) -> tuple[T, float]:
+    """What is computed, and the seconds of the processor."""
+    start = time.process_time()
+    return compute(), time.process_time() - start
 
 
 def _said(words: str) -> float:
@@ -132,43 +138,58 @@ def _commit() -> str:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a file, none where there is none."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The rows of a file, the last of each problem; none where there is none."""
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return list({(row["kind"], row["number"], row["effort"]): row for row in rows}.values())
 
 
 def line_of(row: Row) -> str:
     """One problem: what `auto` chose, what is the best, and both times."""
-    worse = f"  {row['loss'] / row['least']:.4f} times it: {row['why']}" if row["loss"] > row["least"] * LIMITS[0] else ""
-    worse += "" if row["loss"] <= row["folklore"] * (1 + 1e-9) else f"  above folklore, {row['folklore']:.4g}"
-    worse += "" if row["same"] else "  ANOTHER DESIGN beside busy processes"
-    name = f"{row['kind']} {row['number']}"
-    chosen = f"{name:22} {row['chosen']:28} {row['loss']:10.4g} {row['seconds']:7.2f} s"
-    return f"{chosen} | {row['best']:28} {row['least']:10.4g} {row['seconds_of_all']:7.2f} s{worse}"
+    told = f"{row['kind']} {row['number']:<3} {row['chosen']:34} {row['loss']:10.4g} {row['seconds']:7.2f} s"
+    told += "" if row["loss"] <= row["folklore"] * (1 + 1e-9) else f"  above folklore, {row['folklore']:.4g}"
+    told += "" if row["same"] else "  ANOTHER DESIGN beside busy processes"
+    if "least" not in row:
+        return told
+    worse = row["loss"] > row["least"] * LIMITS[0]
+    why = f"  {row['loss'] / row['least']:.4f} times it: {row['tried'].get(row['best'], '')}" if worse else ""
+    return f"{told} | {row['best']:34} {row['least']:10.4g} {row['seconds_of_all']:7.2f} s{why}"
 
 
 def summary_of(rows: Sequence[Row]) -> str:
     """(a) to (d)."""
-    excess = np.array([row["loss"] / min(row["loss"], row["least"]) for row in rows])
     over = np.array([row["loss"] / row["folklore"] for row in rows])
     seconds = np.array([row["seconds"] for row in rows])
-    ratios = np.array([row["seconds"] / row["alone"] for row in rows if row["alone"] > 0])
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
+    excess = np.array([_excess(row) for row in rows if "least" in row])
+    of_all = f"(b) loss over the least of all families, thorough, of {len(excess)} problems: "
+    if len(excess):
+        of_all += f"at most {LIMITS[0]} in {np.mean(excess <= LIMITS[0]):.1%}, at most {LIMITS[1]} in "
+        of_all += f"{np.mean(excess <= LIMITS[1]):.1%}, all at most {excess.max():.4f}"
+    times = [_spread("the winner's choice alone", [row["seconds"] / row["alone"] for row in rows])]
+    times += [_spread("its family by its name", [row["seconds"] / row["by_name"] for row in rows])]
     return "\n".join(
         [
             f"{len(rows)} problems of {len(kinds)} kinds",
             f"(a) {sum(row['same'] for row in rows)} of {len(rows)} fingerprints are equal beside busy processes",
-            f"(b) loss over the least of all families, thorough: at most {LIMITS[0]} in {np.mean(excess <= LIMITS[0]):.1%}, "
-            f"95 % at most {np.quantile(excess, 0.95):.4f}, all at most {excess.max():.4f}",
+            of_all,
             f"(c) loss over folklore: all at most {over.max():.4f}, median {np.median(over):.3f}",
-            f"(d) seconds of the processor: median {np.median(seconds):.2f}, 95 % {np.quantile(seconds, 0.95):.1f}; over the "
-            f"winner alone: median {np.median(ratios):.1f}, 95 % {np.quantile(ratios, 0.95):.1f}",
+            f"(d) seconds of the processor: median {np.median(seconds):.2f}, 95 % {np.quantile(seconds, 0.95):.1f}; over "
+            + "; over ".join(times),
         ]
         + [_of_kind(kind, [row for row in rows if row["kind"] == kind]) for kind in kinds]
     )
 
 
+def _excess(row: Row) -> float:
+    return float(row["loss"] / min(row["loss"], row["least"]))
+
+
+def _spread(of: str, ratios: Sequence[float]) -> str:
+    return f"{of}: median {np.median(ratios):.1f}, 95 % {np.quantile(ratios, 0.95):.1f}"
+
+
 def _of_kind(kind: str, rows: Sequence[Row]) -> str:
-    excess = max(row["loss"] / min(row["loss"], row["least"]) for row in rows)
+    excess = max((_excess(row) for row in rows if "least" in row), default=math.nan)
     over = max(row["loss"] / row["folklore"] for row in rows)
     ratio = np.median([row["seconds"] / row["alone"] for row in rows])
     seconds = np.median([row["seconds"] for row in rows])
@@ -185,20 +206,25 @@ def main() -> None:
     parser.add_argument("--effort", default="normal")
     parser.add_argument("--seconds", type=float, default=math.inf, help="on the clock, after which no problem is started")
     parser.add_argument("--busy", type=int, default=3, help="processes beside the second design")
+    parser.add_argument("--without-all", action="store_true", help="without (b), the loss over the least of all families")
     parser.add_argument("--summary", action="store_true", help="what the file has, nothing new")
     given = parser.parse_args()
-    rows, end = read(given.rows), time.monotonic() + given.seconds
-    known = {(row["kind"], row["number"], row["effort"]) for row in rows}
-    design(Problem(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0)))  # imports, outside the measurement
+    end = time.monotonic() + given.seconds
+    rows = {(row["kind"], row["number"], row["effort"]): row for row in read(given.rows)}
+    for kind in KINDS:  # imports, outside the measurement
+        design(asked(kind, OF_EACH), effort="quick")
     for kind, number in () if given.summary else names(given.of_each):
-        if given.kind in kind and (kind, number, given.effort) not in known and time.monotonic() < end:
-            row = measured(kind, number, given.effort, given.busy)
-            with given.rows.open("a") as file:
-                file.write(json.dumps(row) + "\n")
-            print(line_of(row), flush=True)
-            rows.append(row)
-    if rows:
-        print(summary_of([row for row in rows if row["effort"] == given.effort]))
+        key = (kind, number, given.effort)
+        done = key in rows and (given.without_all or "least" in rows[key])
+        if given.kind not in kind or done or time.monotonic() >= end:
+            continue
+        row = rows.get(key) or measured(kind, number, given.effort, given.busy)
+        rows[key] = row if given.without_all else with_all(row)
+        with given.rows.open("a") as file:
+            file.write(json.dumps(rows[key]) + "\n")
+        print(line_of(rows[key]), flush=True)
+    if chosen := [row for row in rows.values() if row["effort"] == given.effort]:
+        print(summary_of(chosen))
 
 
 if __name__ == "__main__":
