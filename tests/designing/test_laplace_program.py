@@ -146,15 +146,6 @@ def test_the_record_says_what_the_solver_answered_and_what_became_of_it() -> Non
     assert rough.raw_violation > 1e-9 and rough.solver == "SCS"
 
 
-def test_the_problem_of_cvxpy_can_be_solved_by_itself() -> None:
-    """`program.problem` after separation is a complete statement: CVXPY alone finds the same value."""
-    problem = random_problem(2)
-    program = programs.laplace(problem)
-    value = program.solve().value
-    assert program.problem.is_dcp() and float(program.problem.solve(solver="CLARABEL")) == pytest.approx(value, rel=1e-5)
-    assert set(program.variables) == {"w"} and len(program.privacy) == 1
-
-
 def test_a_program_of_another_notion_and_things_that_are_no_problem_are_refused() -> None:
     with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'zcdp'"):
         programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="zcdp"))

@@ -21,7 +21,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.families.convex.bounds import Slopes, lagrangian_bound
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.families.convex.constraints import OwnConstraint
-from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
+from designer.families.convex.rounds import Posed, Rounds, SolverAnswer, Statement
 from designer.families.convex.separation import Separated
 from designer.families.convex.solving import DEFAULT, USABLE, Solved, known_solver, solve_with
 from designer.families.convex.wording import Named, in_words, require_convex
@@ -131,12 +131,21 @@ class Program(ABC):
         """
         return None
 
-    @property
-    def problem(self) -> cp.Problem:
-        """The program as it is now: objective, privacy on the working set, and the user's constraints."""
-        return cp.Problem(
-            cp.Minimize(self.objective), [*self.privacy, *self.definitions, *(own.constraint for own in self._own)]
-        )
+    @abstractmethod
+    def state_all(self) -> None:
+        """Take every pair into the working set; `DesignFailed` where they are too many to be written out."""
+
+    def cvxpy_problem(self) -> cp.Problem:
+        """The whole program, every pair written out, with the user's constraints and objective, in its own variables.
+
+        Whoever has CVXPY alone can solve it: `program.cvxpy_problem().solve()`, and the values are in `program.variables`. Of
+        a program that is not convex it is the convex part that its page names. `solve` is several times faster, states the
+        few pairs that matter, and proves a bound. `DesignFailed` above 5,000,000 pairs.
+        """
+        self.state_all()
+        if any(variable.value is None for variable in self.variables.values()):
+            self.start()
+        return Posed(self, Statement(self.objective, tuple(self._own))).whole()
 
     @property
     def objective(self) -> Any:
@@ -355,7 +364,9 @@ class Program(ABC):
         where no solver ends with better ones. Whether the user's constraints hold is measured at whichever these are."""
         known = (*self.variables.values(), *(variable for part in self.definitions for variable in part.variables()))
         values = {id(variable): cp.Constant(variable.value) for variable in known if variable.value is not None}
-        others = [variable for variable in self.problem.variables() if id(variable) not in values]
+        stated = [*self.privacy, *self.definitions, *(own.constraint for own in self._own)]
+        everything = cp.Problem(cp.Minimize(self.objective), stated).variables()
+        others = [variable for variable in everything if id(variable) not in values]
         if not others:
             return
         slacks, fitted = [], []

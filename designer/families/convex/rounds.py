@@ -88,7 +88,7 @@ class Rounds:
         """Solve until every pair holds. The answer is left in the variables."""
         announce(f"{self.title}: {self.solver}")
         for count in range(1, ROUNDS + 1):
-            posed = _Posed(self.program, statement)
+            posed = Posed(self.program, statement)
             status = solve_with(posed.problem, self.solver, self.options)
             if status not in USABLE or not posed.has_values():
                 return SolverAnswer("without values" if status in USABLE else status, np.inf, count)
@@ -104,7 +104,7 @@ class Rounds:
         return self.program.title
 
 
-class _Posed:
+class Posed:
     """The program as a solver sees it: dimensionless variables, terms of constraints of size 1, an objective of size 1."""
 
     def __init__(self, program: Separable, statement: Statement) -> None:
@@ -128,6 +128,12 @@ class _Posed:
 
     def _inner(self, thing: Any) -> Any:
         return thing.tree_copy(self.units) if self.units else thing
+
+    def whole(self) -> cp.Problem:
+        """The same with the objective at its own size, in the variables of the program beside the dimensionless ones."""
+        known = [variable for variable in self.program.variables.values() if variable in self.program.in_units]
+        own = [self._inner(variable) == variable for variable in known]
+        return cp.Problem(self.problem.objective * self.size, [*self.problem.constraints, *own])
 
     def has_values(self) -> bool:
         return all(variable.value is not None for variable in self.problem.variables())

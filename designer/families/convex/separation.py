@@ -30,6 +30,10 @@ class WorkingPairs:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def take(self, rows: Floats) -> None:
+        """All of these, (M, s), besides those that are known."""
+        self.rows = WorkingPairs(np.concatenate([self.rows, rows])).rows
+
     def grow(self, more: Floats, ratios: Floats, known: float) -> int:
         """Take in those of `more`, (m, s), whose ratio, (m,), noticeably exceeds 1 and `known`; returns how many are new.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.certified.sensitivity import SensitivitySet
 from designer.problem.relation import Indices, Relation
 
 
@@ -30,6 +31,11 @@ class ActivePairs:
         self.left, self.right = np.append(self.left, low[new]), np.append(self.right, high[new])
         self.budgets = np.append(self.budgets, budgets[new])
         return len(new)
+
+    def add_all(self, relation: Relation) -> None:
+        """Take in every pair of finite, positive budget; `DesignFailed` where they are too many."""
+        pairs = SensitivitySet.of(np.eye(self.size), relation).all_pairs()
+        self.add(pairs.left, pairs.right, pairs.budgets)
 
     @property
     def _keys(self) -> Indices:

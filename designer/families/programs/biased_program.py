@@ -321,6 +321,19 @@ class BiasedProgram(MechanismProgram):
             one = (np.arange(len(rows)) == k) | ~heard
             yield np.where(one[:, None], rows, middles), np.where(one, self.alone, 0.0)
 
+    def state_all(self) -> None:
+        self.active.add_all(self.question.relation)
+
+    def cvxpy_problem(self) -> cp.Problem:
+        """The whole program, every pair written out. Where it is not convex: solved first, and then the convex restriction at
+        the answer, in which `|x| / c` gives way to `x^2 / (2 t) + t / (2 c^2)`; rows without noise stay constant."""
+        if not self.is_convex:
+            self.solve()
+        stated, still = super().cvxpy_problem(), np.flatnonzero(self.still)
+        same = [] if self._spread is None else [self.Q[:, self.universe.first] @ self._spread == self.Q]
+        quiet = [self.Q[still] @ self.active.columns == 0, self.c[still] == 0] if len(still) else []
+        return cp.Problem(stated.objective, [*stated.constraints, *same, *quiet])
+
     def learn(self, answer: SolverAnswer) -> None:
         """Keep the best bound that the multipliers of a restriction prove."""
         rows, noise = self.point()

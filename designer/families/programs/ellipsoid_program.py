@@ -172,6 +172,9 @@ class EllipsoidProgram(MechanismProgram):
         ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
         return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
 
+    def state_all(self) -> None:
+        self.working.take(_one_sign(self.moving.all_pairs().normalised))
+
     def settle(self) -> None:
         """`y_k = 1 / (q_k' X^-1 q_k)`: a solver leaves it smaller where nothing depends on it."""
         if self.y is not None:

@@ -175,6 +175,16 @@ class PreprocessingProgram(Program):
         if not len(self.active):
             self._scan(0.0)
 
+    def state_all(self) -> None:
+        self.active.add_all(self.question.relation)
+
+    def cvxpy_problem(self) -> cp.Problem:
+        """The convex part, all pairs written out: c at most that of the unbiased queries, and its price, which is concave,
+        replaced by its chord from 0 to there. Its value is a lower bound of the price of such queries."""
+        self.part = self.chord(0.0, self.alone)
+        stated = super().cvxpy_problem()
+        return cp.Problem(stated.objective, [*stated.constraints, self.c <= self.alone])
+
     def set_values(self, rows: Floats, constant: float) -> None:
         """Give the variables these values, rows (K, N)."""
         self.Q.save_value(rows)

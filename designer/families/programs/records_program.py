@@ -185,8 +185,7 @@ class RecordsProgram(Program):
     def _tie_all(self, things: Sequence[Any]) -> None:
         """Ask about every group where somebody speaks of h, or of what follows from it."""
         if any(variable is self.h for thing in things for variable in thing.variables()):
-            for a in range(self.measures):
-                self._ask(a, range(self.numbers.hierarchy.size))
+            self.state_all()
 
     def _ask(self, a: int, places: Sequence[int]) -> int:
         """Groups join; returns how many are new."""
@@ -207,6 +206,10 @@ class RecordsProgram(Program):
             if accuracy.on_average:
                 self._ask(a, np.flatnonzero(self.numbers.weights[a] > 0).tolist())
         self.separate()
+
+    def state_all(self) -> None:
+        for a in range(self.measures):
+            self._ask(a, range(self.numbers.hierarchy.size))
 
     def set_values(self, precisions: Floats) -> None:
         """Give the variables these precisions, (measures, families), and what is known at them."""

@@ -145,6 +145,10 @@ class ScalesProgram(MechanismProgram):
             added += _grown(block.working, block.moving, np.maximum(everything[block.places], 1e-300), share)[1]
         return Separated(worst, added)
 
+    def state_all(self) -> None:
+        for working, moving in [(self.working, self.moving), *((block.working, block.moving) for block in self.blocks)]:
+            working.take(np.abs(moving.all_pairs().normalised))
+
     def settle(self) -> None:
         """Allowances no smaller than what is spent: solvers and repair may leave them smaller by a little."""
         for block in self.blocks:
