@@ -21,7 +21,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.families.convex.bounds import Slopes, lagrangian_bound
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.families.convex.constraints import OwnConstraint
-from designer.families.convex.rounds import Posed, Rounds, SolverAnswer, Statement
+from designer.families.convex.rounds import Rounds, SolverAnswer, Statement, whole_problem
 from designer.families.convex.separation import Separated
 from designer.families.convex.solving import DEFAULT, USABLE, Solved, known_solver, solve_with
 from designer.families.convex.wording import Named, in_words, require_convex
@@ -145,7 +145,7 @@ class Program(ABC):
         self.state_all()
         if any(variable.value is None for variable in self.variables.values()):
             self.start()
-        return Posed(self, Statement(self.objective, tuple(self._own))).whole()
+        return whole_problem(self, Statement(self.objective, tuple(self._own)))
 
     @property
     def objective(self) -> Any:

@@ -88,7 +88,7 @@ class Rounds:
         """Solve until every pair holds. The answer is left in the variables."""
         announce(f"{self.title}: {self.solver}")
         for count in range(1, ROUNDS + 1):
-            posed = Posed(self.program, statement)
+            posed = _Posed(self.program, statement)
             status = solve_with(posed.problem, self.solver, self.options)
             if status not in USABLE or not posed.has_values():
                 return SolverAnswer("without values" if status in USABLE else status, np.inf, count)
@@ -104,7 +104,12 @@ class Rounds:
         return self.program.title
 
 
-class Posed:
+def whole_problem(program: Separable, statement: Statement) -> cp.Problem:
+    """What is asked on the present working set, as one problem of CVXPY."""
+    return _Posed(program, statement).whole()
+
+
+class _Posed:
     """The program as a solver sees it: dimensionless variables, terms of constraints of size 1, an objective of size 1."""
 
     def __init__(self, program: Separable, statement: Statement) -> None:
