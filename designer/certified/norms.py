@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -46,6 +47,7 @@ _UNIT_ROUNDOFF = 2.0**-53
 
 # Simplices of the largest body that is built; 4 x 4 tables have 68,000 (3 s), the time grows in proportion.
 MAX_SIMPLICES = 200_000
+MOST_SIGNS = 16  # coordinates whose 2^R signs are written out
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +114,49 @@ class Norm(Immutable):
         """`max {|t z| : ||z|| <= 1}`, (K,), for each row t of `rows`, (K, s), over the s coordinates that get noise: the dual
         norm, for an invertible map."""
         return np.asarray(np.linalg.norm(rows @ np.linalg.inv(self.factor), ord=_DUAL[self.order], axis=1))
+
+    @property
+    def vertices(self) -> Floats:
+        """The corners of the unit ball, (V, R), as floats, where it is a polytope; 0 in coordinates without noise.
+
+        `InvalidProblem` for an ellipsoid, more than 65,536 corners, and maps whose corners are not kept.
+        """
+        inverse = np.linalg.inv(self._square("vertices"))
+        corners = _both_signs(np.eye(len(inverse))) if self.order == "l1" else self._signs("vertices")
+        return self._over_all(corners @ inverse.T)
+
+    @property
+    def facets(self) -> Floats:
+        """Rows a of `{u : a u <= 1}`, (F, R), whose intersection is the unit ball, as floats, where it is a polytope; 0 in
+        coordinates without noise, of which u is 0.
+
+        `InvalidProblem` for an ellipsoid, and more than 65,536 facets.
+        """
+        if self.order == "linf" and self.of_order:
+            return self._over_all(_both_signs(self.factor))
+        return self._over_all(self._signs("facets") @ self._square("facets"))
+
+    def _square(self, field: str) -> Floats:
+        """The map on the coordinates with noise, if it has an inverse and is that of a polytope."""
+        found = self.factor
+        if self.order == "l2" or not self.of_order or found.shape[0] != found.shape[1]:
+            raise InvalidProblem(
+                f"{field}: of {self.sentence} are not written out; norms of l1, boxes and K-norms have them.", value=self.order
+            )
+        return found
+
+    def _signs(self, field: str) -> Floats:
+        """All vectors of signs of the coordinates with noise, (2^R', R')."""
+        heard = int((~self.silent).sum())
+        if heard > MOST_SIGNS:
+            raise InvalidProblem(f"{field}: 2^{heard} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
+        return np.array(list(product((1.0, -1.0), repeat=heard)))
+
+    def _over_all(self, rows: Floats) -> Floats:
+        """Rows over the coordinates with noise, (n, R'), over all, (n, R)."""
+        found = np.zeros((len(rows), self.dimension))
+        found[:, ~self.silent] = rows
+        return frozen(found)
 
     def divided(self, factor: float) -> Norm:
         """The norm divided by a positive factor: noise wider by that factor."""
@@ -190,6 +235,11 @@ class Norm(Immutable):
         """Integers n, (1, R') or (S, R'), and an exponent e with `map = n 2^e` on the coordinates that get noise."""
         rows, exponent = dyadic_integers(np.atleast_2d(self.map[..., ~self.silent]))
         return np.array(rows, dtype=object), exponent
+
+
+def _both_signs(rows: Floats) -> Floats:
+    """Rows and their negatives, (2 n, R)."""
+    return np.concatenate([rows, -rows])
 
 
 def require_falloff(falloff: str, known: Sequence[str], norm: Norm) -> None:
@@ -280,6 +330,10 @@ class Gauge(Norm):
 
     def reach(self, rows: Floats) -> Floats:
         return np.asarray(self.scale * self.body.dual_gauge(rows))
+
+    @property
+    def vertices(self) -> Floats:
+        return self._over_all(_both_signs(self.scale * self.body.vertices.floats))
 
     def divided(self, factor: float) -> Gauge:
         """The gauge of the body grown by the factor."""
