@@ -24,6 +24,7 @@ from solvers.work import is_over, spend
 
 ROUNDS = 200
 DULL = 1e-9  # of the largest cost: what gains less is not added
+MANY = 3  # columns for each row of the master program, when those that cost most are left out
 FURTHER = 1.0  # reach, in budgets, where a program without far elements was too loose
 LITTLE = 1e-6  # of a weight may change until rows are 1
 SAME = 1e-9  # columns that differ by no more are one
@@ -177,7 +178,8 @@ def column_generation(
 ) -> Solution[Mixture]:
     """The least `sum C_xz K_xz` of all tables K (N, M) >= 0 with rows that sum to 1 and columns in the cone of the budgets.
 
-    budgets: (N, N), see `cone`. costs: (N, M). start: columns of the cone (N, P), such as poles. norm: (N,), of the bound; the
+    budgets: (N, N), see `cone`. costs: (N, M). start: columns of the cone (N, P), such as poles; those of `exp(-b / 2)` over
+    the sums of its rows are among the first, too, so that no answer is worse than that table. norm: (N,), of the bound; the
     prior. limits: further losses. allowed: (N, M), which entries may be more than 0. gap: relative, certified. edges: pairs of
     elements that programs ask first; others follow as they are violated.
     ValueError for what does not fit, NoMixture where no table keeps the limits.
@@ -218,18 +220,21 @@ def mixture_of_poles(
     except NoSolution as error:
         raise NoMixture(f"the columns of {apart.shape[1]} poles do not mix to rows of 1 within the limits: {error}") from error
     flows = tuple(no_flow() for _ in range(program.costs.shape[1]))
-    mixture = master.mixture(found.weights, Prices(found.rows, found.shares, flows))
+    mixture = master.mixture(found, Prices(found.rows, found.shares, flows))
     return Solution(Status.STALLED, mixture, program.value(mixture), -np.inf, 1, "linear program of poles (HiGHS)")
 
 
 @dataclass(frozen=True, eq=False)
 class _Found:
-    """A solution of the master program: weights of the columns, prices of the elements, shares of the limits."""
+    """A solution of the master program: weights of all columns, prices of the elements, shares of the limits, the value, and
+    those columns that have weight, with their reports."""
 
     weights: Array
     rows: Array
     shares: tuple[Array, ...]
     value: float
+    columns: Array
+    reports: Indices
 
 
 class _Master:
@@ -304,13 +309,29 @@ class _Master:
         )
         if not self.slack:
             every = _of_sum_one(program.limits, every)
-        return _Found(found.point[:count], (found.of_sides * scale) @ self.averages, every, float(cost @ found.point))
+        weights = found.point[:count]
+        some = weights > 0
+        prices = (found.of_sides * scale) @ self.averages
+        return _Found(weights, prices, every, float(cost @ found.point), columns[:, some], reports[some])
 
-    def mixture(self, weights: Array, prices: Prices) -> Mixture:
+    def prune(self, found: _Found) -> bool:
+        """Leave out the columns that cost most at the last prices, where they are many; whether some were."""
+        most = MANY * len(self.averages)
+        if len(self.columns) <= 2 * most:
+            return False
+        columns, reports = np.array(self.columns).T, np.array(self.reports, dtype=np.intp)
+        costs = self.program.priced_costs(found.shares) - found.rows[:, None]
+        reduced = np.where(found.weights > 0, -np.inf, np.einsum("nc,nc->c", costs[:, reports], columns))
+        kept = np.sort(np.argsort(reduced, kind="stable")[: max(most, int((found.weights > 0).sum()))])
+        self.columns, self.reports, self.known = [], [], set()
+        for c in kept.tolist():
+            self.add(columns[:, c], int(reports[c]))
+        return True
+
+    def mixture(self, found: _Found, prices: Prices) -> Mixture:
         """The columns that count, by report, with weights that make rows 1 as sharply as floats can say; all images of each."""
-        used = np.flatnonzero(weights > 0)
-        columns, reports = np.array(self.columns)[used].T, np.array(self.reports, dtype=np.intp)[used]
-        weights = _refined(self.averages @ columns, weights[used]) / len(self.group)
+        columns, reports, weights = found.columns, found.reports, found.weights[found.weights > 0]
+        weights = _refined(self.averages @ columns, weights) / len(self.group)
         moved = np.empty((len(self.group), *columns.shape))
         for image, elements in zip(moved, self.group.elements, strict=True):
             image[elements] = columns
@@ -364,9 +385,12 @@ class _Search:
         part = components(program.budgets)
         within = [np.where((part == k)[:, None], shapes, 0.0) for k in range(part.max() + 1)]
         ones = np.stack([(part == k).astype(float) for k in range(part.max() + 1)], axis=1)
-        shapes = np.hstack([ones, *within]) if part.any() else np.hstack([ones, shapes])
+        halves = np.exp(-program.budgets / 2)
+        halves /= halves.sum(axis=1, keepdims=True)
+        shapes = np.hstack([ones, halves, *within]) if part.any() else np.hstack([ones, halves, shapes])
         self.shapes = shapes[:, shapes.max(axis=0) > 0]
         self.shapes = self.shapes / self.shapes.max(axis=0)
+        self.pruned = False
         self.group = program.symmetries()
         self.source, self.by = self.group.ways()
         self.reports = [z for z in np.unique(self.source).tolist() if program.allowed[:, z].any()]
@@ -409,9 +433,11 @@ class _Search:
         while count < rounds:
             count += 1
             found = master.solved()
-            best, value = found, found.value
+            value = found.value
+            best = found
             if value - lower <= gap * abs(value):
                 break
+            self.pruned |= master.prune(found)
             rows, shares = found.rows, found.shares
             if kept and np.isfinite(lower):
                 rows = kept * prices.rows + (1 - kept) * rows
@@ -427,7 +453,7 @@ class _Search:
                 break
             kept = 0.0 if not new else SMOOTHING
         assert best is not None, "at least one round"
-        mixture = master.mixture(best.weights, prices)
+        mixture = master.mixture(best, prices)
         value, lower = self.program.value(mixture), self.program.bound(prices)
         status = Status.OPTIMAL if value - lower <= gap * abs(value) else Status.STALLED
         return Solution(
@@ -471,7 +497,7 @@ class _Search:
                 missing.append(made.missing)
             if worth[:, z] @ made.column < -dull:
                 new |= master.add(made.column, z)
-        if program.limits:
+        if program.limits or self.pruned:
             new |= bool(master.offer(self.shapes, found.shares, found.rows))
         if missing:
             pairs = np.concatenate(missing)
