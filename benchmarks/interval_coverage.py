@@ -62,6 +62,7 @@ Margins = Callable[[float, bool], Floats]
 UNMEASURED = {
     "custom": "noise of one's own, which has the law of one of the other families or is a chain",
     "dp-designer/selection": "releases the name of a candidate, no numbers",
+    "dp-designer/channel": "intervals by Bernstein's inequality, for any data, with simulated collections of their own",
     "dp-designer/odds-ratio-test": "releases a p-value, which has no interval; that of the odds ratio has tests of its own",
 }
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from designer.mechanisms.additive.interface import Mechanism
     from designer.mechanisms.additive.mechanism import AdditiveMechanism
     from designer.mechanisms.additive.release import Release
+    from designer.mechanisms.channel.mechanism import Channel
+    from designer.mechanisms.channel.problem import ReportProblem
     from designer.mechanisms.choice.mechanism import Choice, Selection, largest_rate
     from designer.mechanisms.marginals.mechanism import MarginalMechanism
     from designer.mechanisms.marginals.protection import Presence
@@ -53,6 +55,7 @@ __all__ = [
     "About",
     "AdditiveMechanism",
     "AttributeQueries",
+    "Channel",
     "Choice",
     "Comparison",
     "Counts",
@@ -80,6 +83,7 @@ __all__ = [
     "Problem",
     "Refusal",
     "Release",
+    "ReportProblem",
     "Selection",
     "SelectionProblem",
     "Statistic",
@@ -137,6 +141,8 @@ __getattr__, __dir__ = public_names(
         "mechanisms.additive.interface": "Mechanism",
         "mechanisms.additive.mechanism": "AdditiveMechanism",
         "mechanisms.additive.release": "Release",
+        "mechanisms.channel.mechanism": "Channel",
+        "mechanisms.channel.problem": "ReportProblem",
         "mechanisms.choice.mechanism": "Choice Selection largest_rate",
         "mechanisms.marginals.mechanism": "MarginalMechanism",
         "mechanisms.marginals.protection": "Presence",

@@ -13,9 +13,12 @@ import numpy as np
 from designer.audit.tally import Columns, Source
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.sampling.entropy import Entropy
+from designer.sampling.table_law import draw_from_table
 
 NODES = 96  # of Gauss and Legendre: exact for polynomials of degree 191
 MOST_NAMED = 40
@@ -66,6 +69,18 @@ class ChoiceWatch:
         """A rate that is wrong moves the mean gain."""
         wrong = choice_law(self.name, self.gains * (1 + sees))
         return {"scale": abs(float((wrong - choice_law(self.name, self.gains)) @ self.gains))}
+
+
+def channel_source(made: Channel, entropy: Entropy) -> Source:
+    """Reports of the value whose row is spread out most: its law tells most of the table."""
+    logs = np.log(made.channel)
+    place = int((-(made.channel * logs).sum(axis=1)).argmax())
+    law = f"the row of element {place}, {logs.shape[1]} probabilities, as the spec has them"
+
+    def draw(size: int) -> Any:
+        return draw_from_table(made.numerators[place], size, entropy)
+
+    return Source("report", law, draw, lambda pilot: ChoiceWatch("exponential", logs[place]))
 
 
 def selection_source(made: Selection, seed: int | None) -> Source | None:

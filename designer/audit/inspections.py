@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Generic, TypeVar
 
-from designer.audit.choice_sources import mwem_source, selection_source, small_db_source
+from designer.audit.choice_sources import channel_source, mwem_source, selection_source, small_db_source
 from designer.audit.coarse import WrittenOut, additive_written_out, lattice_written_out, one_coordinate
 from designer.audit.noise_sources import additive_source, lattice_source
 from designer.audit.pairs import (
@@ -12,6 +12,7 @@ from designer.audit.pairs import (
     databases_compared,
     every_pair,
     every_pair_of_cells,
+    every_row_compared,
     moved_products,
     moved_residuals,
     selections_compared,
@@ -42,6 +43,7 @@ from designer.certified.frozen import Specified
 from designer.files.kinds import kind_of
 from designer.mechanisms.additive.interface import Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.lattice.row_mechanism import RowMechanism
@@ -262,6 +264,18 @@ class OfSmallDatabases(Inspection[SmallDB]):
 
     def further(self, made: SmallDB) -> list[Finding]:
         return [databases_compared(made)]
+
+
+class OfChannels(Inspection[Channel]):
+    """Reports of single persons."""
+
+    reaches = "every report has a positive probability whatever the value"
+
+    def sources(self, made: Channel, entropy: Entropy, seed: int | None) -> Looked:
+        return [channel_source(made, entropy)], []
+
+    def pairs(self, made: Channel) -> Finding:
+        return every_row_compared(made)
 
 
 def inspection_of(made: Specified) -> Inspection[Any]:

@@ -18,6 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import track
 from designer.certified.sensitivity import SensitivitySet
+from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.protection import Presence
@@ -25,6 +26,8 @@ from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.metrics.attributes import Hamming
+from solvers.exact.balls import rational_ball
+from solvers.exact.bits import working_precision
 
 LAW_SUBJECT = "law, enumerated"
 MOST_COMPARED = 4000
@@ -93,6 +96,27 @@ def _share(law: str, gains: Gains, x: Sequence[int], moved: Sequence[int], budge
         return None
     seen = (both[0] > 1e-250) & (both[1] > 1e-250)
     return float(np.abs(np.log(both[0][seen] / both[1][seen])).max(initial=0.0)) / float(budget)
+
+
+def every_row_compared(made: Channel) -> Finding:
+    """Every ordered pair of values of a channel, implied ones too: the largest ratio of two probabilities as a fraction, its
+    logarithm in balls against the budget."""
+    size, worst = made.relation.size, 0.0
+    if size * (size - 1) > MOST_PAIRS:
+        return not_looked_at(SUBJECT, f"more than {MOST_PAIRS} ordered pairs; the certificate goes through those that decide")
+    kept = True
+    with working_precision(256):
+        for i, j in product(range(size), repeat=2):
+            budget = made.relation.exact_budget(i, j)
+            if i == j or budget is None:
+                continue
+            ratio = max(Fraction(p, q) for p, q in zip(made.numerators[i], made.numerators[j], strict=True))
+            spent = rational_ball(ratio).log()
+            kept = kept and bool(spent <= rational_ball(budget)) if ratio > 1 else kept
+            worst = max(worst, float(spent.mid()) / float(budget) if budget else 0.0)
+    pairs = size * (size - 1)
+    words = f"{pairs} ordered pairs, every report as a fraction: the largest share of a budget that is spent is {worst:.9g}"
+    return proven(SUBJECT, words, kept, pairs=pairs, largest=worst)
 
 
 MOST_PAIRS = 20_000

@@ -135,10 +135,19 @@ def _require_unbiased(family: Family, made: Mechanism) -> None:
 
 if TYPE_CHECKING:
     from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+    from designer.mechanisms.channel.problem import ReportProblem
     from designer.mechanisms.lattice.mechanism import LatticeMechanism  # with FLINT behind it
     from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 
-    AnyProblem = StructuredProblem | MarginalProblem | SelectionProblem | SyntheticProblem | HierarchyProblem | PlanProblem
+    AnyProblem = (
+        StructuredProblem
+        | MarginalProblem
+        | SelectionProblem
+        | SyntheticProblem
+        | ReportProblem
+        | HierarchyProblem
+        | PlanProblem
+    )
 
 T = TypeVar("T")
 NOWHERE = (math.inf, math.inf)  # before there is a design
@@ -238,7 +247,8 @@ def design(
     **options: Any,
 ) -> Design[Any]:
     """The best mechanism of a family for a problem of any kind, certified: a `Problem` of linear queries, a
-    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `HierarchyProblem` or `PlanProblem`.
+    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or
+    `PlanProblem`.
 
     family: a name in `designer.families.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
     (see `best_of_all`). effort: how much work searches may take, counted, so that neither a clock nor other work on the machine

@@ -20,6 +20,7 @@ from designer.designing.marginals_least import LeastMarginals, least_marginal_bu
 from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
 from designer.designing.structured_problem import FAMILY, StructuredProblem
 from designer.families.made import Design, DesignOfKind
+from designer.mechanisms.channel.problem import ReportProblem
 from designer.mechanisms.marginals.noise import WIDE
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.targets import Targets
@@ -151,6 +152,22 @@ def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest:
     _chosen(problem, family, options, known, other)
     made = build(problem.linear, **options)
     return _made(problem, start, made, made.bound(BETA))
+
+
+def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
+    """A channel for one person's own report; "auto" takes the best one, or the best mixture of poles where that is too
+    large."""
+    from designer.families.channel import OPTIONS, build_channel
+
+    start, (options, other) = time.perf_counter(), _apart(rest)
+    chosen = _chosen(problem, family, options, OPTIONS.get(family, ()), other)
+    try:
+        made = build_channel(problem, chosen, **options)
+    except DesignFailed:
+        if family != "auto":
+            raise
+        made = build_channel(problem, "poles")
+    return _made(problem, start, made, made.loss)
 
 
 def design_hierarchy(
@@ -325,6 +342,7 @@ def no_least(problem: Any, targets: object, family: str = "auto", **options: Any
     what = {
         "SelectionProblem": "a choice has no standard error; compare `design(problem).loss` at other budgets",
         "SyntheticProblem": "the errors of synthetic data depend on the data; compare `design(problem).loss` at other budgets",
+        "ReportProblem": "a report has no standard error; compare `design(problem).error` at other budgets",
         "HierarchyProblem": "its targets are its own (`accuracies`), and `design(problem)` meets them at the least loss",
     }[type(problem).__name__]
     raise InvalidProblem(f"problem: a {type(problem).__name__} has no least budget: {what}; use design.", value=problem)

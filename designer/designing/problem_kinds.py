@@ -64,6 +64,12 @@ LISTED = (
         least_budget=f"{OWN}:no_least",
     ),
     ProblemKind(
+        problem="designer.mechanisms.channel.problem:ReportProblem",
+        design=f"{OWN}:design_report",
+        compare=f"{OWN}:compare_own",
+        least_budget=f"{OWN}:no_least",
+    ),
+    ProblemKind(
         problem="designer.designing.problems:HierarchyProblem",
         design=f"{OWN}:design_hierarchy",
         compare=f"{OWN}:compare_own",

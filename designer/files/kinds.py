@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from designer.certified.frozen import Kind, Specified
 from designer.mechanisms.additive.kind import ADDITIVE
+from designer.mechanisms.channel.kind import CHANNEL
 from designer.mechanisms.choice.kind import SELECTION
 from designer.mechanisms.lattice.kind import LATTICE, ROWS
 from designer.mechanisms.marginals.kind import MARGINALS
@@ -27,6 +28,7 @@ LISTED = (
     TABLE_PLAN,
     SMALL_DATABASES,
     SELECTION,
+    CHANNEL,
 )
 KINDS: Mapping[str, Kind] = {kind.format: kind for kind in LISTED}  # by the format of their specs
 

@@ -334,7 +334,7 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     """The workload of a spec; compressed rows are checked before anything trusts them."""
     optional = {key for key in ("keys",) if key in spec}
     require_keys(spec, keys(SPARSE if "rows" in spec else DENSE) | optional, "workload")
-    named = _keys_from_spec(spec["keys"]) if optional else None
+    named = keys_from_spec(spec["keys"]) if optional else None
     if "matrix" in spec:
         return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], named)
     from scipy.sparse import csr_array
@@ -363,7 +363,8 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], named)
 
 
-def _keys_from_spec(spec: Any) -> Keys:
+def keys_from_spec(spec: Any) -> Keys:
+    """The columns that name the elements, from the plain data of a spec."""
     require_keys(spec, keys(Keys.schema) | ({"unlisted"} & spec.keys()), "workload.keys")
     return Keys(tuple(spec["columns"]), tuple(map(tuple, spec["rows"])), rule_from(spec))
 

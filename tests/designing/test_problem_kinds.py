@@ -20,6 +20,7 @@ from designer import (
     PlanProblem,
     Presence,
     Problem,
+    ReportProblem,
     SelectionProblem,
     StructuredProblem,
     StructuredWorkload,
@@ -60,6 +61,7 @@ PROBLEMS: dict[str, Any] = {
     "MarginalProblem": MarginalProblem(TABLES, Presence(1.0)),
     "SelectionProblem": SelectionProblem(SCORE, metrics.uniform(3, 1.0)),
     "SyntheticProblem": SyntheticProblem(ASKED, NEAR, records=60),
+    "ReportProblem": ReportProblem(metrics.line([0.0, 1.0, 2.0], 1, 1.0)),
     "HierarchyProblem": HierarchyProblem(LEVELS, [Measure("jobs")], JOBS, PRIOR),
     "PlanProblem": PlanProblem(FIRMS),
 }
@@ -91,6 +93,7 @@ def test_every_kind_is_compared(name: str) -> None:
     assert isinstance(found, Comparison) and found.designs
     losses = {row["family"]: row["loss"] for row in found.rows}
     assert set(losses) == set(families or problem.families)
+    assert name != "ReportProblem" or losses["randomised_response"] is None is not losses["geometric"]
     assert found.best.loss == min(loss for loss in losses.values() if loss is not None)
     best = next(row["family"] for row in found.rows if row["loss"] == found.best.loss)
     assert f"{best} has the least" in found.to_text() and best in found.to_markdown() and found.to_latex()
@@ -150,7 +153,7 @@ def test_least_budgets_are_those_of_the_kind() -> None:
     large = StructuredProblem(StructuredWorkload.of(Domain.of({"a": 600}), [{"a": "prefix"}]), Presence(1.0), "zcdp")
     with pytest.raises(InvalidProblem, match="too many queries or elements"):
         least_budget(large, Targets(standard_error=3.0))
-    for name in ("SelectionProblem", "SyntheticProblem", "HierarchyProblem"):
+    for name in ("SelectionProblem", "SyntheticProblem", "ReportProblem", "HierarchyProblem"):
         with pytest.raises(InvalidProblem, match="has no least budget"):
             least_budget(PROBLEMS[name], wanted)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
+from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.frozen import Specified
 from designer.designing.products_plan import design_structured
 from designer.mechanisms.choice.mechanism import best_selection
@@ -72,5 +72,8 @@ MADE: Mapping[str, Callable[[Names], Specified]] = {
     "dp-designer/mwem": lambda names: MWEM(_lipschitz(names), 6, ((Fraction(1, 4), Fraction(1, 4)),)),
     "dp-designer/table-plan": _plan,
     "dp-designer/small-db": lambda names: SmallDB(_lipschitz(names), 6, 2),
+    "dp-designer/channel": lambda names: (
+        design(ReportProblem(metrics.uniform(4, 0.5), loss="zero_one", elements=names[:4]), "randomised_response").mechanism
+    ),
     "dp-designer/selection": lambda names: best_selection(Linear(_asked(names)), metrics.uniform(4, 0.5)),
 }

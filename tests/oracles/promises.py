@@ -106,6 +106,20 @@ def selection(core: Core) -> float | None:
     return worst
 
 
+def channel(core: Core) -> float | None:
+    """By definition: the largest log-ratio of two probabilities of a report, over the budget of the two values."""
+    found = changes(core["relation"])
+    if found is None:
+        return None
+    worst = 0.0
+    for change, budget in found[1]:
+        ends = [i for i, by in change.items() if by]
+        one, other = (core["numerators"][i] for i in ends)
+        spent = max(abs(math.log(Fraction(p, q))) for p, q in zip(one, other, strict=True))
+        worst = max(worst, spent / float(budget or 5e-324))
+    return worst
+
+
 def synthetic(core: Core) -> float | None:
     """MWEM and SmallDB: how far a record moves a stand-in query, over its constant, times what all rounds spend."""
     queries = core["queries"]
@@ -273,6 +287,7 @@ def keeps_tradeoff(tradeoff: Core, cdf: Callable[[np.ndarray], np.ndarray]) -> b
 
 LOSSES: dict[str, Callable[[Core], float | None]] = {
     "dp-designer/selection": selection,
+    "dp-designer/channel": channel,
     "dp-designer/mwem": synthetic,
     "dp-designer/small-db": synthetic,
     "dp-designer/marginals": marginals,

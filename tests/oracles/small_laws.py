@@ -170,6 +170,18 @@ def selection(core: Core, x: np.ndarray) -> Law:
     return dict(enumerate(scores_chosen(values, core["rate"]).tolist()))
 
 
+def channel(core: Core, x: np.ndarray) -> Law:
+    """How often each report came: a sum of independent draws, each from the row of a person's value."""
+    reports = len(core["reports"])
+    found: Law = {(0,) * reports: 1.0}
+    for row, people in zip(core["numerators"], x.tolist(), strict=True):
+        for _ in range(people):
+            chances = enumerate(entry / core["denominator"] for entry in row)
+            drawn = [(z, p) for z, p in chances]
+            found = merged(((*key[:z], key[z] + 1, *key[z + 1 :]), q * p) for key, q in found.items() for z, p in drawn)
+    return found
+
+
 def mwem(core: Core, x: np.ndarray) -> Law:
     """One round from the uniform histogram: a query by its error, then the query with discrete Laplace noise."""
     (choice, measure), *rest = [[Fraction(part) for part in pair] for pair in core["shares"]]
@@ -224,6 +236,7 @@ LAWS: dict[str, Callable[[Core, np.ndarray], Law]] = {
     "dp-designer/mwem": mwem,
     "dp-designer/small-db": small_db,
     "dp-designer/selection": selection,
+    "dp-designer/channel": channel,
     "dp-designer/table-plan": table_plan,
 }
 

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
+from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.designing.products_plan import design_structured
@@ -24,6 +24,7 @@ from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.domain import Domain
+from designer.problem.histogram import Keys
 from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.unlisted import OTHERS
 from designer.promises.laplace import LaplaceTradeoff
@@ -158,6 +159,16 @@ def selections() -> dict[str, Specified]:
     }
 
 
+def channels() -> dict[str, Specified]:
+    """One person's own report: over a metric of points, and over one budget, with names of a column."""
+    line, codes = metrics.line([0.0, 1.0, 3.0], 1, 0.5), Keys(("answer",), (("no",), ("yes",)))
+    answers = ReportProblem(metrics.uniform(2, 1.0), prior=[0.75, 0.25], loss="zero_one", keys=codes)
+    return {
+        "channel line": design(ReportProblem(line), "channel").mechanism,
+        "channel answers": design(answers, "randomised_response").mechanism,
+    }
+
+
 def additive() -> dict[str, Specified]:
     """An additive mechanism for every relation that has no other home here."""
     generator = np.random.default_rng(5)
@@ -194,5 +205,6 @@ def specimens() -> dict[str, Specified]:
         **odds_ratio_tests(),
         **synthetic(),
         **selections(),
+        **channels(),
         **additive(),
     }

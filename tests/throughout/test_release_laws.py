@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from designer import Counts, Problem, Selection, StructuredWorkload, Workload, design, invariants, metrics
+from designer import Counts, Problem, ReportProblem, Selection, StructuredWorkload, Workload, design, invariants, metrics
 from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.designing.products_plan import design_structured
 from designer.families import FAMILIES
@@ -63,6 +63,7 @@ COVERED = {
         "table-plan",
         "small-db",
         "selection",
+        "channel",
     )
 }
 
@@ -402,3 +403,15 @@ def test_no_family_and_no_format_is_left_out() -> None:
     families = {family.name for family in ADDITIVE} | {"lattice_laplace", "lattice_rows", "lattice_gaussian", "staircase"}
     assert families == {family.name for family in FAMILIES}
     assert set(KINDS) == COVERED
+
+
+def test_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of reports of many people of one value: their mean moves with the budget by as much as the law says."""
+    size, epsilon, people = 5, 0.9, 2_000_000
+    made = design(ReportProblem(metrics.uniform(size, epsilon), loss="zero_one"), "randomised_response").mechanism
+    first = made.release([people, 0, 0, 0, 0]).counts[0] / people
+
+    def told(scale: float) -> float:
+        return math.exp(epsilon * scale) / (math.exp(epsilon * scale) + size - 1)
+
+    follows(lambda scale: float(first - told(scale)) / math.sqrt(told(scale) * (1 - told(scale)) / people))

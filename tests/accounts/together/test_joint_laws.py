@@ -17,6 +17,7 @@ from designer import (
     MarginalWorkload,
     Presence,
     Problem,
+    ReportProblem,
     StructuredMechanism,
     StructuredWorkload,
     Workload,
@@ -67,7 +68,7 @@ def stairs(relation: object, unit: str) -> Specified:
 
 ELEMENTS = (
     *("additive", "additive gaussian", "additive rounded", "additive with delta", "lattice", "lattice gaussian", "row"),
-    *("staircase", "structured", "marginals", "odds-ratio", "mwem", "small-db", "selection"),
+    *("staircase", "structured", "marginals", "odds-ratio", "mwem", "small-db", "selection", "channel"),
 )
 TIGHT = {"additive", "lattice", "staircase", "structured", "odds-ratio"}
 ROWS = ("table-plan", "table-plan pure", "additive", "staircase", "structured", "marginals", "selection")
@@ -98,6 +99,9 @@ def on_elements() -> dict[str, Specified]:
         "mwem": MWEM(queries, 6, ((HALF, HALF),)),
         "small-db": SmallDB(queries, 6, 2),
         "selection": best_selection(Linear(asked), metrics.uniform(4, 0.6)),
+        "channel": design(
+            ReportProblem(metrics.uniform(4, 0.6), ["x", "y"], loss=[[0, 1], [0, 1], [1, 0], [1, 0]]), "channel"
+        ).mechanism,
     }
 
 

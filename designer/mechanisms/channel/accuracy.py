@@ -1,0 +1,179 @@
+"""What a collector learns from reports: unbiased counts with their covariance, intervals that hold, a consistent histogram.
+
+Reports r, (M,), of people c, (N,), have the mean `K^T c`. For queries Q, any B with `B K^T = Q` makes `B r` unbiased. The one
+used has the least total variance where people are spread evenly; its exact covariance is `B diag(K^T c) B^T - Q diag(c) Q^T`
+(docs/theory/own_reports.md, 4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.answer_table import LEVEL, Limits
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import probability, shown
+from designer.base.errors import InvalidProblem
+from designer.problem.workload import Workload
+
+SINGULAR = 1e-10  # of singular values, beside the largest
+UNBIASED = 1e-7  # how far B K^T may be from Q, beside the largest entry of Q
+ROUNDS, SETTLED = 5000, 1e-12
+BERNSTEIN = (
+    "Bernstein's inequality over the independent reports, whatever the values of the people are: the number without noise is "
+    "inside with at least the stated probability"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Unbiased answers, (Q,), to linear queries of the number of people of each value.
+
+    names: of the queries. covariance: (Q, Q), itself unbiased where the channel tells all values apart, and at least that on
+    average elsewhere. reports: (M,), how often each came. Intervals hold for any people, by Bernstein's inequality.
+    """
+
+    names: tuple[str, ...]
+    answers: Floats
+    covariance: Floats
+    reports: NDArray[np.int64]
+    channel: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    queries: Floats = field(repr=False)
+
+    @property
+    def people(self) -> int:
+        """How many reported."""
+        return int(self.reports.sum())
+
+    @cached_property
+    def standard_errors(self) -> Floats:
+        """(Q,), roots of the diagonal of the covariance, which is an estimate: 0 where that is below 0."""
+        return frozen(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
+    def margins(self, level: float = LEVEL, simultaneous: bool = False) -> Floats:
+        """Half-widths, (Q,), of intervals that hold with probability `level` each, or all at once."""
+        left_out = (1 - probability(level, "level")) / (len(self.names) if simultaneous else 1)
+        spread = (self.channel @ (self.weights**2).T - self.queries.T**2).max(axis=0)
+        reach = np.ptp(self.weights, axis=1) * math.log(2 / left_out) / 3
+        variance = 2 * math.log(2 / left_out) * self.people * np.maximum(spread, 0.0)
+        return frozen((reach + np.sqrt(reach**2 + variance)) * (1 + 1e-9))
+
+    def limits(self, level: float, simultaneous: bool) -> Limits:
+        """Both ends of all intervals."""
+        margins = self.margins(level, simultaneous)
+        return Limits(self.answers - margins, self.answers + margins, BERNSTEIN)
+
+    def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Limits:
+        """The same, (Q,) each; by which inequality, in `law`."""
+        return self.limits(level, simultaneous)
+
+    @cached_property
+    def histogram(self) -> Floats:
+        """(N,), the number of people of each value, none below 0, that makes the reports most likely (expectation
+        maximisation from equal shares; biased, where counts are near 0)."""
+        return frozen(_most_likely(self.channel, self.reports) * self.people)
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the reports under `histogram`, but for the multinomial coefficient."""
+        shares = self.histogram / max(self.people, 1)
+        return _log_likelihood(shares @ self.channel, self.reports)
+
+
+def estimated(channel: Floats, reports: NDArray[np.int64], queries: object, elements: tuple[str, ...]) -> Estimate:
+    """The estimate behind `Channel.estimate`: channel (N, M), reports (M,)."""
+    matrix, names = _queries(queries, elements)
+    weights, told = left_inverse(channel, matrix)
+    answers = weights @ reports
+    covariance = (weights * reports) @ weights.T
+    if told is not None:
+        covariance -= (matrix * (told @ reports)) @ matrix.T
+    return Estimate(names, frozen(answers), frozen(covariance), reports, channel, frozen(weights), frozen(matrix))
+
+
+def left_inverse(channel: Floats, queries: Floats) -> tuple[Floats, Floats | None]:
+    """`B` with `B K^T = Q` of least total variance where people are spread evenly, (Q, M), and the same for the counts
+    themselves, (N, M); None where the channel does not tell all values apart.
+
+    channel: (N, M); queries: (Q, N). `InvalidProblem` where no such B exists.
+    """
+    root = 1 / np.sqrt(channel.mean(axis=0))
+    inverse = np.linalg.pinv((channel * root).T, rcond=SINGULAR) * root
+    told = np.abs(inverse @ channel.T - np.eye(len(channel))).max() <= UNBIASED
+    weights = queries @ inverse
+    if not np.abs(weights @ channel.T - queries).max() <= UNBIASED * max(1e-300, np.abs(queries).max()):
+        raise InvalidProblem(
+            f"queries: the channel has {len(channel)} values and {channel.shape[1]} reports, and people of different counts "
+            "lead to the same law of reports, so no unbiased answer exists; ask for sums over values that it tells apart, take "
+            "`histogram` of an estimate of the total, or design a channel that tells all values apart, such as 'exponential'."
+        )
+    return weights, inverse if told else None
+
+
+def covariance(channel: Floats, people: Floats, queries: Floats) -> Floats:
+    """The exact covariance, (Q, Q), of the unbiased answers of Q when `people`, (N,), report once each."""
+    weights, _ = left_inverse(channel, queries)
+    return np.asarray((weights * (people @ channel)) @ weights.T - (queries * people) @ queries.T)
+
+
+def tally(reports: object, names: tuple[str, ...]) -> NDArray[np.int64]:
+    """How often each report came, (M,): from names or positions of reports, or from counts by name."""
+    place = {name: k for k, name in enumerate(names)}
+    found = np.zeros(len(names), dtype=np.int64)
+    if isinstance(reports, Mapping):
+        for name, times in reports.items():
+            if name not in place or type(times) is not int or times < 0:
+                raise InvalidProblem(f"reports: {shown(name)}: {shown(times)} is no count of a report of this channel.")
+            found[place[name]] += times
+        return frozen(found)
+    if isinstance(reports, (str, bytes)) or not isinstance(reports, (Sequence, np.ndarray)):
+        raise InvalidProblem(f"reports: {shown(reports)} is no list; give the report of each person, or counts by name.")
+    for given in reports:
+        k = place.get(given) if isinstance(given, str) else given
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or not 0 <= k < len(names):
+            raise InvalidProblem(
+                f"reports: {shown(given)} is neither the name nor the position of one of {len(names)} reports; give what "
+                "`report` returned.",
+                value=given,
+            )
+        found[int(k)] += 1
+    return frozen(found)
+
+
+def _queries(queries: object, elements: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
+    if queries is None:
+        return np.eye(len(elements)), elements
+    if isinstance(queries, Workload):
+        matrix, names = np.asarray(queries.dense()), tuple(map(str, queries.queries))
+    else:
+        matrix = real_array(queries, "queries", 2)
+        names = tuple(f"q{k}" for k in range(len(matrix)))
+    if matrix.shape[1] != len(elements):
+        raise InvalidProblem(f"queries: have {matrix.shape[1]} columns for {len(elements)} values; give one for each.")
+    return matrix, names
+
+
+def _log_likelihood(chances: Any, reports: NDArray[np.int64]) -> float:
+    came = reports > 0
+    return float((reports[came] * np.log(chances[came])).sum())
+
+
+def _most_likely(channel: Floats, reports: NDArray[np.int64]) -> Floats:
+    """Shares, (N,), by expectation maximisation; equal ones of no reports."""
+    shares = np.full(len(channel), 1 / len(channel))
+    if not reports.sum():
+        return shares
+    observed = reports / reports.sum()
+    for _ in range(ROUNDS):
+        moved = shares * (channel @ (observed / (shares @ channel)))
+        if np.abs(moved - shares).max() <= SETTLED:
+            return np.asarray(moved)
+        shares = moved
+    return shares
