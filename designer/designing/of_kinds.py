@@ -157,7 +157,7 @@ def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest:
 def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """A channel for one person's own report; "auto" takes the best one, or the best mixture of poles where that is too
     large."""
-    from designer.families.channel import OPTIONS, build_channel
+    from designer.families.channel import OPTIONS, build_channel, loss_of
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     chosen = _chosen(problem, family, options, OPTIONS.get(family, ()), other)
@@ -167,7 +167,7 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
         if family != "auto":
             raise
         made = build_channel(problem, "poles")
-    return _made(problem, start, made, made.loss)
+    return _made(problem, start, made, loss_of(problem, made))
 
 
 def design_hierarchy(

@@ -17,16 +17,18 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, NotPrivate
 from designer.certified.guarantee import Optimality, bounded
-from designer.mechanisms.channel.mechanism import MOST_BITS, MOST_ENTRIES, Channel
+from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
+from solvers.columns.cone import envelope
+from solvers.columns.generation import ROUNDS, Limits, Mixture, column_generation, mixture_of_poles
+from solvers.columns.whole import NoSlack, whole_table
+from solvers.solution import Solution
 
 MOST_POLES = 3000
-MOST_UNKNOWNS = 20_000  # of the whole program
 MOST_SUBSETS = 5000
-DIGITS = 48  # binary digits of the least probability
-ATTEMPTS = 24
+SMALLEST = 1e-13  # of the largest probability of a report that is kept
 EVEN = 1e-9  # of steps on a line
 
 
@@ -51,12 +53,12 @@ def best_reports(problem: ReportProblem, columns: Floats) -> tuple[Indices, Floa
 def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     """The proposal in whole numbers, certified: columns with the same report are added up, those without mass left out.
 
-    Each column is raised to its Lipschitz envelope under slightly smaller budgets; what is missing in the rows is filled up in
-    one report, behind a share that every value gives alike.
+    Each column is raised to its Lipschitz envelope, rows are divided by their sums, and rounding gives every entry so many
+    units alike that no ratio breaks (docs/theory/columns.md, 4).
     """
     used = sorted(set(proposal.reports.tolist()))
     gathered = np.stack([proposal.columns[:, proposal.reports == z].sum(axis=1) for z in used], axis=1)
-    kept = gathered.max(axis=0) > 1e-13
+    kept = gathered.max(axis=0) > SMALLEST
     gathered, used = gathered[:, kept], [z for z, keep in zip(used, kept, strict=True) if keep]
     if gathered.size > MOST_ENTRIES:
         raise DesignFailed(
@@ -66,114 +68,57 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     losses = (problem.losses if proposal.losses is None else proposal.losses)[:, used]
     named = problem.report_names if proposal.names is None else proposal.names
     reports = tuple(named[z] for z in used)
-    margin = (1 - 4 * problem.metric.budget_error) * (1 - 4e-13 / min(1.0, _least(problem.budgets)))
-    if not margin > 0.5:
+    budgets = problem.budgets * (1 - 2 * problem.metric.budget_error - 2.0**-48)
+    with np.errstate(over="ignore"):
+        ratios = np.exp(budgets) * (1 - 2.0**-48)
+    if not (ratios[~np.eye(len(ratios), dtype=bool)] > 1 + 2.0**-40).all():
         raise DesignFailed(
-            f"metric: its least budget, {_least(problem.budgets)}, is too small for floats to tell; merge the nearest elements."
+            f"metric: its least budget, {_least(problem.budgets)}, is too small for the denominator; merge the nearest "
+            "elements."
         )
-    raised = _envelope(gathered, problem.budgets * margin)
-    raised /= raised.sum(axis=1).max()
-    fill = int((problem.prior @ losses).argmin())
-    missing = 1 - raised.sum(axis=1)
-    share = max(2 * float(np.ptp(missing)) / math.expm1(min(1.0, _least(problem.budgets))), 1e-14)
-    for _ in range(ATTEMPTS):
-        mixed = raised * (1 - share)
-        mixed[:, fill] += share
-        numerators, denominator = in_whole_numbers(mixed, fill)
-        try:
-            return Channel(
-                problem.metric, problem.elements or (), reports, numerators, denominator, problem.prior, losses, problem.keys
-            )
-        except NotPrivate as refused:
-            failure, share = refused, 4 * share
-        if share > 0.1:
-            break
-    raise DesignFailed(f"channel: no table of whole numbers near the solution keeps every budget: {failure}")
-
-
-def in_whole_numbers(channel: Floats, fill: int) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Whole numbers over one denominator, a power of two, rounded down; what is missing in a row goes to report `fill`.
-
-    channel: (N, M), above 0, rows that sum to at most 1, up to rounding.
-    """
-    bits = max(64, DIGITS + math.ceil(-math.log2(float(channel.min()))))
-    if bits > MOST_BITS:
+    raised = envelope(budgets, gathered)
+    raised /= raised.sum(axis=1, keepdims=True)
+    try:
+        whole = whole_table(raised, ratios)
+        numerators = tuple(map(tuple, whole.numerators.tolist()))
+        return Channel(
+            problem.metric, problem.elements or (), reports, numerators, 1 << whole.bits, problem.prior, losses, problem.keys
+        )
+    except (NoSlack, NotPrivate) as failure:
         raise DesignFailed(
-            f"channel: probabilities down to {channel.min():.3g} need a denominator of {bits} bits, and at most {MOST_BITS} "
-            "are kept; lower the budgets, or ask about values that are less far apart."
-        )
-    total, rows = 1 << bits, []
-    for row in channel.tolist():
-        whole = [int(math.ldexp(entry, bits)) for entry in row]
-        whole[fill] += total - sum(whole)
-        rows.append(tuple(whole))
-    return tuple(rows), total
-
-
-def _envelope(columns: Floats, budgets: Floats) -> Floats:
-    """`max over x' of v_x' exp(-b(x, x'))` for each column v, (N, C): the least function above it that keeps the budgets."""
-    falls = np.exp(-budgets)
-    return np.stack([(columns * falls[x][:, None]).max(axis=0) for x in range(len(columns))])
+            f"channel: no table of whole numbers near the solution keeps every budget ({failure}); merge the nearest "
+            "elements, or use 'exponential'."
+        ) from failure
 
 
 def _least(budgets: Floats) -> float:
     return float(budgets[~np.eye(len(budgets), dtype=bool)].min())
 
 
-def whole_program(problem: ReportProblem) -> Proposal:
-    """The channel of least expected loss: one linear program of all its entries and every pair that no others imply."""
-    import scipy.sparse as sp
-    from scipy.optimize import linprog
-
-    size, reports = problem.losses.shape
-    if size * reports > MOST_UNKNOWNS:
-        raise DesignFailed(
-            f"channel: {size} values and {reports} reports make {size * reports} unknowns; at most {MOST_UNKNOWNS} are "
-            "solved for. Use 'poles', or fewer reports.",
-            value=size * reports,
-        )
-    pairs = [(int(i), int(j)) for i, j in np.argwhere(_needed(problem.budgets))]
-    budgets = problem.budgets
-    places, rows, columns, entries = np.arange(reports), [], [], []
-    for k, (i, j) in enumerate(pairs):
-        for at, value in ((i, 1.0), (j, -math.exp(budgets[i, j]))):
-            rows.append(k * reports + places)
-            columns.append(at * reports + places)
-            entries.append(np.full(reports, value))
-    inequalities: Any = sp.csr_array(
-        (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=(len(pairs) * reports, size * reports)
-    )
-    sums: Any = sp.kron(sp.eye_array(size), np.ones((1, reports)), format="csr")
-    cost = (problem.prior[:, None] * problem.losses).ravel()
-    found = linprog(cost, A_ub=inequalities, b_ub=np.zeros(len(pairs) * reports), A_eq=sums, b_eq=np.ones(size), method="highs")
-    if found.x is None:
-        raise DesignFailed(f"channel: the linear program was not solved ({found.message}); use 'poles'.")
-    return Proposal(np.maximum(found.x.reshape(size, reports), 0.0), np.arange(reports))
+def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
+    """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
+    found = _generated(problem, gap)
+    mixture = found.point
+    words = "prices of the values, checked against every column that keeps the budgets (docs/theory/columns.md)"
+    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=(found.lower_bound, words))
 
 
-def _needed(budgets: Floats) -> Any:
-    """Which ordered pairs no chain of others implies, up to rounding, (N, N)."""
-    needed = ~np.eye(len(budgets), dtype=bool)
-    for k in range(len(budgets)):
-        detour = budgets[:, k, None] + budgets[None, k]
-        implied = detour <= budgets * (1 + 1e-12)
-        implied[k] = implied[:, k] = False
-        needed &= ~implied
-    return needed
+def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solution[Mixture]:
+    prior, start = problem.prior, pole_columns(problem)
+    if not problem.worst:
+        return column_generation(problem.budgets, prior[:, None] * problem.losses, start, norm=prior, gap=gap, rounds=rounds)
+    each = Limits(np.eye(len(prior)), problem.losses, None)
+    return column_generation(problem.budgets, np.zeros_like(problem.losses), start, limits=[each], gap=gap, rounds=rounds)
 
 
 def poles(problem: ReportProblem) -> Proposal:
     """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss."""
+    if problem.worst:
+        raise DesignFailed("poles: is for a prior; use 'channel' for the worst one.")
     columns = pole_columns(problem)
-    reports, costs = best_reports(problem, columns)
-    from scipy.optimize import linprog
-
-    found = linprog(costs, A_eq=columns, b_eq=np.ones(len(columns)), method="highs")
-    if found.x is None:
-        raise DesignFailed(f"poles: the linear program was not solved ({found.message}); use 'exponential'.")
-    weights = np.maximum(found.x, 0.0)
-    used = weights > 0
-    return Proposal(columns[:, used] * weights[used], reports[used])
+    with np.errstate(divide="ignore"):
+        found = mixture_of_poles(-np.log(columns), problem.prior[:, None] * problem.losses).point
+    return Proposal(found.columns * found.weights, found.reports)
 
 
 def pole_columns(problem: ReportProblem) -> Floats:
@@ -275,13 +220,13 @@ def geometric(problem: ReportProblem, *, remap: bool = True) -> Proposal:
     reports, costs = best_reports(problem, channel)
     steps = np.diff(points[order, 0])
     even = np.ptp(steps) <= EVEN * steps.min() and problem.metric.budget_error < EVEN
-    proven = even and own and problem.loss in ("distance", "squared", "zero_one")
+    proven = even and own and not problem.worst and problem.loss in ("distance", "squared", "zero_one")
     words = "no private channel is better on even steps of a line (Ghosh, Roughgarden, Sundararajan 2012)"
     return Proposal(channel, reports, bound=(float(costs.sum()) * (1 - 1e-12), words) if proven else None)
 
 
 BUILDERS: Mapping[str, Callable[..., Proposal]] = {
-    "channel": whole_program,
+    "channel": best_channel,
     "poles": poles,
     "exponential": exponential,
     "randomised_response": randomised_response,
@@ -296,7 +241,13 @@ WORDS = {
     "subset_selection": "subset selection",
     "geometric": "truncated geometric noise on a line, with the best report for each outcome",
 }
-OPTIONS = {"exponential": ("remap",), "randomised_response": ("remap",), "subset_selection": ("size",), "geometric": ("remap",)}
+OPTIONS = {
+    "channel": ("gap",),
+    "exponential": ("remap",),
+    "randomised_response": ("remap",),
+    "subset_selection": ("size",),
+    "geometric": ("remap",),
+}
 
 
 def build_channel(problem: ReportProblem, family: str, **options: Any) -> Channel:
@@ -306,5 +257,11 @@ def build_channel(problem: ReportProblem, family: str, **options: Any) -> Channe
     optimality: Optimality | None = None
     if proposal.bound is not None:
         bound, method = proposal.bound
-        optimality = bounded(problem.loss_words, made.loss, bound, method, 1e-9 * max(1.0, bound))
-    return made.annotated({"family": WORDS[family], "loss": problem.loss, "options": options}, optimality)
+        optimality = bounded(problem.loss_words, loss_of(problem, made), bound, method, 1e-9 * max(1.0, bound))
+    notes = {"family": WORDS[family], "loss": problem.loss, "options": options}
+    return made.annotated(notes, optimality)
+
+
+def loss_of(problem: ReportProblem, made: Channel) -> float:
+    """The loss of a channel as the problem measures it: over the prior, or at the worst value."""
+    return made.worst_loss if problem.worst else made.loss

@@ -39,10 +39,10 @@ class ReportProblem(Immutable):
     """A report that each person makes alone, with no trusted party: from N values, under a metric of finite budgets.
 
     reports: what may be said. None: the values themselves; names of some of them; points, (M, dimensions), where the metric has
-    points; or M names, with a matrix as loss. prior: (N,), how likely each value is; equal by default. loss: "distance" between
-    value and report, in the units of the points, or in budgets where the metric has none; "squared"; "zero_one", 1 where they
-    differ; or a matrix, (N, M). elements: names of the values. keys: columns that hold them. Raises
-    `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
+    points; or M names, with a matrix as loss. prior: (N,), how likely each value is; equal by default; "worst" counts the loss
+    at the worst value. loss: "distance" between value and report, in the units of the points, or in budgets where the metric
+    has none; "squared"; "zero_one", 1 where they differ; or a matrix, (N, M). elements: names of the values. keys: columns
+    that hold them. Raises `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
 
     >>> from designer import design, metrics
     >>> made = design(ReportProblem(metrics.uniform(3, epsilon=1.0), loss="zero_one"), "randomised_response")
@@ -56,6 +56,7 @@ class ReportProblem(Immutable):
     loss: Any = "distance"
     elements: Sequence[object] | None = None
     keys: Keys | None = None
+    worst: bool = field(init=False, repr=False)  # is it the loss at the worst value that counts?
     losses: Floats = field(init=False, repr=False)  # (N, M)
     places: Indices | None = field(init=False, repr=False)  # of the reports among the values, (M,)
     report_points: Floats | None = field(init=False, repr=False)
@@ -76,7 +77,9 @@ class ReportProblem(Immutable):
         if self.keys is not None:
             self.keys.require_spelled(Universe(self._named).elements)
         self._require_budgets()
-        assign(self, prior=np.full(size, 1 / size) if self.prior is None else checked_prior(self.prior, size))
+        worst = isinstance(self.prior, str) and self.prior == "worst"
+        equal = self.prior is None or worst
+        assign(self, worst=worst, prior=frozen(np.full(size, 1 / size)) if equal else checked_prior(self.prior, size))
         assign(self, **self._stated_reports())
         if size * len(self.report_names) > 4 * MOST_ENTRIES:
             raise InvalidProblem(
@@ -210,7 +213,7 @@ class ReportProblem(Immutable):
     @property
     def loss_words(self) -> str:
         """What the loss is, in words."""
-        words = LOSSES.get(self.loss, "expected loss")
+        words = LOSSES.get(self.loss, "expected loss") + (" at the worst value" if self.worst else "")
         unit = "units of the points" if self.points is not None else "nats"
         unit = "kilometres" if isinstance(self.metric, GreatCircle) else unit
         return words if self.loss in ("zero_one", MATRIX) else f"{words}, in {unit}"

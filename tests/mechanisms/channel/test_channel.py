@@ -199,7 +199,7 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: design(ReportProblem(POINTS), "randomised_response"), "has several; use"),
     (lambda: design(ReportProblem(POINTS), "geometric"), "values on a line"),
     (lambda: design(ReportProblem(metrics.uniform(40, 0.1)), "subset_selection"), "too many to write out"),
-    (lambda: design(ReportProblem(metrics.uniform(20, 900.0)), "exponential"), "denominator of"),
+    (lambda: design(ReportProblem(metrics.uniform(3, 1e-13)), "exponential"), "is too small for the denominator"),
     (lambda: design(ReportProblem(POINTS), "poles", remap=True), "options: "),
     (lambda: Channel(UNIFORM, None, None, ((1, 0), (1, 0), (1, 0)), 1, [1 / 3] * 3, np.ones((3, 2))), "above 0"),
     (lambda: Channel(UNIFORM, None, None, ((1, 2), (1, 2), (2, 2)), 3, [1 / 3] * 3, np.ones((3, 2))), "row 2 does not sum"),
