@@ -161,7 +161,7 @@ def selections() -> dict[str, Specified]:
 
 def channels() -> dict[str, Specified]:
     """One person's own report: over a metric of points, and over one budget, with names of a column."""
-    line, codes = metrics.line([0.0, 1.0, 3.0], 1, 0.5), Keys(("answer",), (("no",), ("yes",)))
+    line, codes = metrics.euclidean([0.0, 1.0, 3.0], 0.5), Keys(("answer",), (("no",), ("yes",)))
     answers = ReportProblem(metrics.uniform(2, 1.0), prior=[0.75, 0.25], loss="zero_one", keys=codes)
     return {
         "channel line": design(ReportProblem(line), "channel").mechanism,

@@ -203,6 +203,8 @@ def drawn(simulated: Any) -> list[Any]:
     """The numbers of a simulation, whatever holds them."""
     if hasattr(simulated, "indices"):
         return [simulated.indices]
+    if hasattr(simulated, "counts"):
+        return [simulated.counts]
     if isinstance(simulated, np.ndarray):
         return [np.asarray(simulated)]
     found: list[Any] = []

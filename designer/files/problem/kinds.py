@@ -12,6 +12,7 @@ from designer.files.problem.kind import DEFAULT, Kind
 from designer.files.problem.linear import LINEAR
 from designer.files.problem.marginals import MARGINALS
 from designer.files.problem.odds_ratio import ODDS_RATIO
+from designer.files.problem.own_report import OWN_REPORT
 from designer.files.problem.request import Request
 from designer.files.problem.sections import toml_of
 from designer.files.problem.selection import SELECTION
@@ -19,7 +20,7 @@ from designer.files.problem.synthetic import MWEM_KIND, SMALL_DB
 from designer.files.problem.table_plan import TABLE_PLAN
 
 # In the order in which schema and pages list them; the first is that of files that name none.
-LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO)
+LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO, OWN_REPORT)
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in LISTED}
 
 

@@ -283,6 +283,16 @@ delta = 0
 """
 
 
+def _own_report(start: Start) -> str:
+    return f"""{start.domain}{start.budgets}
+# Each person draws a report alone. What it costs: "zero_one", 1 where report and value differ; "distance" and "squared", by the
+# budgets between them; or a file of a matrix, a row for each cell. prior: "equal", "worst", or a file of probabilities.
+[report]
+loss = "distance"
+prior = "equal"
+"""
+
+
 STARTS: Mapping[str, Callable[[Start], str]] = {
     DEFAULT: _linear,
     "marginals": _marginals,
@@ -292,6 +302,7 @@ STARTS: Mapping[str, Callable[[Start], str]] = {
     "small_db": _small_db,
     "statistical_queries": _averages,
     "odds_ratio_test": _odds_ratio,
+    "own_report": _own_report,
 }
 
 

@@ -22,6 +22,7 @@ from designer import (
     InvalidProblem,
     NotPrivate,
     Problem,
+    ReportProblem,
     Selection,
     StatisticalQueries,
     Workload,
@@ -45,6 +46,7 @@ from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
 from designer.mechanisms.synthetic.preprocessing import mwem_price, prepared, small_db_price, theorem_6_price, theorem_8_price
 from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.problem.histogram import Keys
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
@@ -95,6 +97,29 @@ def written_out() -> Tabulated:
 
 
 # Text of the file after its kind, and the same in Python.
+CELLS = Keys(("sex", "age"), (("F", "0"), ("F", "1"), ("M", "0"), ("M", "1")))
+REPORTS: dict[str, tuple[str, Callable[[], Specified]]] = {
+    "the best channel": (CITY + HAMMING, lambda: reported(TWO)),
+    "a family": (
+        CITY + UNIFORM + '[report]\nloss = "zero_one"\nfamily = "randomised_response"\n',
+        lambda: reported(ONE, "randomised_response", loss="zero_one"),
+    ),
+    "a prior of a file, and some reports": (
+        CITY + HAMMING + '[report]\nloss = "squared"\nprior = "prior.csv"\nreports = ["sex=F, age=0", "sex=M, age=1"]\n',
+        lambda: reported(TWO, prior=[0.5, 0.25, 0.125, 0.125], loss="squared", reports=["sex=F, age=0", "sex=M, age=1"]),
+    ),
+    "a matrix, and the worst value": (
+        CITY + UNIFORM + '[report]\nloss = [[0, 1], [1, 0], [2, 3], [4, 5]]\nreports = ["x", "y"]\nprior = "worst"\n',
+        lambda: reported(ONE, prior="worst", loss=[[0, 1], [1, 0], [2, 3], [4, 5]], reports=["x", "y"]),
+    ),
+}
+
+
+def reported(metric: Any, family: str = "auto", **asked: Any) -> Specified:
+    made: Specified = design(ReportProblem(metric, keys=CELLS, elements=CELLS.assignments, **asked), family).mechanism
+    return made
+
+
 SELECTIONS: dict[str, tuple[str, Callable[[], Specified]]] = {
     "the largest count": (ASKED + UNIFORM + '[selection]\nscore = "linear"\n', lambda: best_selection(Linear(QUERIES), ONE)),
     "targets, law and constant": (
@@ -253,6 +278,7 @@ KINDS = {
     "small_db": SMALL,
     "statistical_queries": OF_ROWS,
     "odds_ratio_test": TESTS,
+    "own_report": REPORTS,
 }
 GOOD = {(kind, name): f'kind = "{kind}"\n{text}' for kind, cases in KINDS.items() for name, (text, _) in cases.items()}
 MAKERS = {(kind, name): maker for kind, cases in KINDS.items() for name, (_, maker) in cases.items()}
@@ -263,6 +289,7 @@ VALIDATOR = jsonschema.Draft202012Validator(problem_schema())
 def folder(tmp_path: Path) -> Path:
     """Everything that the files name."""
     (tmp_path / "targets.csv").write_text("1\n2\n3\n4\n")
+    (tmp_path / "prior.csv").write_text("0.5\n0.25\n0.125\n0.125\n")
     (tmp_path / "rows.csv").write_text("1,2,3,4\n4,3,2,1\n")
     (tmp_path / "scores.csv").write_text(SCORES)
     (tmp_path / "elements.csv").write_text("name\na\nb\n")

@@ -1,0 +1,140 @@
+"""Files for one person's own report, drawn with no trusted party: kind = "own_report".
+
+[elements], [domain], [relation]   as for linear queries; the relation is a metric, all of its budgets finite
+[report]  loss = "distance" | "squared" | "zero_one" | [[..], ..] or a file of a matrix, a row for each value;
+          reports = [names] (of values, or of the columns of a matrix), prior = "equal" | "worst" | [..] or a file,
+          family; all optional
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from designer.base.checks import shown
+from designer.base.errors import InvalidProblem
+from designer.base.schema import MATRIX, POSITIVE_VECTOR, Schema, either, list_of, noted, one_of, record, text
+from designer.certified.frozen import Specified
+from designer.designing.of_kinds import design_report
+from designer.files.data_files import read_matrix
+from designer.files.problem.asked import AskingReader, naming
+from designer.files.problem.kind import Kind
+from designer.files.problem.linear_forms import DOMAIN, ELEMENTS
+from designer.files.problem.linear_request import listing_of
+from designer.files.problem.listing import Listing
+from designer.files.problem.relations import metric_forms
+from designer.files.problem.request import Choices, Request
+from designer.mechanisms.channel.mechanism import Channel
+from designer.mechanisms.channel.problem import FAMILIES, LOSSES, ReportProblem
+
+SECTION = record(
+    {},
+    {
+        "loss": noted(
+            "What a report costs: distance or squared distance between value and report, 1 where they differ, or a matrix of "
+            "numbers from 0 on, here or in a file, with a row for each value and a column for each report.",
+            either(text(), MATRIX),
+        ),
+        "reports": noted(
+            "Names of what may be said: of values, or of the columns of a matrix.", list_of(text(), distinct=True)
+        ),
+        "prior": noted(
+            "How likely each value is: equal, worst for the loss at the worst value, or probabilities that sum to 1, here or "
+            "in a file.",
+            either(text(), POSITIVE_VECTOR),
+        ),
+        "family": noted("How the channel is found; the best one if left out.", one_of("auto", *FAMILIES)),
+    },
+    note="What a report costs, and what it may say.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportFile(Request):
+    """A channel to be made."""
+
+    kind = "own_report"
+    choices = ("family",)
+    path: Path
+    problem: ReportProblem
+    family: str
+
+    def make(self, choices: Choices) -> Specified:
+        with naming(self.path, "report"):
+            made: Specified = design_report(self.problem, choices.family or self.family).mechanism
+        return made
+
+    def listing(self) -> Listing:
+        return listing_of([self.problem.keys])
+
+    def description(self) -> Mapping[str, object]:
+        return {
+            "kind": self.kind,
+            "values": len(self.problem.prior),
+            "reports": len(self.problem.report_names),
+            "loss": self.problem.loss_words,
+            "relation": self.problem.metric.sentence(),
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        """The loss, and how well a value is guessed from its report."""
+        assert isinstance(made, Channel)
+        loss = made.worst_loss if self.problem.worst else made.loss
+        return [
+            f"Accuracy:    {self.problem.loss_words}: {loss:.4g}",
+            f"Attacker:    who knows the prior guesses the value from a report in {100 * made.best_guess:.3g} % of all cases",
+        ]
+
+
+class ReportReader(AskingReader):
+    """One file for an own report being read."""
+
+    def shared(self) -> dict[str, Any]:
+        """There are no queries; all counts stand for them, so that relations know how many elements there are."""
+        if not {"elements", "domain"} & set(self.data):
+            raise InvalidProblem(f"{self.path}: [elements] or [domain] is missing; name the values that a person can have.")
+        return {**super().shared(), "workload": {"builder": "identity"}}
+
+    def read(self) -> ReportFile:
+        counted, section = self.workload(), self.data.get("report", {})
+        with naming(self.path, "relation"):
+            metric: Any = self.question.relation()
+        with naming(self.path, "report"):
+            problem = ReportProblem(
+                metric,
+                section.get("reports"),
+                self._prior(),
+                self._loss(),
+                counted.elements,
+                counted.keys,
+            )
+        return ReportFile(
+            title=self.title, path=self.path, problem=problem, family=section.get("family", "auto"), files=self.read_files()
+        )
+
+    def _loss(self) -> Any:
+        given = self.get("report", "loss", (str, list), "distance")
+        if not isinstance(given, str) or given in LOSSES:
+            return given
+        if "." not in given:
+            raise self.refuse("report", "loss", given, f"is unknown; use one of {sorted(LOSSES)}, or the name of a file")
+        return read_matrix(self.file("report", "loss"))
+
+    def _prior(self) -> Any:
+        given = self.get("report", "prior", (str, list), "equal")
+        if given in ("equal", "worst"):
+            return None if given == "equal" else given
+        if isinstance(given, str) and "." not in given:
+            raise self.refuse("report", "prior", given, f"is unknown; say equal, worst, numbers, or a file, not {shown(given)}")
+        return self.row_of_numbers("report", "prior")
+
+
+def report_form() -> Schema:
+    """The sections of a whole file."""
+    metric, _ = metric_forms()
+    return record({"relation": metric}, {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION})
+
+
+OWN_REPORT = Kind("own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader)
