@@ -1,4 +1,4 @@
-"""What other tools take of a spec: export --as opendp, noise, registry, portable, vectors."""
+"""What other tools take of a spec: export --as opendp, noise, registry, portable, vectors, javascript, c."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from designer.base.output import write_whole
 from designer.base.printing import printed
 from designer.certified.frozen import Specified
 from designer.cli.options import add_output, check_output, loaded, release_and_signer
+from designer.exchange.device import device_text
 from designer.exchange.noise_law import noise_document, noise_rows
 from designer.exchange.opendp import measurement_module
 from designer.exchange.portable import portable_text, release_vectors
@@ -104,6 +105,16 @@ def _vectors(mechanism: Specified, options: argparse.Namespace) -> Exported:
     return readable_text(vectors), vectors
 
 
+def _javascript(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    text = device_text(mechanism, "javascript")
+    return text, {"javascript": text}
+
+
+def _c(mechanism: Specified, options: argparse.Namespace) -> Exported:
+    text = device_text(mechanism, "c")
+    return text, {"c": text}
+
+
 def _unknown_lines(data: Any) -> list[str]:
     """What is left to people, of an entry of the registry."""
     unknown = data.get("unknown") if isinstance(data, dict) else None
@@ -116,6 +127,8 @@ EXPORTS = {
     "registry": Export(_registry, "an entry of the deployments registry (YAML)", ("release", "ledger", "dataset")),
     "portable": Export(_portable, "lines that R and other languages release from"),
     "vectors": Export(_vectors, "what they have to come to, for known bytes (JSON)", ("seed",)),
+    "javascript": Export(_javascript, "a person's own report in a page, of a channel"),
+    "c": Export(_c, "the same on a device"),
 }
 
 

@@ -21,6 +21,7 @@ from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
+from designer.relations.metrics.points import Euclidean
 from solvers.columns.cone import envelope
 from solvers.columns.generation import ROUNDS, Limits, Mixture, column_generation, mixture_of_poles
 from solvers.columns.whole import NoSlack, whole_table
@@ -30,6 +31,7 @@ MOST_POLES = 3000
 MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 EVEN = 1e-9  # of steps on a line
+TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,6 +227,41 @@ def geometric(problem: ReportProblem, *, remap: bool = True) -> Proposal:
     return Proposal(channel, reports, bound=(float(costs.sum()) * (1 - 1e-12), words) if proven else None)
 
 
+def planar(problem: ReportProblem) -> Proposal:
+    """The planar Laplace mechanism on a lattice: `exp(-b(x, l))` in equal parts over the points l of the lattice that the
+    values lie on, each handed to the nearest report (Andres and others 2013, remapped as by Chatzikokolakis and others 2017).
+
+    Its tail is cut off where it is below about e^-33, and the table that is left is certified like any other. `DesignFailed`
+    where the values do not lie on a square lattice, and where it would have more than a million points.
+    """
+    if not isinstance(problem.metric, Euclidean) or problem.places is None or problem.metric.places.shape[1] > 2:
+        raise DesignFailed(
+            "planar: is for points of a square lattice in the plane or on a line, with values as reports; use 'poles' or "
+            "'channel'."
+        )
+    points = problem.metric.places
+    low, steps = points.min(axis=0), [np.diff(np.unique(axis)) for axis in points.T]
+    step = min(float(gaps.min()) for gaps in steps if len(gaps))
+    if not (np.abs((points - low) / step - np.rint((points - low) / step)) <= EVEN).all():
+        raise DesignFailed("planar: the values do not lie on a square lattice; round them to one, or use 'poles' or 'channel'.")
+    beyond = math.ceil(TAIL / (problem.rate * step))
+    counts = [round(float(extent) / step) + 1 + 2 * beyond for extent in np.ptp(points, axis=0)]
+    if math.prod(counts) > MOST_LATTICE:
+        raise DesignFailed(
+            f"planar: {math.prod(counts)} points of the lattice carry its tail, more than {MOST_LATTICE}; take a coarser "
+            "lattice, or 'poles'."
+        )
+    axes = [a + step * (np.arange(n) - beyond) for a, n in zip(low, counts, strict=True)]
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    reports = points[problem.places]
+    columns = np.zeros((len(points), len(reports)))
+    for start in range(0, len(grid), CHUNK):
+        some = grid[start : start + CHUNK]
+        nearest = np.argmin(((some[:, None] - reports[None]) ** 2).sum(axis=2), axis=1)
+        np.add.at(columns.T, nearest, np.exp(-problem.budgets_to(some)).T)
+    return Proposal(columns / columns.sum(axis=1, keepdims=True), np.arange(len(reports)))
+
+
 BUILDERS: Mapping[str, Callable[..., Proposal]] = {
     "channel": best_channel,
     "poles": poles,
@@ -232,6 +269,7 @@ BUILDERS: Mapping[str, Callable[..., Proposal]] = {
     "randomised_response": randomised_response,
     "subset_selection": subset_selection,
     "geometric": geometric,
+    "planar": planar,
 }
 WORDS = {
     "channel": "least expected loss of all channels",
@@ -240,6 +278,7 @@ WORDS = {
     "randomised_response": "randomised response",
     "subset_selection": "subset selection",
     "geometric": "truncated geometric noise on a line, with the best report for each outcome",
+    "planar": "planar Laplace on a lattice, each outcome moved to the nearest report",
 }
 OPTIONS = {
     "channel": ("gap",),

@@ -54,7 +54,13 @@ MUTANTS = (
         "targets are met but for a tenth",
         OF_MEETING,
     ),
-    Mutant(LEAST, "    require_met(asked, _reached(nearest, asked))\n", "", "targets that no plan meets are designed for", OF_MEETING),
+    Mutant(
+        LEAST,
+        "    require_met(asked, _reached(nearest, asked))\n",
+        "",
+        "targets that no plan meets are designed for",
+        OF_MEETING,
+    ),
     Mutant(
         LEAST,
         "bound = max(bound, made.optimality.lower_bound - spent)",

@@ -31,6 +31,7 @@ FAMILIES = (
     "randomised_response",
     "subset_selection",
     "geometric",
+    "planar",
 )
 
 

@@ -98,7 +98,7 @@ def release_maps(mechanism: Any, tables: Sequence[AnswerTable]) -> tuple[Drawing
     """Released counts of places at their places; none where elements are no places, or other queries were asked."""
     if len(tables) != 1 or not isinstance(getattr(mechanism, "relation", None), GreatCircle):
         return ()
-    if not mechanism.workload.is_identity:
+    if not hasattr(mechanism, "workload") or not mechanism.workload.is_identity:
         return ()
     names = mechanism.workload.elements
     label = with_unit("noisy answer", mechanism.about.unit(names[0]))

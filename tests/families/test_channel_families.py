@@ -1,0 +1,130 @@
+"""Families of own reports against closed forms, the whole program, and one another."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import DesignFailed, ReportProblem, design, metrics
+from solvers.columns.whole_program import full_program
+
+
+def grid(side: int, budget: float) -> Any:
+    return metrics.euclidean([[i, j] for i in range(side) for j in range(side)], budget)
+
+
+# From separate small programs over square grids of spacing 1 with equal priors.
+KNOWN = [
+    (3, 0.5, "distance", 1.07298),
+    (3, 0.5, "squared", 1.33333),
+    (4, 1.0, "distance", 1.08885),
+    (4, 1.0, "squared", 1.65819),
+    (5, 0.5, "distance", 1.61953),
+    (5, 0.5, "squared", 3.33628),
+]
+
+
+@pytest.mark.parametrize("side, budget, loss, least", KNOWN)
+def test_the_best_channel_has_the_known_loss_and_a_certified_gap(side: int, budget: float, loss: str, least: float) -> None:
+    made = design(ReportProblem(grid(side, budget), loss=loss))
+    assert made.error == pytest.approx(least, rel=1.01e-4, abs=6e-6)
+    assert made.optimality.lower_bound <= least + 6e-6 and made.optimality.gap <= 1e-4
+    assert made.optimality.value == made.error == made.mechanism.loss
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_best_channel_is_that_of_the_whole_program_and_no_family_is_below_its_bound(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    places = generator.uniform(0, 3, (5, 2))
+    prior = generator.dirichlet(np.ones(5)) * 0.9 + 0.02
+    loss: Any = [generator.uniform(0, 2, (5, 4)), "squared", "distance"][seed % 3]
+    problem = ReportProblem(metrics.euclidean(places, float(generator.uniform(0.3, 2))), prior=prior / prior.sum(), loss=loss)
+    made = design(problem, "channel", gap=1e-6)
+    _, value = full_program(problem.budgets, problem.prior[:, None] * problem.losses)
+    assert made.error == pytest.approx(value, rel=1e-5) and made.optimality.lower_bound <= value * (1 + 1e-9)
+    for family in ("poles", "exponential"):
+        assert design(problem, family).error >= made.optimality.lower_bound
+
+
+@pytest.mark.parametrize("size, budget", [(2, 1.0), (8, 0.5), (5, 3.0)])
+def test_randomised_response_is_wrong_as_often_as_its_formula_says_and_is_the_best(size: int, budget: float) -> None:
+    problem = ReportProblem(metrics.uniform(size, budget), loss="zero_one")
+    made = design(problem, "randomised_response")
+    wrong = (size - 1) / (math.exp(budget) + size - 1)
+    assert made.error == pytest.approx(wrong, rel=1e-9) and design(problem).error == pytest.approx(wrong, rel=1e-6)
+    assert design(problem, "subset_selection").error >= made.error * (1 - 1e-9)
+    assert design(problem, "subset_selection", size=1).mechanism.channel == pytest.approx(made.mechanism.channel, abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["distance", "squared", "zero_one"])
+@pytest.mark.parametrize("seed", range(3))
+def test_geometric_noise_on_even_steps_is_proven_best_and_is_for_any_prior(loss: str, seed: int) -> None:
+    """Beside the bound from prices, which knows nothing of the theorem."""
+    prior = np.random.default_rng(seed).dirichlet(np.full(6, 0.7)) + 1e-4
+    problem = ReportProblem(metrics.line(list(range(6)), 1, 0.8), prior=prior / prior.sum(), loss=loss)
+    made, best = design(problem, "geometric"), design(problem, "channel", gap=1e-6)
+    assert made.optimality.gap < 1e-9 and "Ghosh" in made.optimality.method
+    assert best.optimality.lower_bound <= made.error * (1 + 1e-9) and made.error <= best.error * (1 + 1e-9)
+
+
+def test_geometric_noise_is_the_truncated_geometric_mechanism_and_claims_nothing_on_uneven_steps() -> None:
+    made = design(ReportProblem(metrics.line([0, 1, 2, 3], 1, 0.7)), "geometric", remap=False).mechanism
+    a = math.exp(-0.7)
+    inner = [(1 - a) / (1 + a) * a ** abs(1 - z) for z in range(4)]
+    inner[0], inner[3] = a / (1 + a), a**2 / (1 + a)  # all that noise carries beyond falls on the ends
+    assert made.channel[1] == pytest.approx(inner, abs=1e-12)
+    uneven = design(ReportProblem(metrics.line([0, 1, 4], 1, 0.7)), "geometric")
+    assert uneven.optimality is None
+    assert design(ReportProblem(metrics.line([0, 1, 2], 1, 1), prior="worst"), "geometric").optimality is None
+
+
+def test_planar_laplace_on_a_line_is_the_geometric_mechanism() -> None:
+    problem = ReportProblem(metrics.euclidean([0.0, 1.0, 2.0, 3.0], 0.6))
+    made, same = design(problem, "planar").mechanism, design(problem, "geometric", remap=False).mechanism
+    assert made.channel == pytest.approx(same.channel, abs=1e-12)
+
+
+def test_planar_laplace_in_the_plane_by_its_sums() -> None:
+    """Every point of the lattice within 60 steps, by hand."""
+    made = design(ReportProblem(grid(3, 0.9)), "planar").mechanism
+    places = [(i, j) for i in range(3) for j in range(3)]
+    weights = {(i, j): math.exp(-0.9 * math.hypot(i - 1, j)) for i in range(-60, 61) for j in range(-60, 61)}  # from (1, 0)
+    law = np.zeros(9)
+    for (i, j), weight in weights.items():
+        nearest = min(places, key=lambda p: (i - p[0]) ** 2 + (j - p[1]) ** 2)
+        law[places.index(nearest)] += weight / sum(weights.values())
+    assert made.channel[places.index((1, 0))] == pytest.approx(law, abs=1e-9)
+
+
+def test_the_worst_prior_makes_every_other_channel_worse_somewhere() -> None:
+    problem = ReportProblem(grid(3, 1.0), prior="worst")
+    made = design(problem)
+    assert made.error == made.mechanism.worst_loss and made.optimality.gap <= 1e-4
+    for family in ("exponential", "planar"):
+        assert design(problem, family).mechanism.worst_loss >= made.optimality.lower_bound
+    average = design(ReportProblem(grid(3, 1.0))).mechanism
+    assert average.worst_loss > made.error and average.loss < made.mechanism.loss
+
+
+def test_auto_takes_the_best_channel() -> None:
+    problem = ReportProblem(grid(2, 1.0))
+    assert design(problem).mechanism == design(problem, "channel").mechanism
+
+
+def test_reports_may_be_points_of_their_own() -> None:
+    places, wider = [[0.0, 0.0], [1.0, 0.0]], [[-0.5, 0.0], [0.5, 0.0], [1.5, 0.0]]
+    made = design(ReportProblem(metrics.euclidean(places, 1.0), wider)).mechanism
+    assert made.losses.max() <= 1.5 and made.loss == pytest.approx(0.5) and made.reports == ("r1",)
+    for family in ("exponential", "poles"):
+        assert design(ReportProblem(metrics.euclidean(places, 1.0), wider), family).privacy.holds
+
+
+@pytest.mark.parametrize(
+    "points, words", [([[0, 0], [1, 0], [0.3, 0.2]], "square lattice"), ([[0.0, 0], [1, 0], [999, 0]], "more")]
+)
+def test_planar_refuses_what_has_no_lattice_or_too_much_of_it(points: Any, words: str) -> None:
+    with pytest.raises(DesignFailed, match=words):
+        design(ReportProblem(metrics.euclidean(points, 0.05)), "planar")
