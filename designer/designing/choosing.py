@@ -50,6 +50,7 @@ AUTO_ELEMENTS = 5000
 MOMENT = 0.1  # units that a cheap family takes, for progress
 SEVERAL = 3.0  # times as much for comparisons and least budgets, which make several designs
 CHEAP = 0.5  # units: families that take no more are started before all others, whatever the gap
+LONG = 5.0  # units: what takes less is started, or ends, sooner than the linear programs of a sharper limit
 ROOM = 1e-3  # of the loss: below this gap to the limit no family is worth a search
 CUT_OFF = "cut off"
 NOTHING_YET = "no mechanism yet"
@@ -181,7 +182,7 @@ class Allowance:
     spent: float = 0.0
     late: bool = False
     _end: float = math.inf
-    _limit: list[Limit | None] = field(default_factory=list)
+    _limits: dict[str, Limit | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.seconds < math.inf:
@@ -209,7 +210,7 @@ class Allowance:
         if self.seconds_left <= 0:
             self.late = True
             return f"not started: {self.seconds:g} s were over"
-        if way.work > CHEAP and self.gap and not way.family.biased and (why := self._no_room(best)):
+        if self.gap and best < math.inf and not way.family.biased and (why := self._no_room(way, best)):
             return f"not started: {why}"
         if way.work > MOMENT and best < math.inf and way.family.floor is not None and (why := self._cannot_win(way, best)):
             return f"not started: {why}"
@@ -219,18 +220,24 @@ class Allowance:
             return f"not started: about {way.work:.2g} units of work, and {self.left:.2g} of {self.units:g} were left"
         return ""
 
-    def _no_room(self, best: float) -> str:
-        """Why no noise can lose much less than `best`, or an empty text."""
-        if not self._limit:
-            try:
-                with self._counted(max(self.left / 3, CHEAP)):
-                    self._limit.append(limit(self.problem))
-            except (Refusal, ArithmeticError, ValueError, OutOfWork):
-                self._limit.append(None)
-        (known,) = self._limit
-        if known is None or best > known.value * (1 + ROOM):
-            return ""
-        return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
+    def _no_room(self, way: Way, best: float) -> str:
+        """Why no noise can lose much less than `best`, or an empty text: by closed forms, before what takes longer by a program
+        too, before what is `LONG` by all programs."""
+        sharper: dict[str, dict[str, Any]] = {"closed": {"closed": True}, "quick": {"rows": 0}, "sharp": {}}
+        for name in list(sharper)[: 1 + (way.work > CHEAP) + (way.work > LONG)]:
+            if name not in self._limits:
+                self._limits[name] = self._limit(**sharper[name])
+            known = self._limits[name]
+            if known is not None and best <= known.value * (1 + ROOM):
+                return f"no additive noise loses less than {known.value:.6g} ({known.theorem}), and {best:.6g} is reached"
+        return ""
+
+    def _limit(self, **how: Any) -> Limit | None:
+        try:
+            with self._counted(max(self.left / 3, CHEAP)):
+                return limit(self.problem, **how)
+        except (Refusal, ArithmeticError, ValueError, OutOfWork):
+            return None
 
     def _cannot_win(self, way: Way, best: float) -> str:
         """Why no mechanism of the family can lose much less than `best`, or an empty text."""

@@ -108,7 +108,7 @@ class Limit:
 
 @step("the least loss of any noise")
 @one_thread()
-def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -> Limit | None:
+def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, closed: bool = False) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
     that would need infinite noise, for budgets per distance of which many changes of few records bear one, in many
     dimensions for sets too large to write out, and where so few records are public that some protected change is impossible.
@@ -116,7 +116,8 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
     more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.
     tolerance: of the ellipsoid program. rows: how many inequalities the linear programs of T6 may have together, where all
-    differences have a common unit and few dimensions; 0 leaves them out.
+    differences have a common unit and few dimensions; 0 leaves them out. closed: nothing but closed forms, at once; None where
+    there is none.
 
     >>> from designer import Workload, metrics
     >>> found = limit(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0)))
@@ -128,9 +129,19 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS) -
     if isinstance(problem.relation, ByLength) and not problem.relation.listed:
         return None
     if isinstance(problem.relation, InvariantDistance):
+        if closed:
+            return None
         return _limit_per_distance(problem, problem.relation, tolerance, rows)
     coordinates = moving_coordinates(problem)
-    return _limit_of(problem, coordinates, ProtectedPairs.of(problem, coordinates), tolerance, rows)
+    pairs = ProtectedPairs.of(problem, coordinates)
+    if closed and not _is_closed(problem, pairs):
+        return None
+    return _limit_of(problem, coordinates, pairs, tolerance, 0 if closed else rows)
+
+
+def _is_closed(problem: Problem, pairs: ProtectedPairs | None) -> bool:
+    """Whether the limit is that of every answer alone."""
+    return problem.notion == "pure" and pairs is not None and (problem.loss == "absolute" or pairs.move_one_answer_each)
 
 
 def _limit_per_distance(problem: Problem, relation: InvariantDistance, tolerance: float, rows: int) -> Limit | None:
@@ -156,10 +167,7 @@ def _limit_of(
     if pairs is None or not (pairs.budgets > 0).all() or (not everyone and problem.records < each):  # type: ignore[operator]
         return None
     least = records_for_every_change(problem.relation)
-    if problem.notion == "pure" and (problem.loss == "absolute" or pairs.move_one_answer_each):
-        first = _alone(problem, pairs)
-    else:
-        first = _together(problem, coordinates, pairs, tolerance)
+    first = _alone(problem, pairs) if _is_closed(problem, pairs) else _together(problem, coordinates, pairs, tolerance)
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     if (cut := _records_of_one_count(problem, pairs)) is not None:
         unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
