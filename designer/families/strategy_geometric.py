@@ -25,7 +25,7 @@ from designer.families.laplace import best_weights
 from designer.families.measured import Coordinates, combination, measurable
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
-from designer.families.strategy_laplace import ON_STEPS, asked_gram, is_bounded
+from designer.families.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
 from designer.families.whole import MOST_UNITS, in_units
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Indices
@@ -210,6 +210,8 @@ def floor(problem: Problem) -> float:
     if not is_bounded(problem):
         return 0.0
     atoms = Atoms.of(problem)
+    if len(atoms) > BOUNDED:
+        return 0.0
     changes, gram = atoms.changes, asked_gram(problem, atoms.workload)
     if not 0 < changes.budget.max(initial=0.0) <= STEEPEST:
         return 0.0

@@ -39,7 +39,7 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
-BOUNDED = 60  # elements up to which a bound of its own is worth its time
+BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
 UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
@@ -198,21 +198,33 @@ def _work(sizes: Sizes) -> float:
 
 
 def floor(problem: Problem) -> float:
-    """What every design of this family loses at least, by the dual bounds of `solvers/programs`: pure noise of few elements,
-    squared or largest loss; 0 elsewhere. Noise is drawn on steps of 2^-40 of its scale, which `ON_STEPS` allows for."""
+    """What every design of this family loses at least, by the dual bounds of `solvers/programs`: pure noise, squared or largest
+    loss, few elements, or few that the queries tell apart, of each of which one is taken; 0 elsewhere. Noise is drawn on steps
+    of 2^-40 of its scale, which `ON_STEPS` allows for."""
     if not is_bounded(problem):
         return 0.0
     try:
         universe, changes = universe_of(problem)
     except DesignFailed:
         return 0.0
-    gram = asked_gram(problem, universe.workload)
-    return ON_STEPS * max(independent_noise_bound(gram, changes), singular_value_bound(gram, changes))
+    workload = universe.workload
+    chosen = np.sort(np.unique(workload, axis=1, return_index=True)[1])
+    known = [(workload[:, chosen], changes.among(chosen))] if len(chosen) < len(universe) else []
+    if len(universe) <= BOUNDED:
+        known.append((workload, changes))
+    return ON_STEPS * max((_least(asked_gram(problem, asked), moved) for asked, moved in known), default=0.0)
+
+
+def _least(gram: Floats, changes: Changes) -> float:
+    """The better of two bounds of twice `tr(W (B'B)^-1)`, gram W: (C, C); 0 for many elements."""
+    if changes.size > BOUNDED or not changes.count:
+        return 0.0
+    return max(independent_noise_bound(gram, changes), singular_value_bound(gram, changes))
 
 
 def is_bounded(problem: Problem) -> bool:
-    """Whether `floor` says anything."""
-    return problem.notion == "pure" and problem.loss != "absolute" and problem.relation.size <= BOUNDED
+    """Whether `floor` may say anything."""
+    return problem.notion == "pure" and problem.loss != "absolute" and problem.relation.size <= ELEMENTS
 
 
 def asked_gram(problem: Problem, workload: Floats) -> Floats:

@@ -77,6 +77,16 @@ class Changes:
         object.__setattr__(self, "matrix", matrix)
         object.__setattr__(self, "budget", budget)
 
+    def among(self, chosen: NDArray[np.intp]) -> Changes:
+        """The changes that move none but the chosen coordinates (n,), over these.
+
+        >>> Changes.of_metric([[0, 1, 9], [1, 0, 2], [9, 2, 0]]).among(np.array([1, 2])).matrix.toarray().tolist()
+        [[1.0], [-1.0]]
+        """
+        part = self.matrix[chosen]
+        kept = np.diff(part.indptr) == np.diff(self.matrix.indptr)
+        return Changes(part[:, kept], self.budget[kept])
+
     @classmethod
     def pairs(cls, size: int, left: ArrayLike, right: ArrayLike, budget: ArrayLike) -> Changes:
         """`e_left - e_right` in R^size; `right = -1` stands for the origin, so that the change is `e_left` itself.

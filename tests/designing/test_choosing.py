@@ -228,6 +228,36 @@ def test_the_largest_loss_has_a_floor_too() -> None:
         assert bounded.floor(replace(counts, loss="absolute")) == 0.0
 
 
+@pytest.mark.parametrize("elements", [5, 40, 100])
+def test_the_floor_is_that_of_the_elements_that_the_queries_tell_apart(elements: int) -> None:
+    """Five of them, of many alike: that of noise for five counts, below the best that is found, and not 0."""
+    told = np.eye(5)[:, np.arange(elements) % 5]
+    for relation in (metrics.uniform, metrics.add_remove):
+        asked_of = Problem(Workload(told), relation(elements, 1.0))
+        alone = Problem(Workload(np.eye(5)), relation(5, 1.0))
+        assert STRATEGY_LAPLACE.floor is not None and STRATEGY_GEOMETRIC.floor is not None
+        assert STRATEGY_LAPLACE.floor(asked_of) == pytest.approx(STRATEGY_LAPLACE.floor(alone), rel=1e-6)
+        assert STRATEGY_GEOMETRIC.floor(asked_of) == pytest.approx(STRATEGY_GEOMETRIC.floor(alone), rel=1e-6)
+        assert 0.5 * design(asked_of, "strategy_laplace").loss < STRATEGY_LAPLACE.floor(asked_of)
+
+
+def test_the_floor_of_many_alike_elements_is_below_every_strategy() -> None:
+    """Random strategies on the elements, other rows for elements that the queries do not tell apart."""
+    rng = np.random.default_rng(4)
+    for number in range(20):
+        elements, atoms = int(rng.integers(61, 80)), int(rng.integers(2, 6))
+        told = rng.integers(0, 3, (3, atoms)).astype(float)[:, rng.integers(0, atoms, elements)]
+        told[0, :2] = 0.0, 1.0
+        points = rng.random((elements, 2))
+        near = metrics.euclidean(points, 3.0) if number % 2 else metrics.uniform(elements, 1.0)
+        problem = Problem(Workload(told), near)
+        least = STRATEGY_LAPLACE.floor(problem) if STRATEGY_LAPLACE.floor else 0.0
+        assert least > 0 or number % 2
+        rows = np.vstack([told, rng.normal(size=(3, elements))])
+        assert design(problem, "strategy_laplace", strategy=rows).loss > least
+        assert design(problem, "strategy_laplace", strategy=told).loss > least
+
+
 @pytest.mark.slow
 def test_no_family_that_cannot_win_wins() -> None:
     assert _no_family_beats_its_own_bound(range(12)) > 1
