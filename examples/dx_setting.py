@@ -14,9 +14,11 @@ from examples.reproduction import saved
 UNIVERSE = 50
 
 
-def universe(seed: int = 0) -> Floats:
-    """50 distinct points of the integer grid [0, 100]^2.
+def universe(seed: int = 0, whole: bool = True) -> Floats:
+    """50 distinct points of the integer grid [0, 100]^2, or of the square if not `whole`.
     (DX says distinct points of [0, 100]^2 and that they are roughly evenly spread.)"""
+    if not whole:
+        return np.random.default_rng(seed).random((UNIVERSE, 2)) * 100
     chosen = np.random.default_rng(seed).choice(101 * 101, UNIVERSE, replace=False)
     return np.stack(np.divmod(chosen, 101), axis=1).astype(float)
 

@@ -20,15 +20,26 @@ Interval = tuple[float, float]
 class Verdict(StrEnum):
     """What became of an item; the list is closed."""
 
-    REPRODUCED = "reproduced"
+    REPRODUCED = "reproduced"  # the paper's design and data: nothing is chosen here
+    CONSISTENT = "consistent with, under these choices"  # the paper leaves something open, which is chosen here
     PROVEN = "proven and tested"
     ERRATUM = "counter-example: erratum"
     DIFFERS = "differs"
     DEFINITION = "nothing to compute: definition"
 
 
+class Severity(StrEnum):
+    """What an erratum endangers; the list is closed."""
+
+    PRIVACY = "privacy fails"  # what is called private is not, at the budget that is stated
+    THEOREM = "theorem false"  # a statement does not hold as printed
+    GAP = "proof gap"  # the statement holds, the printed proof does not show it
+    SLIP = "slip"  # a misprint or an oversight; what is meant is clear
+    ARGUABLE = "arguable"  # it depends on how a definition is read
+
+
 class Read(StrEnum):
-    """How a published value was taken from the paper; the list is closed."""
+    """How an expected value was taken from the paper; the list is closed."""
 
     TEXT = "text"  # a number in a sentence
     TABLE = "table"  # a cell of a table
@@ -37,6 +48,15 @@ class Read(StrEnum):
     WORDS = "words"  # a statement in words, as an inequality
     THEOREM = "theorem"  # what a theorem or a formula of the paper gives
     OWN = "own check"  # not in the paper: another computation, or what must hold beside
+
+    @property
+    def printed(self) -> bool:
+        """Whether the value itself stands in the paper, as a number or in a picture."""
+        return self in (Read.TEXT, Read.TABLE, Read.PLOT)
+
+
+CHOSEN = (Verdict.CONSISTENT, Verdict.DIFFERS)
+COMPARED = (Verdict.REPRODUCED, *CHOSEN)
 
 
 @cache
@@ -47,18 +67,21 @@ def results(reproduce: Callable[..., Result], full: bool) -> Result:
 
 @dataclass(frozen=True)
 class Value:
-    """One quantity: computed, published (None: the paper states none), how it was read, why it differs ("": it does not)."""
+    """One quantity: computed, expected (None: by nobody), how that was read, why it differs ("": it does not).
+
+    What is expected is published where `read.printed`; else it follows from the paper's words or formulas, or is an own check.
+    """
 
     name: str
     computed: float
-    published: Interval | None
+    expected: Interval | None
     read: Read
     reason: str = ""
 
     @property
     def reached(self) -> bool:
-        """Whether the computed value lies in the published interval, or nothing is published."""
-        return self.published is None or self.published[0] <= self.computed <= self.published[1]
+        """Whether the computed value lies in the expected interval, or nothing is expected."""
+        return self.expected is None or self.expected[0] <= self.computed <= self.expected[1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +98,17 @@ class Numbers:
 
     def values(self, full: bool) -> list[Value]:
         """What they are; a quantity of the full run only is missing from a sampled one."""
-        computed, published = results(self.reproduce, full)
-        chosen = [name for name in computed if self._asked(name)]
+        computed, expected = results(self.reproduce, full)
         return [
-            Value(name, float(computed[name]), published.get(name), self.read, self.differences.get(name, ""))
-            for name in chosen
+            Value(
+                name,
+                float(computed[name]),
+                expected.get(name),
+                self.read if name in expected else Read.OWN,
+                self.differences.get(name, ""),
+            )
+            for name in computed
+            if self._asked(name)
         ]
 
     def missing(self) -> list[str]:
@@ -108,6 +137,7 @@ class Erratum:
 
     claim: how the paper says that the second relates to the first, "equal", "at most" or "at least"; it does not.
     text: a paragraph for the reader, in Markdown. needs: functions of the same file that the code calls.
+    severity: what it endangers. force: the definition, or the reading of the paper, under which it is judged.
     The file imports the standard library, numpy, `designer` and `solvers` alone: its code stands on the page and runs there.
     """
 
@@ -116,12 +146,42 @@ class Erratum:
     claim: str
     contradiction: Callable[[], tuple[Exact, Exact]]
     needs: tuple[Callable[..., object], ...] = ()
+    severity: Severity = field(kw_only=True)
+    force: str = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not self.force:
+            raise ValueError(f"erratum {self.title!r}: force is empty; name the definition that it is judged by.")
 
     def holds(self) -> bool:
         """Whether the paper is contradicted."""
         stated, found = self.contradiction()
         relations = {"equal": found == stated, "at most": found <= stated, "at least": found >= stated}
         return not relations[self.claim] and not math.isnan(float(found))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the paper leaves open and is chosen here, and what the result does when the choice moves; neither is empty."""
+
+    what: str
+    moved: str
+
+    def __post_init__(self) -> None:
+        if not (self.what and self.moved):
+            raise ValueError("a choice names what is chosen, and what the result does when it moves.")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """paper: the paper's design and data. choices: all that is chosen here; none where the paper states everything."""
+
+    paper: str
+    choices: tuple[Choice, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.paper:
+            raise ValueError("a setting names the paper's design.")
 
 
 @dataclass(frozen=True)
@@ -168,13 +228,32 @@ class Section:
 @dataclass(frozen=True)
 class Paper:
     """A page. key: its name, `dx`; title: its heading; about: a paragraph on paper and page; minutes: of a full run on two
-    cores."""
+    cores; settings: item -> the paper's design and the choices here, for every row that computes a number or differs.
+
+    Raises ValueError for a row without its setting, for a setting without a row, for `reproduced` with a choice, and for
+    `consistent` or `differs` without one.
+    """
 
     key: str
     title: str
     about: str
     sections: tuple[Section, ...]
     minutes: float
+    settings: Mapping[str, Setting]
+
+    def __post_init__(self) -> None:
+        wrong = [f"{row.item}: {reason}" for row in self.rows for reason in self._misfits(row)]
+        wrong += [f"{item}: no row" for item in self.settings if item not in {row.item for row in self.rows}]
+        if wrong:
+            raise ValueError(f"settings of {self.key}: {'; '.join(wrong)}.")
+
+    def _misfits(self, row: Row) -> list[str]:
+        setting = self.settings.get(row.item)
+        if setting is None:
+            return ["no setting"] if row.numbers or row.verdict in COMPARED else []
+        if row.verdict is Verdict.REPRODUCED and setting.choices:
+            return ["reproduced, with a choice"]
+        return [f"{row.verdict}, without a choice"] if row.verdict in CHOSEN and not setting.choices else []
 
     @property
     def rows(self) -> list[Row]:

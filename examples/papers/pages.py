@@ -10,22 +10,25 @@ import textwrap
 from collections import Counter
 from pathlib import Path
 
-from examples.papers.frame import Erratum, Paper, Picture, Row, Section, Value, Verdict
+from examples.papers.frame import Choice, Erratum, Paper, Picture, Row, Section, Setting, Severity, Value, Verdict
 
 HEAD = "| item | what it says | verdict | where, and how it is run |\n| --- | --- | --- | --- |"
-NUMBERS = "| item | quantity | published | read from | computed |\n| --- | --- | --- | --- | --- |"
-NUMBER = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$")
+NUMBERS = "| item | quantity | published | expected | read from | computed |\n| --- | --- | --- | --- | --- | --- |"
+NUMBER = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$")
+SETTINGS = "| item | the paper's design | chosen here | when the choice moves |\n| --- | --- | --- | --- |"
+ERRATA = "| item | erratum | severity | definition in force |\n| --- | --- | --- | --- |"
 SIGN, GLUE = re.compile(r" ([-+*]) "), "\0"  # between terms, and what stands for the spaces around it
 OUTSIDE = "outside"
 NOTHING = "none"
+NO_CHOICE = Choice("nothing", "nothing to move")
 Line = tuple[str, str]  # item, quantity
 
 
 def page(paper: Paper, full: bool) -> str:
     """The whole page."""
-    parts = [f"# {paper.title}", paragraph(paper.about), _tally(paper)]
+    parts = [f"# {paper.title}", paragraph(paper.about), _tally(paper), *_errata(paper)]
     for section in paper.sections:
-        parts += _section(section, full)
+        parts += _section(paper, section, full)
     return "\n\n".join(dict.fromkeys(parts)) + "\n"  # a counter-example to several items stands once, at the first
 
 
@@ -41,16 +44,41 @@ def _tally(paper: Paper) -> str:
     return "\n".join(["| verdict | items |", "| --- | --- |", *lines])
 
 
-def _section(section: Section, full: bool) -> list[str]:
+def _errata(paper: Paper) -> list[str]:
+    """A line for each erratum, at the first item that it belongs to: what it endangers, and what it is judged by."""
+    first: dict[Erratum, str] = {}
+    for row in paper.rows:
+        for erratum in row.errata:
+            first.setdefault(erratum, row.item)
+    lines = [f"| {item} | {erratum.title} | {erratum.severity} | {erratum.force} |" for erratum, item in first.items()]
+    return [f"Errata of this page. Severities, the gravest first: {', '.join(Severity)}.", "\n".join([ERRATA, *lines])]
+
+
+def _section(paper: Paper, section: Section, full: bool) -> list[str]:
     parts = [f"## {section.title}"] + ([paragraph(section.text)] if section.text else [])
     parts.append("\n".join([HEAD, *map(_row, section.rows)]))
     values = [(row, value) for row in section.rows for value in row.values(full)]
     if values:
         parts.append("\n".join([NUMBERS, *(_number(row, value) for row, value in values)]))
+    parts += _settings(paper, section)
     parts += _reasons([value for _, value in values if value.reason])
     parts += [paragraph(f"**{row.item}** differs. {row.because}") for row in section.rows if row.because]
     parts += [part for picture in section.pictures for part in _picture(picture)]
     return parts + ["\n\n".join(_erratum(erratum)) for row in section.rows for erratum in row.errata]
+
+
+def _settings(paper: Paper, section: Section) -> list[str]:
+    """Designs and choices of a section, items of one setting in one line."""
+    items: dict[Setting, list[str]] = {}
+    for row in section.rows:
+        if row.item in paper.settings:
+            items.setdefault(paper.settings[row.item], []).append(row.item)
+    lines = [
+        f"| {', '.join(named)} | {setting.paper} | {choice.what} | {choice.moved} |"
+        for setting, named in items.items()
+        for choice in setting.choices or (NO_CHOICE,)
+    ]
+    return ["\n".join([SETTINGS, *lines])] if lines else []
 
 
 def _reasons(values: list[Value]) -> list[str]:
@@ -71,10 +99,12 @@ def _row(row: Row) -> str:
 
 def _number(row: Row, value: Value) -> str:
     outside = "" if value.reached else f", {OUTSIDE}"
+    stated = interval(value.expected)
     cells = (
         row.item,
         value.name.removeprefix(f"{row.item}: "),
-        interval(value.published),
+        stated if value.read.printed else NOTHING,
+        NOTHING if value.read.printed else stated,
         str(value.read),
         figure(value.computed) + outside,
     )
@@ -86,11 +116,11 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
 
 
-def interval(published: tuple[float, float] | None) -> str:
-    """What the paper states, as a number, a bound or a range."""
-    if published is None:
+def interval(expected: tuple[float, float] | None) -> str:
+    """What is expected, as a number, a bound or a range."""
+    if expected is None:
         return NOTHING
-    low, high = published
+    low, high = expected
     if math.isclose(low, high, rel_tol=1e-5, abs_tol=1e-9):
         return figure(round(high, 9) if low != high else high)
     if math.isinf(high):
@@ -108,6 +138,7 @@ def _erratum(erratum: Erratum) -> list[str]:
     called = f">>> {erratum.contradiction.__name__}()\n({stated!r}, {found!r})"
     return [
         f"### Erratum: {erratum.title}",
+        paragraph(f"*Severity: {erratum.severity}. In force: {erratum.force}.*"),
         paragraph(erratum.text),
         f"```python\n{code(erratum)}\n```",
         f"As the paper states it, and as it is; the paper has the second {erratum.claim}{_joined(erratum.claim)} the first:",
@@ -157,24 +188,27 @@ definition,
 theorem, algorithm, table and figure: where it lives in the code, the published numbers beside those that the code computes,
 and
 what in the paper does not hold, each with a counter-example that runs."""
-READING = """The pages are written by `python -m examples.papers` in a checkout, pictures and all; it computes every number
-anew. A
-number is *published* as the paper states it: in a sentence (text), in a cell (table), in a file of results in
-the authors' repository (authors' file), read off a picture as an interval (plot), said in words and turned into an
-inequality here (words), or given by a formula of the paper (theorem). What stands beside as
-an *own check* is not in the paper: another computation of the same, or what must hold besides. A code file is given as a
-path from
-the root of the checkout."""
+READING = """The pages are written by one command, `python -m examples.papers`, in a checkout, pictures and all; it computes
+every number anew. A number is *published* where it is printed in the paper: in a sentence (text), in a cell (table), or in
+a picture, read off as an interval (plot). It is *expected* where it follows from the paper and is not printed there: said in
+words and turned into an inequality here (words), given by a formula at an instance of our own (theorem), or within 4.5
+standard errors of a file of results in the authors' repository (authors' file). What is expected as an *own check* is not
+in the paper: another computation of the same, or what must hold besides.
+
+*Reproduced* says that design and data are the paper's, and nothing is chosen here. *Consistent with, under these choices* says
+that the paper leaves something open: each page names the paper's design, every choice, and what the result does when the choice
+moves; the numbers there are printed by the command that they name. An erratum has a severity and the definition that it is
+judged by. A code file is given as a path from the root of the checkout."""
 
 
-def numbers_of(text: str) -> dict[Line, tuple[str, str, str]]:
-    """(item, quantity) -> (published, read from, computed) of a page."""
+def numbers_of(text: str) -> dict[Line, tuple[str, str, str, str]]:
+    """(item, quantity) -> (published, expected, read from, computed) of a page."""
     found = {}
     for line in text.splitlines():
         cells = NUMBER.match(line)
         if cells and not line.startswith(("| item |", "| --- |")):
-            item, name, *rest = cells.groups()
-            found[item, name] = (rest[0], rest[1], rest[2])
+            item, name, published, expected, read, computed = cells.groups()
+            found[item, name] = (published, expected, read, computed)
     return found
 
 

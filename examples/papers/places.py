@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from examples.papers.frame import Row, Verdict
+from examples.papers.frame import Read, Row, Verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -48,8 +48,8 @@ def runs(command: str) -> bool:
 def _unjustified(row: Row) -> Iterator[str]:
     if not row.lives:
         yield "no place"
-    if row.verdict is Verdict.REPRODUCED and not row.numbers:
-        yield "reproduced without numbers"
+    if row.verdict in (Verdict.REPRODUCED, Verdict.CONSISTENT) and not row.numbers:
+        yield f"{row.verdict} without numbers"
     if row.verdict is Verdict.PROVEN and not row.run.startswith("tests/"):
         yield "proven and tested without a test"
     if (row.verdict is Verdict.ERRATUM) != bool(row.errata):
@@ -65,6 +65,9 @@ def unsatisfied(row: Row, full: bool) -> list[str]:
     explained = {value.name for value in values if value.reason}
     found = [f"{name} is outside its interval, and nothing says why" for name in sorted(outside - explained)]
     found += [f"{name} is explained, and inside its interval" for name in sorted(explained - outside)]
-    if row.verdict is Verdict.REPRODUCED and (outside or not any(value.published for value in values)):
-        found.append("reproduced, with numbers outside or none published")
+    taken = {value.read for value in values if value.expected is not None} - {Read.OWN}
+    if row.verdict is Verdict.REPRODUCED and (outside or not any(read.printed for read in taken)):
+        found.append("reproduced, with numbers outside or none printed in the paper")
+    if row.verdict is Verdict.CONSISTENT and (outside or not taken):
+        found.append("consistent, with numbers outside or none that the paper states")
     return found + [f"{erratum.title}: no contradiction" for erratum in row.errata if not erratum.holds()]

@@ -11,9 +11,9 @@ import pytest
 
 import examples.papers.__main__ as command
 from examples.papers.__main__ import KEYS, PAGES, paper
-from examples.papers.frame import Erratum, Numbers, Paper, Row, Section, Verdict
+from examples.papers.frame import Choice, Erratum, Numbers, Paper, Read, Row, Section, Setting, Severity, Verdict
 from examples.papers.items import found, listed
-from examples.papers.pages import OUTSIDE, code, frame_of, index, numbers_of, page
+from examples.papers.pages import NOTHING, OUTSIDE, code, frame_of, index, numbers_of, page
 from examples.papers.places import lacking, unsatisfied
 
 
@@ -47,8 +47,8 @@ def test_a_committed_page_is_what_sampled_numbers_say(one: Paper) -> None:
     committed, sampled = (PAGES / f"{one.key}.md").read_text(), page(one, full=False)
     assert frame_of(committed) == frame_of(sampled)
     numbers, again = numbers_of(committed), numbers_of(sampled)
-    assert {line: again[line][:2] for line in again} == {line: numbers[line][:2] for line in again if line in numbers}
-    assert {line for line in again if (OUTSIDE in again[line][2]) != (OUTSIDE in numbers[line][2])} == set()
+    assert {line: again[line][:3] for line in again} == {line: numbers[line][:3] for line in again if line in numbers}
+    assert {line for line in again if (OUTSIDE in again[line][3]) != (OUTSIDE in numbers[line][3])} == set()
     assert {row.item: unsatisfied(row, full=False) for row in one.rows if unsatisfied(row, full=False)} == {}
 
 
@@ -59,6 +59,13 @@ def test_pictures_of_a_page_are_there(one: Paper) -> None:
 
 def test_the_index_counts_the_rows_of_all_papers() -> None:
     assert (PAGES / "index.md").read_text() == index([paper(key) for key in KEYS])
+
+
+STATED = Setting("numbers that the paper states")
+
+
+def reproduce_one(full: bool = False) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
+    return {"one": 1.0}, {"one": (1.0, 1.0)}
 
 
 def row(verdict: Verdict = Verdict.REPRODUCED, **fields: Any) -> Row:
@@ -78,14 +85,53 @@ def test_rows_without_what_their_verdict_asks_for_are_seen() -> None:
     assert lacking(row(run="tests/papers/test_papers.py::test_that_is_not_there")) != []
     assert lacking(row(run="python -m examples.nothing")) == ["python -m examples.nothing"]
     assert lacking(row(numbers=())) == ["reproduced without numbers"]
+    assert len(lacking(row(Verdict.CONSISTENT, numbers=()))) == 1
     assert lacking(row(Verdict.PROVEN)) == ["proven and tested without a test"]
     assert len(lacking(row(Verdict.ERRATUM))) == len(lacking(row(Verdict.DIFFERS))) == 1
     other = Numbers(lambda full=False: ({"one": 2.0}, {"one": (1.0, 1.0)}))
     assert len(unsatisfied(row(numbers=(other,)), False)) == 2
     explained = Numbers(lambda full=False: ({"one": 1.0}, {"one": (1.0, 1.0)}), differences={"one": "not so"})
     assert unsatisfied(row(numbers=(explained,)), False) == ["one is explained, and inside its interval"]
-    right = Erratum("nothing", "", "at most", lambda: (2, 1))
+    right = Erratum("nothing", "", "at most", lambda: (2, 1), severity=Severity.SLIP, force="Lemma 1")
     assert unsatisfied(row(errata=(right,)), False) == ["nothing: no contradiction"]
+
+
+def test_a_row_without_its_design_and_choices_is_no_part_of_a_page() -> None:
+    def misfit(verdict: Verdict, settings: dict[str, Setting], **fields: Any) -> str:
+        with pytest.raises(ValueError) as refused:
+            Paper("rec", "A small paper", "", (Section("Section 1", (row(verdict, **fields),)),), 0, settings)
+        return str(refused.value)
+
+    chosen = Setting("so", (Choice("the seed", "nothing"),))
+    for verdict in (Verdict.REPRODUCED, Verdict.CONSISTENT, Verdict.DIFFERS):
+        assert "Lemma 1: no setting" in misfit(verdict, {}, numbers=())
+    assert "Lemma 1: no setting" in misfit(Verdict.PROVEN, {})
+    assert "reproduced, with a choice" in misfit(Verdict.REPRODUCED, {"Lemma 1": chosen})
+    assert "without a choice" in misfit(Verdict.CONSISTENT, {"Lemma 1": STATED})
+    assert "without a choice" in misfit(Verdict.DIFFERS, {"Lemma 1": STATED})
+    assert "Lemma 2: no row" in misfit(Verdict.REPRODUCED, {"Lemma 1": STATED, "Lemma 2": STATED})
+    for empty in (lambda: Setting(""), lambda: Choice("", "nothing"), lambda: Choice("the seed", "")):
+        with pytest.raises(ValueError):
+            empty()
+    with pytest.raises(ValueError, match="force"):
+        Erratum("", "", "equal", lambda: (0, 1), severity=Severity.SLIP, force="")
+
+
+def test_published_is_only_what_is_printed_in_the_paper(one: Paper) -> None:
+    numbers = numbers_of((PAGES / f"{one.key}.md").read_text())
+    printed = {str(read) for read in (Read.TEXT, Read.TABLE, Read.PLOT)}
+    assert {read for published, _, read, _ in numbers.values() if published != NOTHING} <= printed
+    assert {read for published, expected, read, _ in numbers.values() if published == expected == NOTHING} <= {str(Read.OWN)}
+
+
+def test_a_value_that_the_paper_does_not_give_reproduces_nothing() -> None:
+    for read in (Read.WORDS, Read.THEOREM, Read.OWN):
+        assert len(unsatisfied(row(numbers=(Numbers(reproduce_one, (), read),)), False)) == 1
+    own, words = ((Numbers(reproduce_one, (), read),) for read in (Read.OWN, Read.WORDS))
+    assert len(unsatisfied(row(Verdict.CONSISTENT, numbers=own), False)) == 1
+    assert unsatisfied(row(Verdict.CONSISTENT, numbers=words), False) == []
+    unknown = Numbers(lambda full=False: ({"one": 1.0}, {}), read=Read.TABLE)
+    assert [value.read for value in unknown.values(False)] == [Read.OWN]
 
 
 def test_numbered_items_are_found_where_they_begin_a_line() -> None:
@@ -104,12 +150,12 @@ def test_numbered_items_are_found_where_they_begin_a_line() -> None:
 
 
 def test_a_sampled_run_writes_pages_into_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    small = Paper("rec", "A small paper", "For tests.", (Section("Section 1", (row(),)),), 0)
+    small = Paper("rec", "A small paper", "For tests.", (Section("Section 1", (row(),)),), 0, {"Lemma 1": STATED})
     monkeypatch.setattr(command, "paper", lambda key: small)
     with contextlib.redirect_stdout(io.StringIO()) as said:
         command.main(["rec", "--quick", "--to", str(tmp_path)])
     assert [path.name for path in tmp_path.iterdir()] == ["rec.md"] and "Written in" in said.getvalue()
-    assert numbers_of((tmp_path / "rec.md").read_text()) == {("Lemma 1", "one"): ("1", "text", "1")}
+    assert numbers_of((tmp_path / "rec.md").read_text()) == {("Lemma 1", "one"): ("1", NOTHING, "text", "1")}
     with contextlib.redirect_stdout(io.StringIO()):
         command.main(["--index", "--to", str(tmp_path)])
     assert "[A small paper](rec.md)" in (tmp_path / "index.md").read_text()
@@ -123,6 +169,6 @@ def test_a_page_is_rebuilt_in_full(one: Paper) -> None:
     committed, full = (PAGES / f"{one.key}.md").read_text(), page(one, full=True)
     assert frame_of(committed) == frame_of(full)
     numbers, again = numbers_of(committed), numbers_of(full)
-    assert {line: cells[:2] for line, cells in numbers.items()} == {line: cells[:2] for line, cells in again.items()}
+    assert {line: cells[:3] for line, cells in numbers.items()} == {line: cells[:3] for line, cells in again.items()}
     problems = {row.item: unsatisfied(row, full=True) + [m for n in row.numbers for m in n.missing()] for row in one.rows}
     assert {item: problem for item, problem in problems.items() if problem} == {}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
 
 def exponential_mechanism() -> tuple[Fraction, Fraction]:
     """The probability that u(x, Z) <= delta + max u' - 2 c (ln(R / R*) + t), at t = ln 2:
@@ -77,3 +79,52 @@ def instance_budgets() -> tuple[int, int]:
     element, and the budget of the first and third."""
     budgets = (3, 1, 3)
     return min(budgets[0], budgets[1]) + min(budgets[1], budgets[2]), min(budgets[0], budgets[2])
+
+
+def constraints_of_program_4() -> tuple[int, int]:
+    """Constraints of program (4) for N = 10 elements: "about 2^N", and one for each pair."""
+    elements = 10
+    return 2**elements, sum(1 for i in range(elements) for j in range(i))
+
+
+def range_in_theorem_8() -> tuple[int, int]:
+    """Theorem 8 for T = 1, c = 1, eight queries (100 k / 8, 0) on two elements, all 1,000 records in the first: the bound that
+    is to hold with probability 1 - 2 / 8, and the error of (100, 0). The output is the average over t < 1, which is y^0."""
+    records, rounds, c, queries = 1000, 1, 1, 8
+    bound = 2 * records * math.sqrt(math.log(2) / rounds) + 10 * rounds * c * math.log(queries)
+    x, start = (records, 0), (records / 2, records / 2)
+    return round(bound), round(abs(100 * start[0] - 100 * x[0]))
+
+
+def scales_in_theorem_8() -> tuple[int, int]:
+    """Theorem 8 for queries (k / 400, 0), k = 1 to 400, a million records spread evenly, c = 1/10, T = 100: the bound, which is
+    to hold with probability 1/2, and the error of (1, 0) in a run of Algorithm 2 as printed."""
+    records, rounds, c, queries = 10**6, 100, 0.1, 400
+    bound = 2 * records * math.sqrt(math.log(2) / rounds) + 10 * rounds * c * math.log(queries)
+    stand_ins = np.arange(1, queries + 1) / queries / c  # the first entry of each q', where c q' = q; the second is 0
+    generator, odds, truth, states = np.random.default_rng(0), 0.0, records / 2, []
+    for _ in range(rounds):
+        states.append(records / (1 + math.exp(-odds)))  # y^(t-1) at the first element, from its log-odds
+        scores = c * stand_ins * abs(states[-1] - truth) / (4 * c * rounds)
+        chosen = generator.choice(stand_ins, p=np.exp(scores - scores.max()) / np.exp(scores - scores.max()).sum())
+        measured = c * chosen * truth + generator.laplace(scale=2 * c * rounds)
+        odds += chosen * (measured - chosen * states[-1]) / (2 * records)  # step 3: q'(y) beside a measurement of c q'(x)
+    return round(bound), round(abs(float(np.mean(states)) - truth))
+
+
+def threshold_as_printed() -> tuple[int, float]:
+    """Three points on a line at 0, T and 2 T, epsilon = 1: the way through the second, and the printed d_Blow of the ends."""
+
+    def budget(apart: int) -> float:
+        return 0 if apart == 0 else 1 if apart <= 1 else math.inf  # in units of T
+
+    return int(budget(1) + budget(1)), budget(2)
+
+
+def count_of_all_records() -> tuple[int, int]:
+    """c q' = q = (1, 1, 1) under a metric with all distances 1, where one record more is a neighbour (unbounded): the chance
+    of the output n + 1 from n records, and from n + 1; the second is to be at most e^epsilon times the first."""
+    query = (1, 1, 1)
+    scale = max(abs(a - b) for a in query for b in query)  # c of section 4.1: no pair of elements moves q
+    assert scale == 0  # so the answer is the number of records, without noise
+    return 0, 1

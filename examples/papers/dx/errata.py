@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from examples.papers.dx import counterexamples as counter
-from examples.papers.frame import Erratum
+from examples.papers.frame import Erratum, Severity
 
 THEOREM_4 = Erratum(
     "the sign of Theorem 4",
@@ -15,6 +15,8 @@ THEOREM_4 = Erratum(
     [the theory of selection](../theory/selection.md), and it is attained.""",
     "at most",
     counter.exponential_mechanism,
+    severity=Severity.THEOREM,
+    force="Theorem 4 as printed, under Definition 9",
 )
 SMALL = """Algorithm 1 draws a histogram y of `m = log K / alpha^2` records and compares its answers with those of n records,
 and
@@ -24,7 +26,13 @@ and
     answers. `small_db` does so, and its bound is tested (`tests/mechanisms/synthetic/test_small_db.py::test_bound_holds`);
     see section 3 of [the theory of synthetic data](../theory/synthetic.md)."""
 THEOREM_9 = Erratum(
-    "Theorem 9 compares m records with n", SMALL, "at most", counter.small_databases, (counter.size_of_small_database,)
+    "Theorem 9 compares m records with n",
+    SMALL,
+    "at most",
+    counter.small_databases,
+    (counter.size_of_small_database,),
+    severity=Severity.THEOREM,
+    force="counts of n records (section 2.1), Algorithm 1 as printed",
 )
 PROPOSITION_1 = Erratum(
     "Algorithm 1 and Proposition 1 answer for m records",
@@ -37,6 +45,8 @@ PROPOSITION_1 = Erratum(
     "at most",
     counter.proposition_1,
     (counter.size_of_small_database,),
+    severity=Severity.THEOREM,
+    force="counts of n records (section 2.1), answers c q'(y) as printed",
 )
 THEOREM_6 = Erratum(
     "Theorem 6 inherits it",
@@ -47,6 +57,8 @@ THEOREM_6 = Erratum(
     "at most",
     counter.theorem_6,
     (counter.size_of_small_database,),
+    severity=Severity.THEOREM,
+    force="counts of n records (section 2.1), answers c q'(y) as printed",
 )
 ALGORITHM_2 = Erratum(
     "Algorithm 2 compares two scales",
@@ -58,23 +70,85 @@ ALGORITHM_2 = Erratum(
     (`tests/mechanisms/synthetic/test_mwem.py::test_algorithm_2_as_printed_compares_on_two_scales`).""",
     "equal",
     counter.multiplicative_weights,
+    severity=Severity.SLIP,
+    force="Algorithm 2 as printed; its privacy (Theorem 7) is not touched",
 )
 ALGORITHM_3 = Erratum(
-    "Algorithm 3 divides by zero before it ends",
-    """The loop ends when every increment is 0. With one query and two elements the first round spends the whole budget, and
-    step 1 of the second divides by the budget that is left, which is 0. The same happens where a row of Q is constant or all
-    queries agree on a pair. `strategy_3` lets a query leave the loop once a pair that it moves has no budget left, and ends
-    when
-    no query gains more than 1e-12 of its weight; it is a baseline, as the optimum of the program is found and certified
+    "Algorithm 3 lacks a convention for 0/0",
+    """The loop ends when every increment is 0. With one query and two elements the first round spends the whole budget; then
+    step 1 divides by the budget that is left, which is 0, and step 2 is 0/0. The same happens where a row of Q is constant or
+    all queries agree on a pair. With 1/0 read as infinity and 0/0 as 0 it ends after that round. `strategy_3` lets a
+    query leave the loop once a pair that it moves has no budget left, and ends
+    when no query gains more than 1e-12 of its weight; it is a baseline, as the optimum of the program is found and certified
     (`laplace`).""",
     "equal",
     counter.parameter_selection,
+    severity=Severity.ARGUABLE,
+    force="real arithmetic, in which 0/0 and 1/0 have no value",
 )
 DEFINITION_11 = Erratum(
     "the minimum of two budgets is no metric",
     """After Definition 11, `d(u, v) = min(eps_u, eps_v)` is named as an instance of the metric. It breaks the triangle
-    inequality as soon as the second largest budget is above twice the smallest. What is then guaranteed is its closure, 2
-    and not 3 in the example. `instance` refuses such budgets, names the three elements, and takes `closure=True`.""",
+    inequality as soon as the second largest budget is above twice the smallest. The authors say so themselves of the same
+    minimum in section 5, where they take the sum for attributes of more than two values; here the instance is still named.
+    What is then guaranteed is the closure, 2 and not 3 in the example. `instance` refuses such budgets, names the three
+    elements, and takes `closure=True`.""",
     "at most",
     counter.instance_budgets,
+    severity=Severity.ARGUABLE,
+    force="Definition 2, which asks for the triangle inequality",
+)
+PROGRAM_4 = Erratum(
+    "program (4) has a constraint for each pair, not 2^N",
+    """The constraints of program (4) are one for each pair of elements, N (N - 1) / 2, each on an l1 norm, which K further
+    variables make linear. The text has about 2^N. What is exponential is N itself, in the number of attributes.""",
+    "equal",
+    counter.constraints_of_program_4,
+    severity=Severity.SLIP,
+    force="N = |X|, the number of elements (section 2.1)",
+)
+THEOREM_8_RANGE = Erratum(
+    "Theorem 8 lacks a condition on the range of the queries",
+    """The bound is that of Hardt, Ligett and McSherry, whose queries lie within [-1, 1]; Theorem 8 has no such condition. Both
+    sides must grow with the queries, and the first term does not: multiplied by 100 (with the metric), queries of range 1 have
+    100 times the error at the same c. In the example the output is the average over t < 1, the uniform histogram, so the error
+    is certain. `theorem_8` multiplies the first term by the largest entry.""",
+    "at most",
+    counter.range_in_theorem_8,
+    severity=Severity.THEOREM,
+    force="Theorem 8 as printed: any set of linear queries, any T and c > 0",
+)
+THEOREM_8_SCALES = Erratum(
+    "Theorem 8 inherits the fault of Algorithm 2",
+    """The proof follows that of Hardt, Ligett and McSherry with 1 / c in the place of epsilon, which is right where the update
+    compares the measurement with c q'(y). As printed it compares it with q'(y), so that the histogram settles where
+    `q'(y) = c q'(x)`: at c times the truth. For c = 1/10 and half of a million records in the first element it settles at a
+    tenth of them; the noise has the scale 20.""",
+    "at most",
+    counter.scales_in_theorem_8,
+    severity=Severity.THEOREM,
+    force="Theorem 8 for Algorithm 2 as printed, queries of range at most 1",
+)
+BLOWFISH = Erratum(
+    "the printed d_Blow is no metric",
+    """epsilon within the threshold and infinity beyond it breaks the triangle inequality wherever a chain of near points joins
+    two far ones. The paragraph before says that a transformation may have to make it a metric, and the printed formula is
+    before any. The metric that any such mechanism keeps is the closure, epsilon times the hops, which `blowfish` is.""",
+    "at most",
+    counter.threshold_as_printed,
+    severity=Severity.ARGUABLE,
+    force="Definition 2, which asks for the triangle inequality",
+)
+UNBOUNDED = Erratum(
+    "the number of records gets no noise under unbounded privacy",
+    """The section says that the Laplace mechanism with c q' = q applies to unbounded privacy as well, since n is not
+    needed. But
+    its constraints compare elements with each other only. A query that is the same for all elements, the number of records,
+    gets the scale 0 and is published as it is; queries that count nearly everything get too little noise. A budget for the
+    presence of a record is needed beside the metric: `appear_or_change`, or the number of records with noise of its own first,
+    `after_noisy_total`. The sentence before it, which spends a part of the budget on n, is that second way.""",
+    "at most",
+    counter.count_of_all_records,
+    severity=Severity.PRIVACY,
+    force="unbounded differential privacy: one record more or less is a neighbour",
 )

@@ -86,7 +86,7 @@ MECHANISMS = Section(
         Row(
             "Example 1",
             "budgets for each value of an attribute; budgets that leak; equation (3) and the scales of four queries",
-            Verdict.REPRODUCED,
+            Verdict.CONSISTENT,
             ("designer/relations/metrics/attributes.py:attribute_values", "examples/dx_example_1.py:reproduce"),
             "python -m examples.dx_example_1",
             (of_example(example_1),),
@@ -105,9 +105,10 @@ MECHANISMS = Section(
         Row(
             "Program (4)",
             "the meta procedure: choose Q' and c beforehand, then release c Q'x with noise of scale c",
-            Verdict.PROVEN,
+            Verdict.ERRATUM,
             ("designer/designing/best.py:design", "designer/families/laplace_joint.py:design_jointly"),
             "tests/designing/test_laplace_joint_program.py::test_no_search_from_the_answer_finds_better_rows_and_scales",
+            errata=(errata.PROGRAM_4,),
         ),
         Row(
             "Remark 1",
@@ -229,12 +230,13 @@ SYNTHETIC = Section(
         Row(
             "Theorem 8",
             "a bound on its largest error; tested with the update corrected, beside a sharper one",
-            Verdict.PROVEN,
+            Verdict.ERRATUM,
             (
                 "designer/mechanisms/synthetic/multiplicative.py:theorem_8",
                 "designer/mechanisms/synthetic/preprocessing.py:theorem_8_price",
             ),
             "tests/mechanisms/synthetic/test_mwem.py::test_bound_holds_and_is_sharper_than_theorem_8",
+            errata=(errata.THEOREM_8_RANGE, errata.THEOREM_8_SCALES),
         ),
     ),
     (

@@ -96,3 +96,16 @@ def total_of_gamma() -> tuple[int, int]:
     table = datasets.delinquent_children()
     cells = [int(c) for county, c in zip(table["county"], table["count"], strict=True) if county == "Gamma"]
     return 35, sum(cells)
+
+
+def green_boxes() -> tuple[float, float]:
+    """Three counties, the state's total kept, epsilon = 0.192: the standard deviation of the green boxes over that of the blue
+    ones, by the caption of Figure 10 (one law, since truncation changes nothing), and by appendix E.4, before rounding:
+    discrete
+    Laplace noise less its mean over the state."""
+    rate, side = 0.192, np.arange(-250, 251)
+    x, y = np.meshgrid(side, side)
+    kept = np.exp(-rate * (np.abs(x) + np.abs(y) + np.abs(x + y)))  # noise (x, y, -x - y) of this paper
+    free = np.exp(-rate * np.abs(side))
+    blue, raw = (kept * x**2).sum() / kept.sum(), (free * side**2).sum() / free.sum()
+    return 1.0, round(float(np.sqrt(2 / 3 * raw / blue)), 3)

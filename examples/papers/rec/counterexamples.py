@@ -51,3 +51,39 @@ def found_groups() -> tuple[float, float]:
     delta, because the group is never named without the record; and as it is."""
     rows, threshold, deviation = 3, 8, 2
     return 0.0, round(0.5 * math.erfc((threshold - rows) / deviation / math.sqrt(2)), 4)
+
+
+def rows_of_nothing() -> tuple[int, int]:
+    """A record without employees or pay, thresholds 50 and 5,000,000: COUNT before splitting, and COUNT_DISTINCT of the ids
+    of its m rows, m the smallest integer with m T(a) >= r(a) for all a."""
+    record, thresholds = {"emp": 0, "pay": 0}, {"emp": 50, "pay": 5_000_000}
+    m = max(math.ceil(Fraction(record[a], thresholds[a])) for a in thresholds)
+    return 1, len({"id of the record" for _ in range(m)})
+
+
+def two_equal_records() -> tuple[int, float]:
+    """The loss of two records of P = 1 each, in units of P: by Lemma 4.4 and the global result of zCDP, and the infimum over k
+    of k / (k - 1) + k^2 / (k - 1), as Lemma 4.5 prints it. It is at k = 1 + root(2), 3 + 2 root(2)."""
+    k = 1 + math.sqrt(2)
+    grid = min(k / (k - 1) + k**2 / (k - 1) for k in (1 + step / 1000 for step in range(1, 10_000)))
+    found = k / (k - 1) + k**2 / (k - 1)
+    assert abs(found - (3 + 2 * math.sqrt(2))) < 1e-12 and abs(found - grid) < 1e-5
+    return 4, round(found, 4)
+
+
+def adaptive_pair() -> tuple[float, float]:
+    """M1 answers a fair coin; M2 answers the data's bit with probability 3/4 where the coin is 0, its opposite where it is 1.
+    The Renyi divergence of order 2 between the bits 0 and 1: the sum of those of M1 and of M2's answer, which the proof of
+    Lemma 4.2 sets equal to that of the pair, and that of the pair."""
+
+    def chance(data: int, coin: int, answer: int) -> Fraction:
+        return Fraction(1, 2) * (Fraction(3, 4) if answer == data ^ coin else Fraction(1, 4))
+
+    def divergence(one: list[Fraction], other: list[Fraction]) -> float:
+        return math.log(sum(p * p / q for p, q in zip(one, other, strict=True)))
+
+    bits = (0, 1)
+    pairs = [[chance(data, coin, answer) for coin in bits for answer in bits] for data in bits]
+    coins = [[sum(chance(data, coin, answer) for answer in bits) for coin in bits] for data in bits]
+    answers = [[sum(chance(data, coin, answer) for coin in bits) for answer in bits] for data in bits]
+    return divergence(*coins) + divergence(*answers), round(divergence(*pairs), 4)

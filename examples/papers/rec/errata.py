@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples.papers.frame import Erratum
+from examples.papers.frame import Erratum, Severity
 from examples.papers.rec import counterexamples as counter
 
 LEMMA_4_8 = Erratum(
@@ -16,6 +16,8 @@ LEMMA_4_8 = Erratum(
     is right where the two records move different cells. See section 4 of [the theory of records](../theory/records.md).""",
     "at most",
     counter.one_sided,
+    severity=Severity.PRIVACY,
+    force="Definition 4.7 for every pair of records that it allows",
 )
 EXAMPLE_5_8 = Erratum(
     "Example 5.8 finds groups without a delta",
@@ -26,6 +28,8 @@ EXAMPLE_5_8 = Erratum(
     takes it, and a plan states it for each record (`TablePlan.delta`). The factors 9, 4 and 1 of the policy are right.""",
     "equal",
     counter.found_groups,
+    severity=Severity.PRIVACY,
+    force="Definition 3.2, which has no delta",
 )
 FIGURE_1 = Erratum(
     "Figure 1 divides squares by what is not squared",
@@ -38,6 +42,8 @@ FIGURE_1 = Erratum(
     its standard deviation is 2.4 % of the sum.""",
     "at least",
     counter.noise_beside_signal,
+    severity=Severity.SLIP,
+    force="the sentence under Figure 1, noise beside the expectation in one unit",
 )
 FIGURE_1_ERROR = Erratum(
     "the same with the error of clipping",
@@ -47,6 +53,8 @@ FIGURE_1_ERROR = Erratum(
     heavier tails is so, and splitting does away with it.""",
     "at least",
     counter.mean_squared_error,
+    severity=Severity.SLIP,
+    force="the sentence under Figure 1, noise beside the expectation in one unit",
 )
 SECTION_6_2 = Erratum(
     "the order of the least variance in section 6.2",
@@ -55,4 +63,44 @@ SECTION_6_2 = Erratum(
     2.7 has `Delta^2 / (2 rho)`, which is smaller by any factor as rho falls. The order that is right is `Delta^2 / rho`.""",
     "at least",
     counter.least_variance,
+    severity=Severity.SLIP,
+    force="Definition 2.7",
+)
+
+LEMMA_4_2 = Erratum(
+    "the proof of Lemma 4.2 is for mechanisms that do not adapt",
+    """The lemma is for M2(M1(D), D), where the second mechanism sees the first output. Its proof sets the divergence of the
+    pair equal to the sum of the divergences of the two outputs by themselves, which holds where they are independent. In the
+    example both of these are 0, and the pair tells the data. The lemma is true where M2 keeps P2 for every first output, and P2
+    was fixed before: by the chain rule the divergence of the pair is at most that of M1 plus the largest of M2 given an output.
+    That is the condition here; policies that are chosen after an output need a filter
+    ([composition](../theory/composition.md)).""",
+    "equal",
+    counter.adaptive_pair,
+    severity=Severity.GAP,
+    force="M2(M1(D), D), P1 and P2 chosen before either runs",
+)
+LEMMA_4_5 = Erratum(
+    "Lemma 4.5 has a factor too much in its last term",
+    """Iterating the inequality of Bun and Steinke J - 1 times leaves `k^(J-1) P(r_(J))` for the last record, as the paper's own
+    calculation for J = 2 has it; the printed sum ends with `k^J / (k - 1)`, which is larger by k / (k - 1). So the
+    printed bound
+    holds, but for two records of equal loss P it is 5.83 P, where Lemma 4.4 has 4 P, and it does not agree with the
+    global result,
+    as is said. `advanced_group_loss` is the printed infimum; `group_loss`, the square of the sum of roots, is below both.""",
+    "equal",
+    counter.two_equal_records,
+    severity=Severity.SLIP,
+    force="Lemma 4.5 as printed, beside its own calculation for J = 2",
+)
+ALGORITHM_1 = Erratum(
+    "Algorithm 1 makes no row of a record without amounts",
+    """The smallest integer m with m T(a) at least r(a) for all a is 0 where all amounts are 0 (and there is none where
+    an amount
+    may be negative). Such a record is split into no rows, so COUNT_DISTINCT does not count it and Lemma 5.2 fails. Meant is the
+    smallest positive integer; `UnitSplitting` makes at least one row.""",
+    "equal",
+    counter.rows_of_nothing,
+    severity=Severity.SLIP,
+    force="Algorithm 1 as printed, with the COUNT of Table 3 and Lemma 5.2",
 )

@@ -164,6 +164,9 @@ def promises(full: bool = False) -> Result:
     coins = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in (Fraction(1, 4), Fraction(1, 3))]
     sharp, blunt = (float(order(coins, 2).type_two(alpha)[0]) for order in (semi_first, composition_first))
     bounds = [float(order(pure, 2).type_two(alpha)[0]) for order in (semi_first, composition_first)]
+    lies = [Fraction(1 / (1 + math.exp(epsilon))) for epsilon in (1, 0.5)]  # a coin of epsilon is as bad as pure privacy may be
+    attained = [from_distributions([1 - lie, lie], [lie, 1 - lie]) for lie in lies]
+    exact = [float(order(attained, 2).type_two(alpha)[0]) for order in (semi_first, composition_first)]
     normal = [
         float(getattr(order([Gaussian.of(3), Gaussian.of(4)], 2), "mu", math.nan)) for order in (semi_first, composition_first)
     ]
@@ -181,8 +184,13 @@ def promises(full: bool = False) -> Result:
             "mu between databases two records apart, mu = 1 for one": (float(getattr(distance, "mu", math.nan)), (2, 2)),
             "two coins, groups of two, type II error at 0.1: Semi-DP first": (sharp, (blunt, 1)),
             "two coins, groups of two, type II error at 0.1: composition first": (blunt, None),
-            "pure 1 and 1/2, groups of two, type II error at 0.1: Semi-DP first": (bounds[0], (bounds[1] - 1e-6, 1)),
-            "pure 1 and 1/2, groups of two, type II error at 0.1: composition first": (bounds[1], None),
+            "pure 1 and 1/2, groups of two, type II error at 0.1: Semi-DP first": (exact[0], (exact[1], 1)),
+            "pure 1 and 1/2, groups of two, type II error at 0.1: composition first": (exact[1], None),
+            "pure 1 and 1/2, Semi-DP first: the lower bound that is certified here": (bounds[0], (exact[0] - 1e-2, exact[0])),
+            "pure 1 and 1/2, composition first: the lower bound that is certified here": (
+                bounds[1],
+                (exact[1] - 1e-2, exact[1]),
+            ),
             "Gaussian 3 and 4, groups of two: mu, Semi-DP first": (normal[0], exactly(10)),
             "Gaussian 3 and 4, groups of two: mu, composition first": (normal[1], exactly(10)),
             "verdicts of Definition 20 that are as they should be, of four": (

@@ -55,9 +55,26 @@ def literal_definition_13() -> tuple[int, int]:
 
 
 def an_impossible_cell() -> tuple[int, int]:
-    """p + 1 = 3; in 3 x 3 tables whose cell (1, 2) no record can have, four records must move."""
-    table = invariants.margins((3, 3)).without([5])
-    return 3, semi_adjacency(table, table.answers([1, 0, 1, 0, 1, 0, 0, 0, 1])).value
+    """p + 1 = 3; in 4 x 4 tables of which only the cells (i, i) and (i, i + 1) can be taken, four records must move, in both
+    readings of Definition 13."""
+    cells = [4 * i + j for i in range(4) for j in (i, (i + 1) % 4)]
+    table = invariants.margins((4, 4)).without([cell for cell in range(16) if cell not in cells])
+    statistics = table.answers([int(cell % 5 == 0) for cell in range(16)])
+    found = {reading: semi_adjacency(table, statistics, reading).value for reading in ("literal", "worst_case")}
+    return 3, min(found.values())
+
+
+def alone_under_definition_13() -> tuple[int, int]:
+    """a(t) as printed of the databases 0000, 1000, 0100, 0010, 0001 and 1111, and how far the last is from the nearest."""
+    databases = [(0, 0, 0, 0), *(tuple(int(i == k) for i in range(4)) for k in range(4)), (1, 1, 1, 1)]
+
+    def apart(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+        return sum(a != b for a, b in zip(one, other, strict=True))
+
+    values = [(i, x, y) for i in range(4) for x in (0, 1) for y in (0, 1)]
+    printed = max(min(apart(X, Y) for X in databases for Y in databases if (X[i], Y[i]) == (x, y)) for i, x, y in values)
+    assert printed == Conforming(tuple(databases)).semi_adjacency("literal").value
+    return printed, min(apart(databases[-1], other) for other in databases[:-1])
 
 
 def moves_of_example_5() -> tuple[int, int]:

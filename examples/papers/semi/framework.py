@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Verdict
+from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Severity, Verdict
 from examples.papers.semi import computed, errata, errata_promises
 
 ADJACENCY, CHANGES = (f"designer/relations/invariants/{name}.py" for name in ("adjacency", "changes"))
@@ -34,10 +34,10 @@ PRELIMINARIES = Section(
         Row(
             "Example 1",
             "Hamming and symmetric distance are of that kind",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             (f"{ADJACENCY}:Conforming.distance", "examples/papers/semi/computed.py:databases"),
             f"{SEMI_ADJACENCY}::test_example_2_every_two_databases_with_two_ones_differ_in_two_records",
-            databases("Hamming distance of bits*"),
+            databases("Hamming distance of bits*", read=Read.THEOREM),
         ),
         Row(
             "Remark 2",
@@ -82,6 +82,8 @@ PRELIMINARIES = Section(
                     "mu = 1/4 it is private with 1/2 only. Meant, and built here, is the covariance sigma^2 I.",
                     "at most",
                     errata.variance_of_proposition_6,
+                    severity=Severity.SLIP,
+                    force="N(0, S) with S the covariance",
                 ),
             ),
         ),
@@ -98,6 +100,8 @@ PRELIMINARIES = Section(
                     "dimension it has more than the mass 1 on the unit ball alone.",
                     "at most",
                     errata.mass_of_proposition_7,
+                    severity=Severity.SLIP,
+                    force="Proposition 7 as printed",
                 ),
                 Erratum(
                     "the sensitivity of Proposition 7 is a supremum",
@@ -105,6 +109,8 @@ PRELIMINARIES = Section(
                     "sensitivity of Definition 5.",
                     "equal",
                     errata.sensitivity_of_proposition_7,
+                    severity=Severity.SLIP,
+                    force="the sensitivity of Definition 5",
                 ),
             ),
         ),
@@ -153,13 +159,15 @@ INVARIANTS = Section(
                     "gives for the others is in `docs/theory/invariants.md`, section 7.",
                     "equal",
                     errata_promises.truth_under_definition_10,
+                    severity=Severity.SLIP,
+                    force="Definition 10 as printed",
                 ),
             ),
         ),
         Row(
             "Proposition 11",
             "databases d records apart are protected by f composed d times",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             (f"{ADJACENCY}:by_distance",),
             f"{PROMISES}::test_every_distance_has_its_own_promise",
             promises("mu between databases two records apart*"),
@@ -187,16 +195,32 @@ INVARIANTS = Section(
                     "is the default.",
                     "equal",
                     errata.literal_definition_13,
+                    severity=Severity.SLIP,
+                    force="Definition 13 as printed (the infimum over both databases), beside Example 5 (the worst X)",
                 ),
             ),
         ),
         Row(
             "Remark 14",
             "the least distance leaves databases alone; the largest least one has no meaning for a record",
-            Verdict.REPRODUCED,
+            Verdict.ERRATUM,
             (f"{ADJACENCY}:Conforming.least_distance", f"{ADJACENCY}:Conforming.largest_least_distance"),
             f"{SEMI_ADJACENCY}::test_nearest_distances_of_remark_14",
-            databases("a_min*", "a_maxmin*", "databases alone within a_min"),
+            databases("a_min*", "a_maxmin*", "databases alone within a_min", read=Read.OWN),
+            errata=(
+                Erratum(
+                    "Definition 13 as printed leaves databases alone, too (Remark 14)",
+                    "The remark turns a_min down since a database may have no neighbour within it, and adopts Definition 13, "
+                    "which is said to give every database one. As printed, with the infimum over both databases, it does not: "
+                    "of the databases 0000, 1000, 0100, 0010, 0001 and 1111 any record takes both values in 0000 and a "
+                    "database one record away, so a(t) = 1, and 1111 is three records from all others. With the worst X, as "
+                    "in Example 5, a(t) is 3 and the remark is right.",
+                    "at most",
+                    errata.alone_under_definition_13,
+                    severity=Severity.THEOREM,
+                    force="Definition 13 as printed (the infimum over both databases)",
+                ),
+            ),
         ),
         Row(
             "Example 3",
@@ -222,10 +246,10 @@ COUNTS = Section(
         Row(
             "Example 4",
             "the one-way margins of a 2 x 2 table as counts of features",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             ("designer/relations/invariants/invariant.py:margins",),
             "tests/relations/invariants/test_invariants.py::test_example_4_one_way_margins_of_a_two_by_two_table",
-            databases("margins of (2, 3; 5, 7)*"),
+            databases("margins of (2, 3; 5, 7)*", read=Read.OWN),
         ),
         Row(
             "Theorem 16",
@@ -238,12 +262,15 @@ COUNTS = Section(
                 Erratum(
                     "Theorem 16 needs every combination of levels",
                     "The proof gives each helper the old level of one feature and leaves its others: a combination that has "
-                    "to be possible. Where one cell of a 3 x 3 table is known to be empty (a structural zero), four records "
-                    "have to move, one more than p + 1. What is true there, and in general, is proven in "
-                    "`docs/theory/invariants.md`, section 12; for tables without such cells the theorem holds, and is "
-                    "attained.",
+                    "to be possible. Structural zeros are not in the paper, and without them the theorem holds, and is "
+                    "attained. With them it does not: of a 4 x 4 table whose cells (i, i) and (i, i + 1) alone can be taken, "
+                    "the four records of the diagonal move together or not at all, in both readings of Definition 13. (One "
+                    "impossible cell of a 3 x 3 table has a(t) = 4 in the reading of Example 5 only, and 3 = p + 1 in the "
+                    "printed one.) What is true there, and in general, is proven in `docs/theory/invariants.md`, section 12.",
                     "at most",
                     errata.an_impossible_cell,
+                    severity=Severity.ARGUABLE,
+                    force="Definition 13 in both readings; a table with structural zeros, of which the paper does not speak",
                 ),
             ),
         ),
@@ -261,16 +288,18 @@ COUNTS = Section(
                     "= 1, who becomes what it was; the row sums then move. It has to be one with A_1 = 2 and A_2 = 1.",
                     "equal",
                     errata.moves_of_example_5,
+                    severity=Severity.SLIP,
+                    force="the margins of Example 5",
                 ),
             ),
         ),
         Row(
             "Remark 17",
             "more detailed margins have a smaller bound, down to 2",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             ("designer/relations/invariants/invariant.py:Invariant.semi_adjacency_bound",),
             f"{SEMI_ADJACENCY}::test_joint_margins_bound_lower_than_one_way_margins",
-            databases("two features published together*", "all features published together*"),
+            databases("two features published together*", "all features published together*", read=Read.THEOREM),
         ),
         Row(
             "Corollary 18",
@@ -295,7 +324,7 @@ PROPERTIES = Section(
         Row(
             "Definition 19",
             "the pairs of databases that a promise speaks of",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             (f"{ADJACENCY}:Scope", f"{ADJACENCY}:Conforming.indistinguishable"),
             f"{PROMISES}::test_scopes_by_inference_agree_with_scopes_written_out",
             databases("pairs of*", read=Read.WORDS),
@@ -309,24 +338,30 @@ PROPERTIES = Section(
             promises("verdicts of Definition 20*", read=Read.WORDS),
             errata=(
                 Erratum(
-                    "no promise is strictly stronger by g < f (Definition 20)",
-                    "The first case of the strict order asks for g < f. All tradeoff functions of this paper are 0 at 0, and "
-                    "those of pure privacy 1 at 1, so g < f everywhere holds for no two of them. Meant is g at most f, and "
-                    "somewhere below it; `compare_promises` decides that exactly. Note that the order is not implication: f "
+                    "g < f has to be read as an order of functions (Definition 20)",
+                    "The first case of the strict order asks for g < f. As an order of functions that says g at most f, and "
+                    "not equal to it, which is what `compare_promises` decides, exactly. Read point by point it holds for no "
+                    "two of them: all tradeoff functions of this paper are 0 at 0, and those of pure privacy 1 at 1. Note "
+                    "that the order is not implication: f "
                     "for one record implies f composed with itself for two, whose pairs are more, and the definition calls "
                     "the two incomparable.",
                     "equal",
                     errata_promises.places_of_a_tie,
+                    severity=Severity.ARGUABLE,
+                    force="g < f read as g(x) < f(x) for every x",
                 ),
             ),
         ),
         Row(
             "Proposition 21",
             "several releases: groups first, then composition, is never the weaker statement",
-            Verdict.REPRODUCED,
+            Verdict.PROVEN,
             (f"{ADJACENCY}:semi_first", f"{ADJACENCY}:composition_first"),
             f"{PROMISES}::test_groups_first_is_never_the_weaker_statement",
-            promises("two coins*", "pure 1 and 1/2*", "Gaussian 3 and 4*"),
+            (
+                *promises("two coins*", "pure 1 and 1/2, groups*", "Gaussian 3 and 4*"),
+                *promises("pure 1 and 1/2, Semi-DP*", "pure 1 and 1/2, composition*", read=Read.OWN),
+            ),
         ),
         Row(
             "Remark 22",
