@@ -37,7 +37,7 @@ FLAT = (0.1, 0.3, 1.0, 2.0)
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Budgets (N, N), a loss (N, N), a prior (N,), budgets to poles (N, P), and up to which budgets further columns are flat."""
+    """Budgets (N, N), a loss (N, N), a prior (N,), budgets to poles (N, P), and up to which others are flat."""
 
     budgets: Array
     loss: Array

@@ -7,15 +7,16 @@ Derivations in docs/theory/columns.md, section 3.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
 from solvers.columns.linear import NoSolution, least
-from solvers.columns.pricing import Flow, Mask, no_flow, priced, proven
+from solvers.columns.pricing import Flow, Mask, exactly_proven, no_flow, priced, proven
 from solvers.columns.symmetries import Symmetries, none_of, symmetries
 from solvers.solution import Solution
 from solvers.status import Status
@@ -162,6 +163,26 @@ class Program:
         ]
         total = float(prices.rows.sum())
         return total - max(gains) - self.capped(prices.shares) - 1e-13 * float(np.abs(prices.rows).sum())
+
+
+def exact_bound(
+    prices: Prices, costs: Sequence[Sequence[Fraction]], norm: Sequence[Fraction], ratio_above: Callable[[int, int], Fraction]
+) -> Fraction:
+    """What every table costs at least, in rationals: `sum of rows - d` (docs/theory/columns.md, section 2).
+
+    costs: (N, M), at the shares of the limits, if there are any; what caps cost is for the caller to subtract. norm: (N,), at
+    least 0, sums to 1. ratio_above: of a pair of elements a rational at least `exp(b)`. ValueError for another norm.
+    """
+    if sum(norm) != 1 or min(norm) <= 0:
+        raise ValueError("norm: give positive rationals that sum to 1.")
+    rows = [Fraction(y) for y in prices.rows.tolist()]
+    gains: list[Fraction] = []
+    for z, flow in enumerate(prices.flows):
+        ends = list(zip(flow.from_.tolist(), flow.to.tolist(), strict=True))
+        amounts = [(i, j, Fraction(f)) for (i, j), f in zip(ends, flow.amounts.tolist(), strict=True)]
+        margin = [cost[z] - y for cost, y in zip(costs, rows, strict=True)]
+        gains.append(exactly_proven(margin, list(norm), amounts, {pair: ratio_above(*pair) for pair in ends}))
+    return sum(rows, start=Fraction(0)) - max(gains)
 
 
 def column_generation(

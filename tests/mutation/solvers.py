@@ -16,6 +16,7 @@ OF_SHARES = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_num
 OF_FITS = ("tests/mechanisms/marginals/test_whole_tables.py::test_a_public_number_of_records_is_kept",)
 INDEPENDENT = "solvers/programs/independent_noise.py"
 OF_INDEPENDENT = "tests/solvers/programs/test_independent_noise.py::"
+OF_COLUMNS, OF_WHOLE = (f"tests/solvers/columns/test_{name}.py::" for name in ("generation", "whole_tables"))
 WORK, THREADS = "solvers/work.py", "solvers/threads.py"
 OF_WORK = "tests/solvers/test_work.py::"
 OF_THREADS = ("tests/designing/test_threads.py::test_one_thread_is_used_until_the_last_block_ends",)
@@ -519,5 +520,68 @@ MUTANTS = (
         "proven=found.proven)",
         "whole counts that rounding hides are said to be the nearest",
         ("tests/solvers/lattices/test_agreeing_counts.py::test_what_rounding_hides_is_not_said_to_be_the_nearest",),
+    ),
+    Mutant(
+        "solvers/columns/pricing.py",
+        "reduced[j] -= amount * ratios[i, j]",
+        "reduced[j] -= amount",
+        "a bound on what every column costs is too high",
+        (OF_COLUMNS + "test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats",),
+    ),
+    Mutant(
+        "solvers/columns/pricing.py",
+        "taken = self.amounts * np.exp(budgets[self.from_, self.to])",
+        "taken = self.amounts",
+        "a bound on what every column costs, in floats, is too high",
+        (OF_COLUMNS + "test_the_optimum_is_that_of_the_whole_program",),
+    ),
+    Mutant(
+        "solvers/columns/generation.py",
+        "return total - max(gains) - self.capped(prices.shares)",
+        "return total - max(gains)",
+        "what caps cost is not taken from the bound",
+        (OF_COLUMNS + "test_caps_on_another_loss_are_kept_or_refused_with_a_proof",),
+    ),
+    Mutant(
+        "solvers/columns/generation.py",
+        "        gains.append(exactly_proven(",
+        "        gains[:] = []\n        gains.append(exactly_proven(",
+        "the bound holds for the last report alone",
+        (OF_COLUMNS + "test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats",),
+    ),
+    Mutant(
+        "solvers/columns/generation.py",
+        "may = np.stack([may[part == k].all(axis=0) for k in range(part.max() + 1)])[part]",
+        "may = may.copy()",
+        "a report that one may not give is given by those whom it may not be told from",
+        (OF_COLUMNS + "test_reports_that_are_forbidden_to_one_are_given_by_none_of_its_component",),
+    ),
+    Mutant(
+        "solvers/columns/whole.py",
+        "broken += int((row > limits * (1 + SURE)).sum())",
+        "broken += 0",
+        "ratios that are broken by far are not counted",
+        (OF_WHOLE + "test_what_is_broken_is_counted_exactly",),
+    ),
+    Mutant(
+        "solvers/columns/whole.py",
+        "broken += _exactly(numbers, r, x, others[near], z)",
+        "broken += 0",
+        "ratios that are broken by little are not counted",
+        (OF_WHOLE + "test_what_is_broken_by_one_unit_of_many_is_counted",),
+    ),
+    Mutant(
+        "solvers/columns/whole.py",
+        "most = max(most, float(((row * (1 + SURE) - r * entries[others]) / (r - 1)).max()))",
+        "most = 0.0",
+        "tables get no slack for what rounding breaks",
+        (OF_WHOLE + "test_whole_tables_keep_every_ratio_and_lose_next_to_nothing",),
+    ),
+    Mutant(
+        "solvers/columns/histogram.py",
+        "bound = value + max(most, 0.0)",
+        "bound = value",
+        "a histogram is said to be the likeliest before it is",
+        ("tests/solvers/columns/test_likeliest.py::test_a_search_without_work_says_how_far_it_may_be",),
     ),
 )

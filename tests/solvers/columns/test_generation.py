@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import shortest_path
 
 from solvers.columns.cone import checked_budgets, components, envelope, near_edges, poles, spanner
-from solvers.columns.generation import Limits, NoMixture, Prices, Program, column_generation, mixture_of_poles
-from solvers.columns.pricing import no_flow
+from solvers.columns.generation import Limits, NoMixture, Prices, Program, column_generation, exact_bound, mixture_of_poles
+from solvers.columns.pricing import Flow, no_flow
 from solvers.columns.whole_program import full_program, spanner_program
 from solvers.status import Status
 from solvers.work import within
@@ -87,6 +88,32 @@ def test_any_prices_prove_a_bound(kind: str) -> None:
         value = full_program(b, costs)[1]
         prices = Prices(rng.normal(0, 1, len(b)), (), tuple(no_flow() for _ in range(loss.shape[1])))
         assert program.bound(prices) <= value + 1e-9
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "apart"])
+def test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats(kind: str) -> None:
+    for b, prior, loss, _ in problems(kind, 6):
+        costs = prior[:, None] * loss
+        found = column_generation(b, costs, poles(b), norm=prior, gap=1e-6)
+        exact = [[Fraction(c) for c in row] for row in costs.tolist()]
+        even = [Fraction(1, len(b))] * len(b)
+
+        def above(i: int, j: int, b: Array = b) -> Fraction:
+            return Fraction(float(np.exp(b[i, j]))) * (1 + Fraction(1, 1 << 50))
+
+        bound = exact_bound(found.point.prices, exact, even, above)
+        assert bound <= full_program(b, costs)[1] + 1e-9
+        ours = Program.of(b, costs, np.full(len(b), 1 / len(b))).bound(found.point.prices)
+        assert ours <= bound and abs(float(bound) - ours) <= 1e-9 * max(1.0, abs(ours)) * np.exp(b.max())
+
+
+def test_a_norm_that_does_not_sum_to_one_and_flows_below_nothing_prove_nothing() -> None:
+    one = Fraction(1)
+    prices = Prices(np.zeros(2), (), (Flow(np.array([0]), np.array([1]), np.array([-1.0])),))
+    with pytest.raises(ValueError, match="sum to 1"):
+        exact_bound(prices, [[one], [one]], [one, one], lambda _i, _j: one)
+    with pytest.raises(ValueError, match="at least 0"):
+        exact_bound(prices, [[one], [one]], [one / 2, one / 2], lambda _i, _j: one)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -64,6 +64,12 @@ def test_what_is_broken_is_counted_exactly() -> None:
         assert broken_ratios(numbers, ratios) == broken
 
 
+def test_what_is_broken_by_one_unit_of_many_is_counted() -> None:
+    numbers, more = np.array([[3 << 51], [(1 << 51) - 1]]), np.array([[0], [1]])
+    ratios = [[1.0, 3.0], [3.0, 1.0]]
+    assert broken_ratios(numbers, ratios) == 1 and broken_ratios(numbers + more, ratios) == 0
+
+
 @pytest.mark.parametrize("off", (0.0, 1e-15, 1e-12, 1e-9, 1e-6))
 def test_tables_that_are_a_little_off_are_mended_by_slack_in_proportion(off: float) -> None:
     x = np.array([(i, j) for i in range(4) for j in range(4)], dtype=float)
