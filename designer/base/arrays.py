@@ -192,6 +192,8 @@ class _Walk:
         return copied(array, "F" if columns_first else "C")
 
     def _sequence(self, given: tuple[Any, ...] | list[Any]) -> Any:
+        if type(given) is tuple and ATOMS.issuperset(map(type, given)):
+            return given
         parts = [self.of(part) for part in given]
         if isinstance(given, tuple) and all(a is b for a, b in zip(parts, given, strict=True)):
             return given

@@ -22,7 +22,7 @@ def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -
     if isinstance(given, str) or len(given) != count:
         raise InvalidProblem(f"{field}: {len(given)} names for {count} entries; give one name for each.")
     result = tuple(str(name) for name in given)
-    if not all(map(_is_text, result)):
+    if not _is_text("".join(result)):
         raise InvalidProblem(f"{field}: a name holds half of a surrogate pair, which no file can store; correct its encoding.")
     if len(set(result)) != count:
         twice = next(name for name, times in Counter(result).items() if times > 1)

@@ -147,7 +147,7 @@ def array(value: Any, ndim: int, field: str) -> Floats:
             raise InvalidSpec(f"{field}: {shown(item)} is not a number.", value=item)
         return float(item)
 
-    array = np.array(number(value), dtype=np.float64)
+    array = np.array(value if isinstance(value, np.ndarray) else number(value), dtype=np.float64)
     if array.ndim != ndim:
         raise InvalidSpec(f"{field}: has {array.ndim} dimensions; {ndim} are needed.")
     return array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from designer.base.json_text import array, require_keys
+from designer.base.runs import RUNS, in_runs, numbers_from
 from designer.base.schema import (
     COUNT,
     MATRIX,
@@ -27,6 +28,7 @@ from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
 
 WEIGHTS = either(
+    RUNS,
     list_of(POSITIVE_BUDGET),
     list_of(list_of(either(number(), exactly("inf")))),
 )
@@ -76,7 +78,7 @@ def norm_to_spec(norm: Norm) -> dict[str, Any]:
         return {"order": "gauge", "differences": norm.differences, "budgets": norm.budgets, "scale": norm.scale}
     if isinstance(norm, CappedNorm):
         return {"order": "capped_l1", "map": norm.weights, "cap": norm.cap}
-    return {"order": norm.order, "map": norm.map}
+    return {"order": norm.order, "map": in_runs(norm.map) if norm.map.ndim == 1 else norm.map}
 
 
 def norm_from_spec(spec: Any) -> Norm:
@@ -86,7 +88,7 @@ def norm_from_spec(spec: Any) -> Norm:
 
 def _mapped(spec: Any) -> Norm:
     depth = 2 if isinstance(spec["map"], list) and spec["map"] and isinstance(spec["map"][0], list) else 1
-    return Norm(array(spec["map"], depth, "norm.map"), spec["order"])
+    return Norm(array(numbers_from(spec["map"], "norm.map"), depth, "norm.map"), spec["order"])
 
 
 def _bundles(spec: Any) -> BundleNorm:

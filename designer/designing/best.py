@@ -23,6 +23,7 @@ from designer.base.json_text import canonical
 from designer.base.log import logged
 from designer.base.progress import each_of, step
 from designer.base.version import VERSION
+from designer.certified.described import is_described
 from designer.certified.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
 from designer.designing.choosing import (
     NOTHING_MADE,
@@ -37,6 +38,7 @@ from designer.designing.choosing import (
     is_of_the_house,
     is_own,
     left_out,
+    refuse_writing_out,
     said_once,
     saying_cut,
     unfinished,
@@ -320,6 +322,8 @@ def design_linear(
             f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.",
             value=chosen.name,
         )
+    if is_described(problem.workload, problem.relation) and not chosen.described:
+        refuse_writing_out(chosen.name, problem)
     # What cannot hand over a best runs to its end; under "quick" it has nothing to show then.
     with step(chosen.name), within(units if chosen.anytime or effort == QUICK else math.inf, cap) as budget:
         try:

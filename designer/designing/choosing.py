@@ -18,8 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from designer.base.checks import near, positive, shown
-from designer.base.errors import InvalidProblem, Refusal
+from designer.base.errors import DesignFailed, InvalidProblem, Refusal
 from designer.base.rounding import at_least, at_most
+from designer.certified.described import LARGE, is_described
 from designer.families.family import Family
 from designer.families.least_noise import Limit, limit
 from designer.families.made import Design
@@ -118,7 +119,29 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
         for family in asked
         if not is_own(solver) and family.serves(problem) and not family.has_program
     }
-    return bare | unstated
+    return bare | unstated | needing_rows(problem)
+
+
+def needing_rows(problem: Problem) -> dict[str, str]:
+    """Why families that write queries out are left out, where the queries never are, by name."""
+    if not is_described(problem.workload, problem.relation):
+        return {}
+    queries, elements = problem.workload.shape
+    why = f"left out: would write out {queries:,} queries over {elements:,} elements, {queries * elements * 8e-9:.3g} GB"
+    known = [family for family in chosen_families() if not (family.baseline or family.on_request or family.described)]
+    return {family.name: why for family in known if family.serves(problem)}
+
+
+def refuse_writing_out(family: str, problem: Problem) -> None:
+    """`DesignFailed` for a family that writes queries out, which are too many for that; they are kept as they are described."""
+    queries, elements = problem.workload.shape
+    if queries * elements <= LARGE:
+        return
+    others = [known.name for known in chosen_families() if known.described and known.serves(problem) and not known.baseline]
+    raise DesignFailed(
+        f"{family}: would write out {queries:,} queries over {elements:,} elements, {queries * elements * 8e-9:.3g} GB, and "
+        f"look at every pair of elements; use one of {others}, which take the queries as they are described, or merge elements."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from designer.designing.choosing import (
     Way,
     cap_of,
     chosen_families,
+    needing_rows,
     remedy_for,
     units_of,
     ways_of,
@@ -170,6 +171,8 @@ def compare_linear(
         else:
             designs[way.name] = made
             lowest = lowest if place else min(lowest, made.loss)
+    if families is None:
+        rows += [empty_row(name, why) for name, why in needing_rows(problem).items()]
     ended = allowance.seconds if allowance.late else math.inf
     return Comparison(problem, rows, designs, least, remedy_for(effort, families is not None, ended))
 

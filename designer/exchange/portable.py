@@ -17,6 +17,7 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical_text
@@ -27,6 +28,7 @@ from designer.exchange.noise_law import noise_document
 from designer.files.releases import release_document
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.histogram import counts, exact_answers
+from designer.problem.rows import counted, written_out
 
 PORTABLE_VERSION = 1
 MOST_ENTRIES = 1_000_000  # of the matrix and of the reconstruction, written out
@@ -55,7 +57,7 @@ def portable_text(mechanism: Specified) -> str:
         ("law", _kind(made)),
         *_shape(made),
         *(("coordinate", k, made.grid.exponents[k], *law.numbers) for k, law in enumerate(byte_laws(made))),
-        *(("row", k, *_entries(row)) for k, row in enumerate(made.integers.tolist())),
+        *(("row", k, *_entries(row)) for k, row in enumerate(_integers(made).tolist())),
         *_rebuilding(made),
         *(("piece", *piece) for piece in _pieces(made)),
         ("end", "dp-designer-portable"),
@@ -77,13 +79,20 @@ def require_portable(mechanism: Specified) -> AdditiveMechanism:
     if (
         relation.impossible
         or relation.agreeing is not None
-        or mechanism._release_of([0] * len(mechanism.integers)).kept is not None
+        or mechanism._release_of([0] * len(mechanism.grid.exponents)).kept is not None
     ):
         raise InvalidProblem("mechanism: keeps public statistics, which other languages do not check; release it here.")
-    entries = np.count_nonzero(mechanism.integers) + (0 if mechanism.reconstruction is None else mechanism.reconstruction.size)
+    entries = int(counted(mechanism.integers).sum()) + (
+        0 if mechanism.reconstruction is None else mechanism.reconstruction.size
+    )
     if entries > MOST_ENTRIES:
         raise InvalidProblem(f"mechanism: has {entries} entries to write out, more than {MOST_ENTRIES}; release it here.")
     return mechanism
+
+
+def _integers(made: AdditiveMechanism) -> NDArray[np.int64]:
+    """The measured matrix in steps, written out."""
+    return made.integers if isinstance(made.integers, np.ndarray) else written_out(made.integers).astype(np.int64)
 
 
 def byte_laws(mechanism: AdditiveMechanism) -> list[ByteLaplace | ByteGaussian]:
@@ -115,13 +124,13 @@ def release_vectors(mechanism: Specified, histograms: Sequence[Sequence[int]] = 
         "warning": "Noise from bytes that are published hides nothing: these are for tests alone.",
         "spec": to_spec(made),
         "portable": portable_text(made),
-        "cases": [_case(made, histogram, _bytes(seed, case, len(made.integers))) for case, histogram in enumerate(given)],
+        "cases": [_case(made, histogram, _bytes(seed, case, len(made.grid.exponents))) for case, histogram in enumerate(given)],
     }
 
 
 def _case(made: AdditiveMechanism, histogram: Sequence[int], random: bytes) -> dict[str, Any]:
     noise, used = portable_noise(made, random)
-    exact = exact_answers(made.integers, counts(list(histogram), made.universe))
+    exact = exact_answers(_integers(made), counts(list(histogram), made.universe))
     multiples = [int(a) + z for a, z in zip(exact, noise, strict=True)]
     release = release_document(made, made._release_of(multiples), time=MADE_AT)
     return {
@@ -145,7 +154,7 @@ def _kind(made: AdditiveMechanism) -> str:
 
 def _shape(made: AdditiveMechanism) -> Iterator[tuple[Any, ...]]:
     yield "elements", made.workload.shape[1]
-    yield "measured", len(made.integers)
+    yield "measured", len(made.grid.exponents)
     yield "answers", made.workload.shape[0]
     for k, name in enumerate(made.workload.elements):
         yield "element", k, json.dumps(name)
@@ -165,11 +174,11 @@ def _rebuilding(made: AdditiveMechanism) -> Iterator[tuple[Any, ...]]:
 
 def _pieces(made: AdditiveMechanism) -> Iterator[tuple[Any, ...]]:
     """The canonical text of a release file without its seal, cut where a place is."""
-    zeros = release_document(made, made._release_of([0] * len(made.integers)), time=MADE_AT)
+    zeros = release_document(made, made._release_of([0] * len(made.grid.exponents)), time=MADE_AT)
     body = {key: value for key, value in zeros.items() if key != "seal"}
     body["time"] = Place("time")
     body["answers"] = {name: Place("answer", k) for k, name in enumerate(made.workload.queries)}
-    places = [Place("multiple", k) for k in range(len(made.integers))]
+    places = [Place("multiple", k) for k in range(len(made.grid.exponents))]
     body["measured"] = {**body["measured"], "multiples": places}
     pending = ""
     for part in _canonical(body):

@@ -115,7 +115,7 @@ def _per_record(mechanism: Mechanism) -> Fraction:
     if mechanism.delta is not None:
         budget = WITH_DELTA[mechanism.falloff](Fraction(mechanism.delta)).most(budget)
     certified = _worst(mechanism) * budget
-    if not isinstance(mechanism, AdditiveMechanism) or not mechanism.relation.single_records:
+    if not isinstance(mechanism, AdditiveMechanism) or mechanism.unwritten or not mechanism.relation.single_records:
         return certified
     return min(certified, _spread(mechanism))
 
@@ -158,7 +158,11 @@ def _per_count(mechanism: Mechanism) -> Fraction:
             'distance: "l1" speaks of all tables of counts, and this mechanism refuses some of them; use "records".'
         )
     if isinstance(mechanism, AdditiveMechanism):
-        found = _longest_column(mechanism.norm, mechanism.grid.values(mechanism.integers))
+        found: Fraction | None
+        if mechanism.unwritten:
+            found = mechanism.sensitivity().longest_column(mechanism.norm)
+        else:
+            found = _longest_column(mechanism.norm, mechanism.grid.values(mechanism.integers))
         if found is not None:
             return found
     if counts_alone(mechanism.relation):

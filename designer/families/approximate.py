@@ -56,6 +56,13 @@ def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, 
     value = problem.loss_of(made.query_variances()) if made.falloff == "rounded_gaussian" else claim.value
     power = 1.0 if problem.loss == "absolute" else 2.0
     if made.falloff == "exponential" and made.norm.order == "l1":
-        alone = SensitivitySet.of(made.grid.values(made.integers), relation).worst_coordinates()[made.noise.heard]
-        power += float((made.grid.steps[made.noise.heard] / alone).max(initial=0.0)) * (1 + 2 * error)
+        power += _weight_of_a_step(made, relation) * (1 + 2 * error)
     return replace(claim, value=value, lower_bound=claim.lower_bound / (1 + 2 * error) ** power)
+
+
+def _weight_of_a_step(made: AdditiveMechanism, relation: Relation) -> float:
+    """The largest weight of one step that a coordinate could have alone, or a bound: some change moves it by a step."""
+    if made.unwritten:
+        return relation.largest_budget()
+    alone = SensitivitySet.of(made.grid.values(made.integers), relation).worst_coordinates()[made.noise.heard]
+    return float((made.grid.steps[made.noise.heard] / alone).max(initial=0.0))

@@ -19,6 +19,7 @@ from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.families.described import asks_for_rows, equal_noise, independent_noise
 from designer.families.even import asks_for_counts, even_noise, without_long_list
 from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
@@ -64,7 +65,10 @@ def design_ellipsoid(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveM
 
 
 def gaussian(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveMechanism:
-    """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation."""
+    """Gaussian fall-off in the best ellipsoid: the optimal Gaussian matrix mechanism under the relation. Of queries that are
+    not written out, independent noise."""
+    if asks_for_rows(problem):
+        return independent_noise(problem, "gaussian", "gaussian", OBJECTIVES.get(problem.loss, ""), claims=False)
     problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         stated = OBJECTIVES.get(problem.loss)
@@ -227,6 +231,8 @@ def l2_ball(problem: Problem) -> AdditiveMechanism:
 
 def isotropic_gaussian(problem: Problem) -> AdditiveMechanism:
     """Equal, independent Gaussian noise: the Gaussian mechanism of l2 sensitivity max ||u||_2 / b."""
+    if asks_for_rows(problem):
+        return equal_noise(problem, "isotropic_gaussian", "gaussian")
     problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "isotropic_gaussian", "l2", "gaussian", projected=True)
@@ -252,6 +258,8 @@ def diagonal_gaussian(problem: Problem, tolerance: Tolerance = 1e-9) -> Additive
     f_k is 1 / w_k, or, of discrete Gaussian noise on the multiples of the coordinate's unit, its variance, which is less where
     noise is narrow beside the unit (docs/theory/scales.md). Under (b, delta), where noise is rounded, the first."""
     limit = positive(tolerance, "options.tolerance")
+    if asks_for_rows(problem):
+        return independent_noise(problem, "diagonal_gaussian", "gaussian", f"{OBJECTIVES.get(problem.loss, '')} {ON_MULTIPLES}")
     problem = without_long_list(problem, "l2")
     if asks_for_counts(problem):
         return even_noise(problem, "diagonal_gaussian", "l2", "gaussian", projected=True)
@@ -307,12 +315,20 @@ GAUSSIAN = Family(
     "the optimal Gaussian matrix mechanism",
     "zcdp",
     gaussian,
+    described=True,
     has_program=True,
     work=covering_work,
     anytime=True,
 )
 DIAGONAL_GAUSSIAN = Family(
-    "diagonal_gaussian", "independent Gaussian noise, optimal scales", "zcdp", diagonal_gaussian, scans_little=True
+    "diagonal_gaussian",
+    "independent Gaussian noise, optimal scales",
+    "zcdp",
+    diagonal_gaussian,
+    scans_little=True,
+    described=True,
 )
-ISOTROPIC_GAUSSIAN = Family("isotropic_gaussian", "equal Gaussian noise", "zcdp", isotropic_gaussian, baseline=True)
+ISOTROPIC_GAUSSIAN = Family(
+    "isotropic_gaussian", "equal Gaussian noise", "zcdp", isotropic_gaussian, baseline=True, described=True
+)
 L2_BALL = Family("l2_ball", "exponential noise in a Euclidean ball", "pure", l2_ball, baseline=True)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.certified.described import is_described
 from designer.mechanisms.additive.interface import Mechanism
 from designer.relations.problem import Problem
 
@@ -26,10 +27,12 @@ class Family:
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`. An option is one
     parameter, `Annotated` with its type and the sentence about it: problem files, their schema and the reference read it there.
     has_program: a program of CVXPY states it (`families/programs/listed.py`), so that `solver` may be named.
-    scans_little: needs few scans of the pairs, so that "auto" starts it on any size. on_request: serves another end than least
-    loss, so "auto" leaves it out. invariants_only: serves or compares relations under an invariant; "auto" and `compare` leave
-    it out elsewhere; where: a rule of any other kind. with_delta: serves the notion "approximate" too, under its own one with
-    other budgets. biased: its answers may be off on purpose, so that no limit of unbiased noise speaks of it.
+    described: takes queries that are not written out (`designer.certified.described`); where queries are such, "auto" and
+    `compare` leave out all others. scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
+    on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations under
+    an invariant; "auto" and `compare` leave it out elsewhere; where: a rule of any other kind. with_delta: serves the notion
+    "approximate" too, under its own one with other budgets. biased: its answers may be off on purpose, so that no limit of
+    unbiased noise speaks of it.
     choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
     each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
     moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
@@ -48,6 +51,7 @@ class Family:
     build: Callable[..., Mechanism]
     baseline: bool = False
     scans_little: bool = False
+    described: bool = False
     on_request: bool = False
     invariants_only: bool = False
     where: Callable[[Problem], bool] | None = None
@@ -81,6 +85,8 @@ class Family:
 
     def concerns(self, problem: Problem) -> bool:
         """Whether the family has something to say about such a problem."""
+        if not self.described and is_described(problem.workload, problem.relation):
+            return False
         fits = self.where is None or self.where(problem)
         return fits and not (self.invariants_only and problem.relation.single_records)
 

@@ -15,6 +15,7 @@ from designer.base.progress import announce
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.families.described import asks_for_rows, equal_noise, independent_noise, one_budget
 from designer.families.even import asks_for_counts, even_noise, without_long_list
 from designer.families.family import Family, Tolerance
 from designer.families.measured import measurable
@@ -45,6 +46,8 @@ def design_laplace(problem: Problem, tolerance: Tolerance = 1e-9) -> AdditiveMec
     smaller error (docs/theory/scales.md).
     """
     tolerance = positive(tolerance, "options.tolerance")
+    if asks_for_rows(problem):
+        return independent_noise(problem, "laplace", "exponential", OBJECTIVES[problem.loss])
     problem = without_long_list(problem, "l1")
     if asks_for_counts(problem):
         return even_noise(problem, "laplace", "l1", "exponential", projected=False, objective=OBJECTIVES[problem.loss])
@@ -117,6 +120,8 @@ def strategy_1(problem: Problem) -> AdditiveMechanism:
 
 def strategy_2(problem: Problem) -> AdditiveMechanism:
     """Equal scales: c = max ||u||_1 / d for every query (DX section 4.2, Strategy 2)."""
+    if asks_for_rows(problem):
+        return equal_noise(problem, "strategy_2", "exponential")
     sensitivity = measurable(problem)
     _announce_searches("strategy_2", sensitivity, 1)
     scale = refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
@@ -192,6 +197,8 @@ def _proportional_weights(moves: Floats, budgets: Floats, gain: float = 1e-12) -
 
 def uniform_budget(problem: Problem) -> AdditiveMechanism:
     """The Laplace mechanism that knows one budget only, the smallest: c = Delta_1 / min d for every query (DX section 4.1)."""
+    if asks_for_rows(problem):
+        return equal_noise(one_budget(problem), "uniform_budget", "exponential", problem)
     sensitivity = measurable(problem)
     _announce_searches("uniform_budget", sensitivity, 2)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
@@ -234,9 +241,17 @@ def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | Non
 
 
 LAPLACE = Family(
-    "laplace", "independent Laplace noise, optimal scales", "pure", design_laplace, scans_little=True, has_program=True
+    "laplace",
+    "independent Laplace noise, optimal scales",
+    "pure",
+    design_laplace,
+    scans_little=True,
+    described=True,
+    has_program=True,
 )
 STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
-STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True)
+STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True, described=True)
 STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True, work=_split_work)
-UNIFORM_BUDGET = Family("uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True)
+UNIFORM_BUDGET = Family(
+    "uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True, described=True
+)

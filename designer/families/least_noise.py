@@ -21,6 +21,7 @@ from designer.base.arrays import Floats
 from designer.base.printing import printed_below
 from designer.base.progress import step
 from designer.certified.by_length import ByLength
+from designer.certified.described import is_described
 from designer.certified.guarantee import bounded
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.protected_pairs import CHUNK, ProtectedPairs, changes_of_few_records, lengths_of
@@ -110,8 +111,9 @@ class Limit:
 @one_thread()
 def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, closed: bool = False) -> Limit | None:
     """The limit of a problem; None for the notion "approximate", for absolute loss under a Gaussian promise, for budgets of 0
-    that would need infinite noise, for budgets per distance of which many changes of few records bear one, in many
-    dimensions for sets too large to write out, and where so few records are public that some protected change is impossible.
+    that would need infinite noise, for queries that are not written out, for budgets per distance of which many changes of few
+    records bear one, in many dimensions for sets too large to write out, and where so few records are public that some
+    protected change is impossible.
 
     Of budgets per distance the limit sees the changes of few records, and it does not speak of unbiased mechanisms. Of sets of
     more than `WRITTEN_OUT` numbers it sees the worst partner of every point only: true, and less sharp.
@@ -127,6 +129,8 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, c
     if problem.notion == "approximate" or (problem.loss == "absolute" and problem.notion != "pure"):
         return None
     if isinstance(problem.relation, ByLength) and not problem.relation.listed:
+        return None
+    if is_described(problem.workload, problem.relation):
         return None
     if isinstance(problem.relation, InvariantDistance):
         if closed:

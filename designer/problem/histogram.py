@@ -18,6 +18,7 @@ from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
 from designer.base.schema import NAMES, Named, list_of, record, text
+from designer.problem.rows import Intervals, Matrix, row_places, row_sums
 from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
 
 # One text for every unusable count, so that the refusal says nothing about the data.
@@ -406,26 +407,38 @@ SPARSE_FROM, SPARSE = 2**12, 8  # entries from which on rows are summed by those
 @dataclass(frozen=True, eq=False)
 class ExactRows(Immutable):
     """Rows of whole numbers that are answered again and again, `exact_answers` with what follows from the rows alone found
-    once: the largest sum of sizes of a row, and of many entries those that are not 0. integers: (R, N)."""
+    once: the largest sum of sizes of a row, and of many entries those that are not 0. integers: (R, N), dense, or rows that are
+    described (`designer.problem.rows`)."""
 
-    integers: NDArray[np.int64]
+    integers: Matrix
     _largest: float = field(init=False, repr=False)
     _entries: tuple[NDArray[Any], ...] | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max())
-        assign(self, _largest=largest, _entries=_sparse_entries(self.integers))
+        if isinstance(self.integers, np.ndarray):
+            largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max())
+            assign(self, _largest=largest, _entries=_sparse_entries(self.integers))
+        else:
+            assign(self, _largest=float(row_sums(self.integers).max()), _entries=None)
 
     def answers(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
         """`M x` without rounding or overflow. histogram x: (N,), from 0 on. Returns (R,), of int64 or of Python integers."""
         if not self._largest * float(histogram.max()) < 2.0**62:
-            return exact_answers(self.integers, histogram)
+            return exact_answers(self.integers, histogram) if isinstance(self.integers, np.ndarray) else self._beyond(histogram)
         if self._entries is None:
             return np.asarray(self.integers @ histogram)
         column, values, rows, starts = self._entries
         found = np.zeros(len(self.integers), dtype=np.int64)
         if len(rows):
             found[rows] = np.add.reduceat(values * histogram[column], starts)
+        return found
+
+    def _beyond(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
+        """The same of described rows in Python integers."""
+        if isinstance(self.integers, Intervals):
+            return self.integers @ histogram.astype(object)
+        found = np.zeros(self.integers.shape[0], dtype=object)
+        np.add.at(found, row_places(self.integers), self.integers.data.astype(object) * histogram[self.integers.indices])
         return found
 
 

@@ -57,6 +57,30 @@ class Block:
         return int(self.left[row]), int(self.right[column])
 
 
+@dataclass(frozen=True, eq=False)
+class SimpleBudgets(Immutable):
+    """The budgets of a relation in which all changes of a record cost alike: `change`, None where a record does not change;
+    and of a record that appears, `appear[kinds[i]]` for element i, (N,); none where no record appears. All are finite."""
+
+    change: Fraction | None
+    appear: tuple[Fraction, ...] = ()
+    kinds: NDArray[np.intp] | None = None
+
+    @classmethod
+    def appearing(cls, epsilons: Floats, change: Fraction | None = None) -> SimpleBudgets | None:
+        """Of records that appear with budgets epsilon_i, (N,); None where one of them is infinite."""
+        values, kinds = np.unique(epsilons, return_inverse=True)
+        return None if np.isinf(values[-1]) else cls(change, tuple(map(Fraction, values.tolist())), frozen(kinds.ravel()))
+
+    def of_appearing(self) -> Floats:
+        """The budget of a record of every element to appear, (N,)."""
+        return np.array([float(budget) for budget in self.appear])[self.kinds]
+
+    def mapped(self, rule: Callable[[Fraction], Fraction]) -> SimpleBudgets:
+        """What a rule makes of every budget."""
+        return SimpleBudgets(None if self.change is None else rule(self.change), tuple(map(rule, self.appear)), self.kinds)
+
+
 class Relation(Immutable, ABC):
     """A symmetric family of protected changes of the histogram, each with a budget.
 
@@ -125,6 +149,12 @@ class Relation(Immutable, ABC):
     def impossible(self) -> tuple[int, ...]:
         """The elements that no record can have: data that count one there are refused."""
         return ()
+
+    @property
+    def simple(self) -> SimpleBudgets | None:
+        """Its budgets where every change of a record has the same one, and none is infinite; None elsewhere. With them, rows
+        that nobody writes out are certified."""
+        return None
 
     @property
     def agreeing(self) -> NDArray[np.int64] | None:

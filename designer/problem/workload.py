@@ -18,31 +18,34 @@ from designer.base.declared import assign
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
+from designer.base.runs import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
 from designer.problem.domain import Domain
 from designer.problem.histogram import Keys, Universe, in_order
+from designer.problem.rows import Intervals, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.unlisted import REFUSE, Unlisted, rule_from
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 DENSE_LIMIT = 2**31  # entries of 8 bytes: 16 GB
-DENSE_IDENTITY = 1024  # elements whose identity a spec writes out, in a second
+MOST_ELEMENTS = 2**24
 Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Workload(Immutable, Displayed):
-    """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense or scipy-sparse.
+    """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense, scipy-sparse, or ranges.
 
-    Entries are taken as the exact rational numbers that their float64 values are. `keys` says which columns of a table name the
-    elements, and what they hold for each; counts are joined by them, or by the names of the elements alone.
+    A large matrix is kept as it is described, see `designer.problem.rows`. Entries are taken as the exact rational numbers that
+    their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each; counts are
+    joined by them, or by the names of the elements alone.
 
     >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
     (2, 3)
     """
 
-    matrix: Floats | csr_array
+    matrix: Floats | csr_array | Intervals
     queries: tuple[str, ...]
     elements: tuple[str, ...]
     keys: Keys | None
@@ -56,7 +59,10 @@ class Workload(Immutable, Displayed):
     ) -> None:
         if keys is not None and elements is None:
             elements = keys.names
-        checked = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
+        given = matrix
+        if not isinstance(matrix, Intervals):
+            given = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
+        checked = settled(given)
         assign(
             self,
             matrix=checked,
@@ -75,7 +81,8 @@ class Workload(Immutable, Displayed):
     def display_facts(self) -> Mapping[str, object]:
         """Its sizes, and whether it is kept sparse."""
         queries, elements = self.shape
-        return {"queries": queries, "elements": elements, "kept": "sparse" if self.is_sparse else None}
+        kept = "ranges" if isinstance(self.matrix, Intervals) else "sparse" if self.is_sparse else None
+        return {"queries": queries, "elements": elements, "kept": kept}
 
     def display_rows(self) -> Preview | None:
         """The first queries, each with how many elements it reads."""
@@ -88,6 +95,12 @@ class Workload(Immutable, Displayed):
         """What counts are joined by."""
         return Universe(self.elements, self.keys)
 
+    @cached_property
+    def names_in_spec(self) -> Mapping[str, Any]:
+        """The names of the queries and of the elements, and the columns that hold these, as a spec has them."""
+        named = {"queries": names_in_runs(self.queries), "elements": names_in_runs(self.elements)}
+        return named if self.keys is None else {**named, "keys": self.keys.to_spec()}
+
     @property
     def unlisted(self) -> Unlisted:
         """What happens to a record that names no element; see `designer.problem.unlisted`."""
@@ -95,17 +108,16 @@ class Workload(Immutable, Displayed):
 
     @property
     def is_sparse(self) -> bool:
-        """True when the matrix is kept in compressed rows."""
+        """True when the matrix is not written out."""
         return not isinstance(self.matrix, np.ndarray)
 
     def dense(self) -> Floats:
-        """The matrix as a dense read-only array."""
-        return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(self.matrix.toarray())
+        """The matrix as a dense read-only array; `InvalidProblem` above `rows.MOST_DENSE` entries, with what serves instead."""
+        return self.matrix if isinstance(self.matrix, np.ndarray) else frozen(written_out(self.matrix))
 
     def dense_rows(self, first: int) -> Floats:
         """The first rows of the matrix as a dense array."""
-        part = self.matrix[:first]
-        return part if isinstance(part, np.ndarray) else np.asarray(part.toarray())
+        return written_out(self.matrix[:first])
 
     @property
     def is_identity(self) -> bool:
@@ -115,8 +127,10 @@ class Workload(Immutable, Displayed):
             return False
         if isinstance(self.matrix, np.ndarray):
             return np.array_equal(self.matrix, np.eye(elements))
-        rows, columns = self.matrix.nonzero()
         here = np.arange(elements)
+        if isinstance(self.matrix, Intervals):
+            return np.array_equal(self.matrix.starts, here) and np.array_equal(self.matrix.ends, here + 1)
+        rows, columns = self.matrix.nonzero()
         return np.array_equal(rows, here) and np.array_equal(columns, here) and bool((self.matrix.diagonal() == 1).all())
 
     @cached_property
@@ -124,22 +138,24 @@ class Workload(Immutable, Displayed):
         """(K,) booleans: the queries whose answers are whole numbers, because all their entries are."""
         if isinstance(self.matrix, np.ndarray):
             return np.asarray((self.matrix == np.rint(self.matrix)).all(axis=1))
+        if isinstance(self.matrix, Intervals):
+            return np.ones(self.shape[0], dtype=bool)
         broken = self.matrix.data != np.rint(self.matrix.data)
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
-        return np.asarray(np.bincount(rows[broken], minlength=self.shape[0]) == 0)
+        return np.asarray(np.bincount(row_places(self.matrix)[broken], minlength=self.shape[0]) == 0)
 
     @cached_property
     def nonnegative_rows(self) -> NDArray[np.bool_]:
         """(K,) booleans: the queries whose answers no counts bring below 0, because none of their entries is."""
         if isinstance(self.matrix, np.ndarray):
             return np.asarray((self.matrix >= 0).all(axis=1))
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.matrix.indptr))
-        return np.asarray(np.bincount(rows[self.matrix.data < 0], minlength=self.shape[0]) == 0)
+        if isinstance(self.matrix, Intervals):
+            return np.ones(self.shape[0], dtype=bool)
+        return np.asarray(np.bincount(row_places(self.matrix)[self.matrix.data < 0], minlength=self.shape[0]) == 0)
 
     @cached_property
     def counts_records(self) -> bool:
         """Whether every answer is a number of records, because all entries are 0 or 1: then all are in one unit."""
-        entries = self.matrix if isinstance(self.matrix, np.ndarray) else self.matrix.data
+        entries = entries_of(self.matrix)
         return bool(((entries == 0) | (entries == 1)).all())
 
     def answer(self, histogram: object) -> Floats:
@@ -150,16 +166,14 @@ class Workload(Immutable, Displayed):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Workload):
             return NotImplemented
-        return (self.queries, self.universe) == (other.queries, other.universe) and bool(
-            np.array_equal(self.dense(), other.dense())
-        )
+        return (self.queries, self.universe) == (other.queries, other.universe) and same(self.matrix, other.matrix)
 
     def __hash__(self) -> int:
         return hash((self.queries, self.elements))
 
     @classmethod
     def identity(cls, universe: int | Domain | Sequence[object]) -> Workload:
-        """Every element's own count, called as the element is: K = N; kept in compressed rows above `DENSE_IDENTITY` elements.
+        """Every element's own count, called as the element is: K = N.
 
         universe: the number of elements, their names, or a domain whose combinations they are.
 
@@ -167,20 +181,76 @@ class Workload(Immutable, Displayed):
         ('Ohio', 'Utah')
         """
         n, elements, keys = _universe(universe)
-        _refuse_huge(n, n)
-        if n <= DENSE_IDENTITY:
-            return cls(np.eye(n), elements, elements, keys)
-        from scipy.sparse import eye_array
-
-        return cls(eye_array(n, format="csr"), elements, elements, keys)
+        here = np.arange(n)
+        return cls(Intervals(here, here + 1, n), elements or _numbered(n), elements, keys)
 
     @classmethod
     def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:
         """Cumulative counts: query k sums elements 0..k of a universe as `identity` takes it."""
         n, elements, keys = _universe(universe)
-        _refuse_huge(n, n)
-        called = elements or [f"e{k}" for k in range(n)]
-        return cls(np.tril(np.ones((n, n))), [f"<={name}" for name in called], elements, keys)
+        named = [f"<={name}" for name in elements or _numbered(n)]
+        return cls(Intervals(np.zeros(n, dtype=np.int64), np.arange(1, n + 1), n), named, elements, keys)
+
+    @classmethod
+    def total(cls, universe: int | Domain | Sequence[object]) -> Workload:
+        """The number of all records, "total", over a universe as `identity` takes it."""
+        n, elements, keys = _universe(universe)
+        return cls(Intervals(np.zeros(1, dtype=np.int64), np.array([n]), n), ["total"], elements, keys)
+
+    @classmethod
+    def ranges(
+        cls,
+        universe: int | Domain | Sequence[object],
+        starts: object,
+        ends: object,
+        queries: Sequence[object] | None = None,
+    ) -> Workload:
+        """Sums over ranges of a universe as `identity` takes it: query k sums the elements `starts[k]` to `ends[k] - 1`.
+
+        starts, ends: (K,), whole numbers, the first element counted as 0. queries: the names, `q0, q1, ...` where none are
+        given.
+
+        >>> Workload.ranges(5, [0, 2], [2, 5]).matrix.tolist()
+        [[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]
+        """
+        n, elements, keys = _universe(universe)
+        return cls(Intervals(starts, ends, n), queries, elements, keys)  # type: ignore[arg-type]  # checked there
+
+    @classmethod
+    def partition(
+        cls, universe: int | Domain | Sequence[object], labels: Sequence[object], queries: Sequence[object] | None = None
+    ) -> Workload:
+        """The count of each group of elements: `labels`, (N,), say which group each element of the universe is in.
+
+        The groups are in the order in which they first occur, and called as their labels are unless `queries` name them.
+
+        >>> Workload.partition(["Ohio", "Utah", "Iowa"], ["Midwest", "West", "Midwest"]).queries
+        ('Midwest', 'West')
+        """
+        from scipy.sparse import csr_array
+
+        n, elements, keys = _universe(universe)
+        if len(labels) != n:
+            raise InvalidProblem(f"labels: {len(labels)} labels for {n} elements; give one for each.")
+        place: dict[object, int] = {}
+        rows = np.array([place.setdefault(label, len(place)) for label in labels])
+        named = [str(label) for label in place] if queries is None else queries
+        return cls(csr_array((np.ones(n), (rows, np.arange(n))), shape=(len(place), n)), named, elements, keys)
+
+    @classmethod
+    def stack(cls, *parts: Workload) -> Workload:
+        """The queries of several workloads over the same elements, one workload after the other; names are those of the parts,
+        which must differ.
+
+        >>> Workload.stack(Workload.identity(2), Workload.total(2)).queries
+        ('e0', 'e1', 'total')
+        """
+        if not parts or not all(isinstance(part, Workload) and part.universe == parts[0].universe for part in parts):
+            raise InvalidProblem(
+                "stack: needs at least one workload, all over the same elements; give workloads of one universe."
+            )
+        queries = [name for part in parts for name in part.queries]
+        return cls(_stacked([part.matrix for part in parts]), queries, parts[0].elements, parts[0].keys)
 
     @classmethod
     def all_ranges(cls, universe: int | Domain | Sequence[object]) -> Workload:
@@ -252,7 +322,31 @@ def _universe(given: int | Domain | Sequence[object]) -> tuple[int, Sequence[obj
         raise InvalidProblem(
             f"universe: {shown(given)} is no universe; give the number of elements, their names, or a domain.", value=given
         )
-    return count(given, "universe"), None, None
+    size = count(given, "universe")
+    if size > MOST_ELEMENTS:
+        raise InvalidProblem(
+            f"universe: {shown(size)} elements are more than {MOST_ELEMENTS:,}, each of which has a name; merge elements, or "
+            "state queries of attributes, which are never written out (StructuredWorkload, MarginalWorkload).",
+            value=size,
+        )
+    return size, None, None
+
+
+def _numbered(n: int) -> list[str]:
+    """The names of elements that have none of their own."""
+    return [f"e{k}" for k in range(n)]
+
+
+def _stacked(parts: list[Any]) -> Any:
+    """Matrices of as many columns, one above the other."""
+    if all(isinstance(part, Intervals) for part in parts):
+        starts, ends = (np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "ends"))
+        return Intervals(starts, ends, parts[0].size)
+    if all(isinstance(part, np.ndarray) for part in parts):
+        return np.vstack(parts)
+    from scipy.sparse import vstack
+
+    return vstack([compressed(part) for part in parts], format="csr")
 
 
 def _refuse_huge(queries: int, elements: int) -> None:
@@ -304,49 +398,65 @@ def sparse_rows(matrix: Any) -> csr_array:
     return rows
 
 
-DENSE_LIMIT = 2**28  # entries that compressed rows may unpack to: 2 GB
 ROWS = record(
     {
-        "values": list_of(number(), least=0),
-        "columns": list_of(PLACE, least=0),
-        "starts": list_of(PLACE, least=2),
+        "values": or_runs(list_of(number(), least=0)),
+        "columns": or_runs(list_of(PLACE, least=0)),
+        "starts": or_runs(list_of(PLACE, least=2)),
     },
     note="Compressed rows: entries of row k are at starts[k] .. starts[k + 1].",
 )
-NAMED = {"queries": NAMES, "elements": NAMES}
+RANGES = record(
+    {"starts": or_runs(list_of(PLACE)), "ends": or_runs(list_of(PLACE))},
+    note="Rows of ones: row k is 1 from element starts[k] on and before ends[k].",
+)
+NAMED = {"queries": either(NAMES, NAME_RUNS), "elements": either(NAMES, NAME_RUNS)}
 DENSE = Named("dense_workload", record({**NAMED, "matrix": MATRIX}, {"keys": Keys.schema}))
 SPARSE = Named("sparse_workload", record({**NAMED, "rows": ROWS}, {"keys": Keys.schema}))
-WORKLOAD = Named("workload", either(DENSE, SPARSE))
+OF_RANGES = Named("workload_of_ranges", record({**NAMED, "ranges": RANGES}, {"keys": Keys.schema}))
+WORKLOAD = Named("workload", either(DENSE, SPARSE, OF_RANGES))
 
 
 def workload_to_spec(workload: Workload) -> dict[str, Any]:
-    """A workload by its names and its matrix, or by compressed rows where it is sparse."""
-    named: dict[str, Any] = {"queries": list(workload.queries), "elements": list(workload.elements)}
-    if workload.keys is not None:
-        named["keys"] = workload.keys.to_spec()
-    if isinstance(workload.matrix, np.ndarray):
-        return {**named, "matrix": workload.matrix}
-    rows = workload.matrix
-    return {**named, "rows": {"values": rows.data, "columns": rows.indices, "starts": rows.indptr}}
+    """A workload by its names and its matrix, or by compressed rows or ranges where it is not written out."""
+    return {**workload.names_in_spec, **matrix_to_spec(workload.matrix)}
+
+
+def matrix_to_spec(matrix: Any) -> dict[str, Any]:
+    """Rows in the form in which they are kept."""
+    if isinstance(matrix, np.ndarray):
+        return {"matrix": matrix}
+    if isinstance(matrix, Intervals):
+        return {"ranges": {"starts": in_runs(matrix.starts), "ends": in_runs(matrix.ends)}}
+    parts = {"values": matrix.data, "columns": matrix.indices, "starts": matrix.indptr}
+    return {"rows": {name: in_runs(part) for name, part in parts.items()}}
 
 
 def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
-    """The workload of a spec; compressed rows are checked before anything trusts them."""
+    """The workload of a spec; ranges and compressed rows are checked before anything trusts them."""
     optional = {key for key in ("keys",) if key in spec}
-    require_keys(spec, keys(SPARSE if "rows" in spec else DENSE) | optional, "workload")
+    form = next((form for key, form in (("rows", SPARSE), ("ranges", OF_RANGES)) if key in spec), DENSE)
+    require_keys(spec, keys(form) | optional, "workload")
     named = keys_from_spec(spec["keys"]) if optional else None
+    queries, elements = (names_from(spec[key], f"workload.{key}") for key in ("queries", "elements"))
+    return Workload(matrix_from_spec(spec, (len(queries), len(elements))), queries, elements, named)
+
+
+def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int]) -> Any:
+    """The rows that `matrix_to_spec` wrote."""
     if "matrix" in spec:
-        return Workload(array(spec["matrix"], 2, "workload.matrix"), spec["queries"], spec["elements"], named)
+        return array(spec["matrix"], 2, "workload.matrix")
+    if "ranges" in spec:
+        require_keys(spec["ranges"], keys(RANGES), "workload.ranges")
+        starts, ends = (_indices(spec["ranges"][key], f"workload.ranges.{key}") for key in ("starts", "ends"))
+        if len(starts) != shape[0]:
+            raise InvalidSpec(f"workload.ranges: {len(starts)} ranges for {shape[0]} queries; restore the file.")
+        return Intervals(starts, ends, shape[1])
     from scipy.sparse import csr_array
 
     require_keys(spec["rows"], keys(ROWS), "workload.rows")
-    values = array(spec["rows"]["values"], 1, "workload.rows.values")
+    values = array(numbers_from(spec["rows"]["values"], "workload.rows.values"), 1, "workload.rows.values")
     columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
-    shape = (len(spec["queries"]), len(spec["elements"]))
-    if shape[0] * shape[1] > DENSE_LIMIT:
-        raise InvalidSpec(
-            f"workload.rows: {shape[0]} queries over {shape[1]} elements unpack to more than {DENSE_LIMIT} entries."
-        )
     # Checked here and before scipy sees them: its compiled loops trust these numbers with the memory of the process.
     row = np.searchsorted(starts, np.arange(len(columns)), side="right")
     ordered = (
@@ -360,7 +470,7 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
             "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number "
             "of elements."
         )
-    return Workload(csr_array((values, columns, starts), shape=shape), spec["queries"], spec["elements"], named)
+    return csr_array((values, columns, starts), shape=shape)
 
 
 def keys_from_spec(spec: Any) -> Keys:
@@ -370,6 +480,9 @@ def keys_from_spec(spec: Any) -> Keys:
 
 
 def _indices(value: Any, field: str) -> NDArray[np.int64]:
-    if not isinstance(value, list) or not all(type(entry) is int and 0 <= entry < 2**31 for entry in value):
+    found = numbers_from(value, field)
+    if isinstance(found, np.ndarray) and found.dtype.kind == "i" and (found >= 0).all():
+        return found.astype(np.int64)
+    if not isinstance(found, list) or not all(type(entry) is int and 0 <= entry < 2**31 for entry in found):
         raise InvalidSpec(f"{field}: must be a list of whole numbers from 0 to 2^31.")
-    return np.array(value, dtype=np.int64)
+    return np.array(found, dtype=np.int64)

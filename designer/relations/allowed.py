@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import track
-from designer.problem.relation import Block, Indices, Relation
+from designer.problem.relation import Block, Indices, Relation, SimpleBudgets
 from designer.promises.approximate import ROUNDING, Allowance
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import AppearOrChange
@@ -34,13 +35,14 @@ class Allowed(Relation):
     kind = "allowed"
 
     def __post_init__(self) -> None:
-        if isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
+        several = self.part.simple is None
+        if several and isinstance(self.part, (Metric, AppearOrChange)) and self.part.size > MOST_ELEMENTS:
             raise InvalidProblem(
                 f"relation: (b, delta) has to hold for every pair of {self.part.size} elements by itself, more than can be "
                 f"scanned (at most {MOST_ELEMENTS} elements); merge elements, or use the notion 'pure' or 'zcdp'."
             )
         # An allowance grows no faster than its budget, relatively: docs/theory/approximate.md, 3.
-        budgets = (block.budgets for block in track(self.part.every_pair(), "reading budgets"))
+        budgets = _all_budgets(self.part)
         exact = all(map(self.allowance.exact_on, budgets))
         error = ROUNDING if exact else self.allowance.error
         assign(self, budget_error=self.part.budget_error + 2 * error)
@@ -52,6 +54,10 @@ class Allowed(Relation):
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         return self.part.points(columns)
+
+    @cached_property
+    def simple(self) -> SimpleBudgets | None:
+        return None if self.part.simple is None else self.part.simple.mapped(self.allowance.most)
 
     def blocks(self) -> Iterator[Block]:
         return self.every_pair()
@@ -99,3 +105,11 @@ class Allowed(Relation):
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "part": self.part.to_spec(), "delta": float(self.allowance.delta)}
+
+
+def _all_budgets(part: Relation) -> Iterator[Floats]:
+    """Arrays of the budgets of all pairs; of simple ones each once."""
+    if part.simple is None:
+        yield from (block.budgets for block in track(part.every_pair(), "reading budgets"))
+    else:
+        yield np.array([float(b) for b in (part.simple.change, *part.simple.appear) if b is not None])

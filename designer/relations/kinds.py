@@ -104,7 +104,7 @@ def _reader(kind: type[Relation]) -> Callable[[Mapping[str, Any]], Relation]:
 def _with_infinity(value: Any) -> Any:
     if isinstance(value, list):
         return [_with_infinity(item) for item in value]
-    return np.inf if value == "inf" else value
+    return np.inf if isinstance(value, str) and value == "inf" else value
 
 
 KINDS = ClosedList("relation", {kind: (cls.schema, _reader(cls)) for kind, cls in RELATIONS.items()})

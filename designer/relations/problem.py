@@ -17,6 +17,7 @@ from designer.base.errors import InvalidProblem
 from designer.certified.sensitivity import SensitivitySet
 from designer.problem.domain import Domain
 from designer.problem.relation import Relation
+from designer.problem.rows import Matrix, difference, largest_entries, row_places
 from designer.problem.workload import Workload
 from designer.promises.approximate import checked_delta
 from designer.relations.metrics.algebra import Restricted
@@ -112,7 +113,7 @@ class Problem(Displayed):
         """
         if self.loss != "max":
             return self.loss_of(variances, mean_absolutes) + self.bias_of(effective)
-        off = np.abs(effective - self.workload.dense()).max(axis=1)
+        off = largest_entries(difference(effective, self.workload.matrix))
         return self.loss_of(variances + (float(self.records or 0) * off) ** 2)
 
     def bias_of(self, effective: Floats) -> float:
@@ -123,11 +124,22 @@ class Problem(Displayed):
         max: `n^2 max_ik v_k (P - Q)_ki^2`.
         """
         records, costs = self.records or 0.0, self.costs[:, None]
-        off = np.abs(effective - self.workload.dense())
+        off = difference(effective, self.workload.matrix)
+        if not isinstance(off, np.ndarray):
+            return self._bias_of_rows(off, records)
         if self.loss == "absolute":
             return float(records * (costs * off).sum(axis=0).max())
         squares = costs * off**2
         return float(records**2 * (squares.sum(axis=0) if self.loss == "squared" else squares).max())
+
+    def _bias_of_rows(self, off: Matrix, records: float) -> float:
+        """The same from `|P - Q|` as compressed rows."""
+        costs = self.costs[row_places(off)]
+        sizes = costs * off.data if self.loss == "absolute" else costs * off.data**2
+        if self.loss == "max":
+            return float(records**2 * sizes.max(initial=0.0))
+        sums = np.bincount(off.indices, weights=sizes, minlength=1)
+        return float(records ** (1 if self.loss == "absolute" else 2) * sums.max())
 
     def sensitivity(self) -> SensitivitySet:
         """The differences that must be hidden in the answers of the workload."""

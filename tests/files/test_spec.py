@@ -494,15 +494,39 @@ def test_broken_compressed_rows_are_refused(key: str, value: object, tmp_path: P
 
 
 def test_compressed_rows_that_unpack_to_a_bomb_are_refused(tmp_path: Path) -> None:
+    """Under a relation of many budgets rows are written out."""
     spec = to_spec(mechanisms()["line"])
     n = 20_000
     spec["mechanism"]["workload"] = {
-        "queries": [f"q{k}" for k in range(n)],
-        "elements": [f"e{k}" for k in range(n)],
-        "rows": {"values": [], "columns": [], "starts": [0] * (n + 1)},
+        "queries": {"runs": [["q", 0, n]]},
+        "elements": {"runs": [["e", 0, n]]},
+        "rows": {"values": [], "columns": [], "starts": {"runs": [[0, 0, n + 1]]}},
     }
-    spec["mechanism"]["relation"] = {"kind": "uniform", "elements": n, "epsilon": 1.0}
-    with pytest.raises(InvalidSpec, match="unpack"):
+    spec["mechanism"]["relation"] = metrics.euclidean(np.arange(n), 1.0).to_spec()
+    spec["mechanism"]["norm"]["map"], spec["mechanism"]["grid"] = {"runs": [[1.0, 0, n]]}, {"runs": [[0, 0, n]]}
+    with pytest.raises(InvalidSpec, match="written out"):
+        read(tmp_path, resealed(spec))
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [[0, 0, 10**9]],
+        [[0, 0, 0]],
+        [[0, 1.5, 2]],
+        [[True, 0, 2]],
+        [[0.5, 1, 2]],
+        [],
+        [[0, 0]],
+        "runs",
+        [["x", 0, 2]],
+        [[0, 2**40, 3]],
+    ],
+)
+def test_runs_that_are_none_or_a_bomb_are_refused(tmp_path: Path, runs: object) -> None:
+    spec = to_spec(mechanisms()["line"])
+    spec["mechanism"]["grid"] = {"runs": runs}
+    with pytest.raises(InvalidSpec, match="grid"):
         read(tmp_path, resealed(spec))
 
 

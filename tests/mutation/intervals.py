@@ -260,8 +260,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/additive/noise.py",
-        "if max(weights) < FINE_RATE else None",
-        "if max(weights) > 0 else None",
+        "if max(distinct(weights)) < FINE_RATE else None",
+        "if max(distinct(weights)) > 0 else None",
         "the mean absolute value of narrow Gaussian noise is that of continuous noise",
         ("tests/designing/test_bounds_of_all_families.py",),
     ),

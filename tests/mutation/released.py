@@ -187,7 +187,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/additive/mechanism.py",
-        '"grid": list(self.grid.exponents),',
+        '"grid": in_runs(list(self.grid.exponents)),',
         '"grid": [0] * len(self.grid.exponents),',
         "the fingerprint leaves out the steps",
         ("tests/files/test_spec.py::test_round_trip",),

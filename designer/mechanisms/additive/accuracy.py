@@ -43,6 +43,7 @@ from designer.mechanisms.additive.bounds import (
     largest_quantile,
     reach,
 )
+from designer.problem.rows import difference, entries_of
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
 
@@ -80,8 +81,8 @@ def accuracy_of(
     if (beta is None) == (alpha is None):
         raise InvalidProblem("beta, alpha: give one of the two; the other one is what is found.")
     records = positive(n, "n")
-    off = np.abs(mechanism.effective - mechanism.workload.dense())
-    bias = records * float((off.sum(axis=0) if norm == "l1" else off).max(initial=0.0))
+    off = difference(mechanism.effective, mechanism.workload.matrix)
+    bias = records * float((np.asarray(off.sum(axis=0)) if norm == "l1" else entries_of(off)).max(initial=0.0))
 
     tails = _l1_tails(mechanism) if norm == "l1" else [Tail(lambda share: _linf_quantile(mechanism, share))]
     if beta is not None:
@@ -251,10 +252,16 @@ def _of_coordinates(mechanism: AdditiveLaw, beyond: float) -> Floats | None:
         return None
     weights, steps = norm.map[noise.heard], noise.steps[noise.heard]
     if norm.order == "l1":
-        return np.array([laplace_margin(rate, beyond) for rate in (weights * steps).tolist()]) * steps
+        return _of_each(lambda rate: laplace_margin(rate, beyond), weights * steps) * steps
     if mechanism.falloff == "gaussian":
-        return np.array([gaussian_margin(rate**-2, beyond) for rate in (weights * steps).tolist()]) * steps
+        return _of_each(lambda rate: gaussian_margin(rate**-2, beyond), weights * steps) * steps
     return _of_box(mechanism, beyond) / weights if norm.order == "linf" else None
+
+
+def _of_each(margin: Callable[[float], float], rates: Floats) -> Floats:
+    """The margin of every rate, (s,), found once for each."""
+    kinds, places = np.unique(rates, return_inverse=True)
+    return np.array([margin(rate) for rate in kinds.tolist()])[places.ravel()]
 
 
 def _of_box(mechanism: AdditiveLaw, beyond: float) -> float:

@@ -35,6 +35,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.certified.norms import Norm
 from designer.mechanisms.additive.noise import Grid, Noise
+from designer.problem.rows import difference, entries_of
 from designer.problem.workload import Workload
 
 POINTS = 2**15  # of the circle
@@ -276,8 +277,8 @@ def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
     `joint_noise` elsewhere."""
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)
-    entries = np.abs(mechanism.effective - mechanism.workload.dense())
-    bias = (n * float(entries.sum()), n * math.sqrt(float((entries**2).sum())), n * float(entries.max()))
+    entries = entries_of(difference(mechanism.effective, mechanism.workload.matrix))
+    bias = (n * float(entries.sum()), n * math.sqrt(float((entries**2).sum())), n * float(entries.max(initial=0.0)))
     apart = _apart(mechanism)
     squared, l1, l2, linf, tail = joint_noise(mechanism, delta) if apart is None else laplace_noise(*apart, delta)
     return ErrorBounds(

@@ -23,6 +23,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.release import Release, SimulatedNoise, require_no_data
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
+from designer.problem.rows import difference, largest_entries
 from designer.problem.workload import Workload
 from designer.relations.rows.tabulation import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
@@ -78,7 +79,7 @@ class Mechanism(TakesCounts[Release]):
 
     @property
     @abstractmethod
-    def effective(self) -> Floats:
+    def effective(self) -> Any:
         """The matrix whose answers the release estimates without bias, (K, N)."""
 
     @abstractmethod
@@ -120,7 +121,10 @@ class Mechanism(TakesCounts[Release]):
 
     @cached_property
     def _reach(self) -> Margins:
-        silent = np.isin(self.workload.queries, self.exact)
+        exact = frozenset(self.exact)
+        silent = (
+            np.array([name in exact for name in self.workload.queries]) if exact else np.zeros(self.workload.shape[0], bool)
+        )
         draw, seed = self.noise_in_answers, seed_of(self.fingerprint)
         return cache(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family).margins)
 
@@ -136,7 +140,7 @@ class Mechanism(TakesCounts[Release]):
 
     def rounding(self) -> Floats:
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
-        return np.asarray(np.abs(self.effective - self.workload.dense()).max(axis=1))
+        return largest_entries(difference(self.effective, self.workload.matrix))
 
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
@@ -150,7 +154,7 @@ class Mechanism(TakesCounts[Release]):
         return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
 
     def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        sound = self.projected or bool(self.rounding().max() <= BIASED * abs(self.workload.dense()).max())
+        sound = self.projected or bool(self.rounding().max() <= BIASED * largest_entries(self.workload.matrix).max())
         return (table.answers < 0) & self.workload.nonnegative_rows & sound
 
     def known_errors(self) -> Floats | None:

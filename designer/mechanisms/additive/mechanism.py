@@ -22,6 +22,7 @@ from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
 from designer.base.progress import step
+from designer.base.runs import in_runs, numbers_from
 from designer.base.schema import (
     DELTA,
     MATRIX,
@@ -37,6 +38,7 @@ from designer.base.schema import (
     record,
 )
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
+from designer.certified.described import DescribedSet, certify_described, is_described
 from designer.certified.guarantee import (
     ADDITIVE_FAMILIES,
     APPROXIMATE,
@@ -323,7 +325,8 @@ class AdditiveMechanism(Mechanism):
             if getattr(self, name) is not None:
                 assign(self, **{name: real_array(getattr(self, name), name, 2)})
         self._require_shapes()
-        assign(self, integers=frozen(self.grid.integers(self.target)))
+        integers = self.grid.multiples(self.target)
+        assign(self, integers=frozen(integers) if isinstance(integers, np.ndarray) else integers)
         assign(self, privacy=self.verify().require())
         self._require_draws()
         self.require_substance()
@@ -367,27 +370,39 @@ class AdditiveMechanism(Mechanism):
     def _answers_by_constants(self) -> bool:
         """Whether a biased design answers queries that protected changes move by numbers that
         depend on the number of records alone."""
+        if self.measured is None:
+            return False
         asked = SensitivitySet.of(self.workload.dense(), self.relation)
         one = self.relation.facts().get("connected_components") == 1
-        return self.measured is not None and one and not asked.silent_coordinates().all()
+        return one and not asked.silent_coordinates().all()
 
     @property
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
         noisy = ~self.norm.silent
+        if self.unwritten and noisy.all():
+            return ()
         if self.reconstruction is not None:
             reach = np.abs(self.reconstruction)
             noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
         return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
 
     @property
-    def target(self) -> Floats:
-        """The measured matrix before rounding, (R, N)."""
+    def target(self) -> Any:
+        """The measured matrix before rounding, (R, N); in the form of the queries where these are never written out."""
+        if self.unwritten:
+            return self.workload.matrix
         return self.workload.dense() if self.measured is None else self.measured
 
+    @cached_property
+    def unwritten(self) -> bool:
+        """Whether the queries are never written out; see `designer.certified.described`."""
+        return self.measured is None and is_described(self.workload, self.relation)
+
     @property
-    def effective(self) -> Floats:
-        """The matrix whose answers the release estimates without bias, (K, N)."""
+    def effective(self) -> Any:
+        """The matrix whose answers the release estimates without bias, (K, N); in the form of the queries where these are
+        never written out."""
         rounded = self.grid.values(self.integers)
         return rounded if self.reconstruction is None else self.reconstruction @ rounded
 
@@ -401,10 +416,16 @@ class AdditiveMechanism(Mechanism):
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
-        return certify(self.sensitivity(), self.norm, theorem(self.falloff, self.delta), self.workload.elements)
+        words, elements = theorem(self.falloff, self.delta), self.workload.elements
+        if self.unwritten:
+            return certify_described(self.sensitivity(), self.norm, words, elements)
+        return certify(self.sensitivity(), self.norm, words, elements)
 
-    def sensitivity(self) -> SensitivitySet:
-        """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be."""
+    def sensitivity(self) -> Any:
+        """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be:
+        a `SensitivitySet`, or a `DescribedSet` where the queries are never written out."""
+        if self.unwritten:
+            return DescribedSet(self._told, self.integers, np.array(self.grid.exponents, dtype=np.int64))
         values = self.grid.values(self.integers)
         if not self.relation.exact_on(values.T):
             raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
@@ -423,6 +444,10 @@ class AdditiveMechanism(Mechanism):
         answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
         Infinite where the change moves what is published exactly.
         """
+        if self.unwritten:
+            given = changes_given(change, answers, self.workload, self.relation, self.target)
+            differences = np.array([self.effective @ one for one in np.atleast_2d(given)]).reshape(*given.shape[:-1], -1)
+            return budgets_spent(self.norm(differences), self.falloff, self.delta)
         given = changes_given(change, answers, self.workload, self.relation, self.target)
         rows = self.grid.values(self.integers) if answers is None else self.target
         return budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
@@ -511,7 +536,7 @@ class AdditiveMechanism(Mechanism):
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
-        draws = self.grid.values(self.noise.draw(size, entropy).T).T
+        draws: Floats = self.grid.values(self.noise.draw(size, entropy).T).T
         return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
     @cached_property
@@ -546,7 +571,7 @@ class AdditiveMechanism(Mechanism):
             "workload": workload_to_spec(self.workload),
             "relation": self.relation.to_spec(),
             "norm": norm_to_spec(self.norm),
-            "grid": list(self.grid.exponents),
+            "grid": in_runs(list(self.grid.exponents)),
             "falloff": self.falloff,
             **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else BY_PROJECTION),
             **({} if self.delta is None else {"delta": self.delta}),
@@ -557,14 +582,16 @@ class AdditiveMechanism(Mechanism):
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
         allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta", "projected"} & core.keys()))
-        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
-            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
+        grid = numbers_from(core["grid"], "grid")
+        grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
+        if not all(type(e) is int and abs(e) < 2000 for e in grid):
+            raise InvalidSpec(f"grid: {grid[:4]} ... must be whole exponents of two.")
         return cls(
             family=core["family"],
             workload=workload_from_spec(core["workload"]),
             relation=relation_from_spec(core["relation"]),
             norm=norm_from_spec(core["norm"]),
-            grid=Grid(tuple(core["grid"])),
+            grid=Grid(tuple(grid)),
             falloff=core["falloff"],
             measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
             reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
@@ -574,8 +601,8 @@ class AdditiveMechanism(Mechanism):
         )
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certified.certificate.settled_claim`."""
-        return settled_claim(self, claimed, proven)
+        """See `designer.certified.certificate.settled_claim`; what exact arithmetic alone proves is the same everywhere."""
+        return claimed if self.unwritten else settled_claim(self, claimed, proven)
 
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""

@@ -9,7 +9,7 @@ Moments: docs/theory/foundations.md, section 5.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -22,10 +22,13 @@ from designer.base.arrays import Floats
 from designer.base.checks import count
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.base.repeated import distinct, for_each
+from designer.base.runs import or_runs
 from designer.base.schema import list_of, noted, whole
 from designer.certified.bundle_norm import BundleNorm
 from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm
+from designer.problem.rows import Intervals, Matrix, largest_entries, row_places, with_entries
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.bundle_grid import BundleGrid
 from designer.sampling.bodies.capped_grid import CappedGrid
@@ -143,7 +146,8 @@ def noise_for(norm: Norm, grid: Grid, falloff: str) -> Noise:
     heard = np.flatnonzero(~norm.silent)
     if not len(heard):
         return Noise(None, heard, grid.steps, np.zeros((0, 0)), own_absolutes=np.zeros(0))
-    steps = [grid.step(int(k)) for k in heard]
+    known = {exponent: Fraction(2) ** exponent for exponent in set(grid.exponents)}
+    steps = [known[grid.exponents[k]] for k in heard.tolist()]
     return _makers()[require_sampler(norm, falloff)](norm, heard, grid.steps, steps)
 
 
@@ -191,7 +195,10 @@ def _makers() -> dict[tuple[str, str, str], Maker]:
 
 def _weights(norm: Norm, heard: NDArray[np.intp], steps: list[Fraction]) -> list[Fraction]:
     """Exact diagonal weights for a unit of one grid step."""
-    return [Fraction(float(norm.map[k])) * step for k, step in zip(heard, steps, strict=True)]
+    pairs = list(zip(norm.map[heard].tolist(), map(id, steps), strict=True))  # equal steps are one object
+    by_id = {id(step): step for step in steps}
+    kinds = {(weight, step): Fraction(weight) * by_id[step] for weight, step in dict.fromkeys(pairs)}
+    return [kinds[pair] for pair in pairs]
 
 
 def _in_steps(norm: Norm, steps: list[Fraction]) -> list[list[Fraction]]:
@@ -219,7 +226,7 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
         found = mean_absolute_of_geometrics(kinds * units[heard], np.array([float(rate) for rate in law.rates]))
         return np.asarray(found[place.ravel()])
 
-    fine, several = max(law.rates) < FINE_RATE, 2 * len(heard) <= LONGEST_RECURSION
+    fine, several = max(distinct(law.rates)) < FINE_RATE, 2 * len(heard) <= LONGEST_RECURSION
     covariance = _in_units(law.variance(), units[heard])
     combined = (absolute if fine else on_steps) if several else None
     return Noise(law, heard, units, covariance, combined, law.mean_absolute() * units[heard])
@@ -228,15 +235,15 @@ def _laplace(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fra
 def _independent_gaussian(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
     """Independent coordinates of variance 1 / w^2, less where they are narrow beside a step."""
     weights = _weights(norm, heard, steps)
-    law = DiscreteGaussian([1 / w**2 for w in weights])
+    law = DiscreteGaussian(for_each(lambda w: 1 / w**2, weights))
     covariance = _in_units(law.variance(), units[heard])
-    absolute = _proportional(covariance, math.sqrt(2 / math.pi)) if max(weights) < FINE_RATE else None
+    absolute = _proportional(covariance, math.sqrt(2 / math.pi)) if max(distinct(weights)) < FINE_RATE else None
     return Noise(law, heard, units, covariance, absolute, law.mean_absolute() * units[heard])
 
 
 def _rounded_normal(norm: Norm, heard: NDArray[np.intp], units: Floats, steps: list[Fraction]) -> Noise:
     """Independent normal coordinates of deviation 1 / w, rounded."""
-    law = RoundedNormal([1 / w for w in _weights(norm, heard, steps)])
+    law = RoundedNormal(for_each(lambda w: 1 / w, _weights(norm, heard, steps)))
     covariance = _in_units(law.variance(), units[heard])
     absolute = _proportional(covariance, math.sqrt(2 / math.pi))
     return Noise(law, heard, units, covariance, absolute, law.mean_absolute() * units[heard])
@@ -386,13 +393,14 @@ class Grid:
     """Steps `2^exponents[k]`, one for each measured coordinate."""
 
     exponents: tuple[int, ...]
-    schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", list_of(whole(least=-1999, most=1999)))
+    schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", or_runs(list_of(whole(least=-1999, most=1999))))
 
     def __post_init__(self) -> None:
-        assign(self, exponents=tuple(count(e, "grid.exponents", least=-2000) for e in self.exponents))
+        kinds = {e: count(e, "grid.exponents", least=-2000) for e in dict.fromkeys(self.exponents)}
+        assign(self, exponents=tuple(kinds[e] for e in self.exponents))
 
     @classmethod
-    def for_scales(cls, matrix: Floats, scales: Floats, *, whole: bool = False) -> Grid:
+    def for_scales(cls, matrix: Matrix, scales: Floats, *, whole: bool = False) -> Grid:
         """Steps of about `2^-FINENESS` noise scales, coarser only where the entries of `matrix` would exceed `LARGEST` steps,
         finer only where noise is more than 1,000 times wider than the entries.
 
@@ -400,10 +408,11 @@ class Grid:
         whole: every coordinate gets that grid, unless the one of its scale is coarser: whole numbers for whole numbers.
         matrix: (R, N). scales: (R,), in the units of the answers.
         """
-        exponents = [_exponent(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)]
+        rows = _rows_with_entries(matrix, scales)
+        exponents = [_exponent(row, scale) for row, scale in rows.kinds]
         if whole:
-            exponents = [max(fine, coarsest_exponent(row)) for fine, row in zip(exponents, matrix, strict=True)]
-        return cls(tuple(exponents))
+            exponents = [max(fine, coarsest_exponent(row)) for fine, (row, _) in zip(exponents, rows.kinds, strict=True)]
+        return cls(tuple(exponents[kind] for kind in rows.places))
 
     @property
     def steps(self) -> Floats:
@@ -432,14 +441,59 @@ class Grid:
                 raise InvalidProblem("grid.exponents: entries round to numbers beyond the floats; use a smaller exponent.")
         return integers
 
-    def values(self, integers: NDArray[np.int64]) -> Floats:
+    def multiples(self, matrix: Matrix) -> Matrix:
+        """`integers`, and of compressed rows compressed rows of integers; of intervals these themselves, whose step is 1."""
+        if isinstance(matrix, np.ndarray):
+            return self.integers(matrix)
+        exponents = np.array(self.exponents, dtype=np.int64)
+        if isinstance(matrix, Intervals):
+            if exponents.any():
+                raise InvalidProblem("grid.exponents: ranges are counted in whole numbers; every exponent must be 0.")
+            return matrix
+        places = row_places(matrix)
+        with np.errstate(over="ignore"):
+            entries = np.rint(np.ldexp(matrix.data, -exponents[places]))
+        if (np.abs(entries) > LARGEST).any():
+            k = int(places[np.abs(entries) > LARGEST][0])
+            raise InvalidProblem(
+                f"grid.exponents[{k}]: {self.exponents[k]} makes entries beyond 2^52 steps; use a larger exponent."
+            )
+        return with_entries(matrix, entries.astype(np.int64))
+
+    def values(self, integers: Matrix) -> Matrix:
         """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis.
 
-        integers: (R, ...). Returns the same shape, in the units of the answers.
+        integers: (R, ...). Returns the same shape, in the units of the answers; see `multiples` for rows that are described.
         """
+        if isinstance(integers, Intervals):
+            return integers
+        if not isinstance(integers, np.ndarray):
+            exponents = np.array(self.exponents, dtype=np.int64)[row_places(integers)]
+            return with_entries(integers, np.ldexp(integers.data.astype(np.float64), exponents))
         return np.ldexp(
             integers.astype(np.float64), np.array(self.exponents, dtype=np.int64).reshape(-1, *[1] * (integers.ndim - 1))
         )
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows by their entries and noise scales: `kinds[places[k]]` are those of row k."""
+
+    kinds: list[tuple[Floats, float]]
+    places: Sequence[int]
+
+
+def _rows_with_entries(matrix: Matrix, scales: Floats) -> _Rows:
+    """Every row with its scale; where the entries of a row are alike, as those of intervals, each kind of them once."""
+    if isinstance(matrix, np.ndarray):
+        return _Rows([(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)], range(len(scales)))
+    largest = largest_entries(matrix)
+    if not isinstance(matrix, Intervals) and (np.abs(matrix.data) != largest[row_places(matrix)]).any():
+        parts = np.split(matrix.data, matrix.indptr[1:-1])
+        return _Rows([(np.append(part, 0.0), float(s)) for part, s in zip(parts, scales, strict=True)], range(len(scales)))
+    pairs = np.stack([scales, largest])
+    values, places = np.unique(pairs, axis=1, return_inverse=True)
+    return _Rows([(np.array([entry]), float(scale)) for scale, entry in values.T.tolist()], places.ravel().tolist())
 
 
 def coarsest_exponent(row: Floats) -> int:

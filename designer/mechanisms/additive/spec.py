@@ -29,6 +29,7 @@ from designer.mechanisms.additive.release import Release, kept_rows
 from designer.mechanisms.composition import Composition, Protected, cost_of_falloff
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
+from designer.problem.rows import Intervals, entries_of, extremes, rows_of
 from designer.problem.workload import Workload
 from designer.promises.accounting import rho_of_pure
 from designer.promises.costs import Cost
@@ -117,16 +118,18 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         """The multiples are `M x + z` for whole counts x and some z on the coset of the noise: less its offset, a whole
         combination of the columns of M and of the rows of its lattice."""
         heard, silent = np.flatnonzero(mechanism.heard), np.flatnonzero(~mechanism.heard)
-        if any(multiples[k] < 0 <= mechanism.integers[k].min() for k in silent):
+        if any(multiples[k] < 0 <= rows_of(mechanism.integers, [k]).min() for k in silent):
             raise InvalidSpec(f"measured.multiples: a number without noise is below 0, which no counts give; {RESTORE}")
         offset, lattice = self.coset(mechanism)
         places = silent if lattice is None else np.concatenate([heard, silent])
         wanted = [multiples[k] for k in places]
-        rows = np.unique(mechanism.integers[places].T, axis=0).astype(object)
+        if not wanted:
+            return
+        rows = np.unique(rows_of(mechanism.integers, places).T, axis=0).astype(np.int64).astype(object)
         if lattice is not None:
             wanted = [m - o for m, o in zip(wanted, [*offset, *[0] * len(silent)], strict=True)]
             rows = np.vstack([rows, np.hstack([lattice, np.zeros((len(lattice), len(silent)), dtype=object)])])
-        if wanted and not is_combination(wanted, rows):
+        if not is_combination(wanted, rows):
             raise InvalidSpec(f"measured.multiples: no counts and no noise of this mechanism add up to them; {RESTORE}")
 
 
@@ -223,7 +226,9 @@ class CountAgreement(Agreement[OnAGrid, Release]):
             exact.append((kept, np.rint(kept @ released.answers)))
         if published is not None:
             exact.append(published_rows(mechanism, published))
-        found, words = agreed(mechanism.workload.matrix, released.answers, released.standard_errors, exact, whole)
+        matrix = mechanism.workload.matrix
+        asked = matrix.tocsr() if isinstance(matrix, Intervals) else matrix
+        found, words = agreed(asked, released.answers, released.standard_errors, exact, whole)
         return AgreeingTables((found,), ("",), words, whole)
 
     def _require_known(self, mechanism: OnAGrid, published: list[Any]) -> None:
@@ -232,8 +237,9 @@ class CountAgreement(Agreement[OnAGrid, Release]):
         kept = kept_rows(mechanism.relation, mechanism.workload, mechanism.heard, mechanism.reconstruction)
         held = [part for part in (kept, *published) if part is not None and len(part)]
         told = {*mechanism.exact}
-        own = [row for row, name in zip(mechanism.workload.dense(), mechanism.workload.queries, strict=True) if name in told]
-        known = np.vstack([np.zeros((0, mechanism.workload.shape[1])), *held, *own])
+        places = [k for k, name in enumerate(mechanism.workload.queries) if name in told]
+        own = rows_of(mechanism.workload.matrix, places)
+        known = np.vstack([np.zeros((0, mechanism.workload.shape[1])), *held, own])
         missing = [name for row, name in named.items() if not _within(np.array(row), known)]
         if missing:
             raise InvalidProblem(
@@ -261,7 +267,7 @@ def published_rows(mechanism: Asked, published: PublishedSums) -> tuple[Any, Flo
 
 
 def _require_whole(workload: Workload) -> None:
-    entries = workload.matrix if isinstance(workload.matrix, np.ndarray) else workload.matrix.data
+    entries = entries_of(workload.matrix)
     if (entries != np.rint(entries)).any():
         raise InvalidProblem(
             "--consistent: the queries have entries that are no whole numbers, so their answers need not be; ask for counts of "
@@ -316,9 +322,13 @@ class AdditiveComposition(Composition[AdditiveMechanism]):
         if made.falloff != "exponential" or made.delta is not None:
             return ()
         rates = _laplace_rates(made)
-        moved = np.zeros(len(made.integers), dtype=object)
+        moved = np.zeros(len(made.grid.exponents), dtype=object)
         for element, amount in change:
-            moved += amount * made.integers[:, element].astype(object)
+            if made.unwritten:
+                for k, entry in made.sensitivity().column(element).items():
+                    moved[k] += amount * entry
+            else:
+                moved += amount * made.integers[:, element].astype(object)
         places = [k for k in np.flatnonzero(moved).tolist() if k in rates]
         if len(places) > MOST_SHAPES:
             return ()
@@ -332,7 +342,9 @@ def _laplace_rates(made: AdditiveMechanism) -> dict[int, Fraction]:
     if made.falloff != "exponential" or type(norm) is not Norm or norm.order != "l1" or norm.map.ndim != 1:
         return {}
     weights, steps = norm.map.tolist(), made.grid.steps.tolist()
-    return {k: Fraction(w) * Fraction(h) for k, (w, h) in enumerate(zip(weights, steps, strict=True)) if 0 < w < np.inf}
+    pairs = list(zip(weights, steps, strict=True))
+    rates = {pair: Fraction(pair[0]) * Fraction(pair[1]) for pair in dict.fromkeys(pairs) if 0 < pair[0] < np.inf}
+    return {k: rates[pair] for k, pair in enumerate(pairs) if pair in rates}
 
 
 def _farthest(made: AdditiveMechanism) -> list[int] | None:
@@ -342,6 +354,10 @@ def _farthest(made: AdditiveMechanism) -> list[int] | None:
         return None
     if isinstance(relation, ByLength) and not relation.listed:
         return None
+    if made.unwritten:
+        least, most = extremes(made.integers)
+        farthest: list[int] = (np.maximum(most, 0) - np.minimum(least, 0)).tolist()
+        return farthest
     points = relation.points(made.integers.T)
     moved: list[int] = (np.ptp(points, axis=0) if relation.single_records else np.abs(points).max(axis=0)).tolist()
     return moved

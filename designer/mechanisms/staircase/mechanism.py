@@ -163,7 +163,7 @@ class StaircaseMechanism(Mechanism):
     @property
     def effective(self) -> Floats:
         """The matrix whose answers the release estimates without bias, (K, N)."""
-        values = self.grid.values(self.integers)
+        values: Floats = self.grid.values(self.integers)
         return values if self.reconstruction is None else self.reconstruction @ values
 
     @property

@@ -289,8 +289,9 @@ def own_budgets(epsilons: object, field: str) -> Floats:
     """One positive budget for each element, infinite where it is unprotected,
     within the range in which float sums are accurate."""
     array = real_array(epsilons, field, 1, allow_inf=True)
-    for i, epsilon in enumerate(array):
-        positive(epsilon, f"{field}[{i}]", allow_inf=True)
+    within = (array > 0) & (((array >= LEAST_BUDGET) & (array <= LARGEST_BUDGET)) | np.isinf(array))
+    for i in np.flatnonzero(~within).tolist():
+        epsilon = positive(array[i], f"{field}[{i}]", allow_inf=True)
         if not (LEAST_BUDGET <= epsilon <= LARGEST_BUDGET or np.isinf(epsilon)):
             raise InvalidProblem(
                 f"{field}[{i}]: {epsilon} is out of range; give {LEAST_BUDGET} to {LARGEST_BUDGET}, or infinity.", value=epsilon

@@ -20,7 +20,7 @@ from designer.base.json_text import canonical
 from designer.base.schema import COUNT, POSITIVE, list_of, of_kind, refer
 from designer.problem.domain import Domain, attribute_lines
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
-from designer.problem.relation import Block, Indices, Read, Relation, rectangles
+from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
 from solvers.exact.rational import last_float_above
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
@@ -188,6 +188,10 @@ class Uniform(Metric):
     @cached_property
     def nearness(self) -> Nearness:
         return without_features(self.elements, self.epsilon)
+
+    @property
+    def simple(self) -> SimpleBudgets:
+        return SimpleBudgets(Fraction(self.epsilon))
 
     def largest_budget(self) -> float:
         return self.epsilon if self.elements > 1 else 0.0

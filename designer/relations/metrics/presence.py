@@ -17,9 +17,10 @@ from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import count, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.base.runs import in_runs, numbers_from, or_runs
 from designer.base.schema import BOOLEAN, BUDGETS, of_kind
 from designer.problem.nearness import Nearness
-from designer.problem.relation import Block, Indices, Read, Relation, rectangles
+from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
 from designer.relations.metrics.elements import own_budgets
 from designer.relations.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric
 from designer.relations.metrics.midrange import unclipped
@@ -40,7 +41,7 @@ class AddRemove(Relation):
     epsilons: Floats
     kind = "add_remove"
     absence = True
-    schema = of_kind("relation", kind, {"epsilons": BUDGETS})
+    schema = of_kind("relation", kind, {"epsilons": or_runs(BUDGETS)})
 
     @property
     def size(self) -> int:
@@ -51,6 +52,10 @@ class AddRemove(Relation):
 
     def blocks(self) -> Iterator[Block]:
         yield Block(np.arange(self.size), np.full(self.size, self.size), np.array(self.epsilons))
+
+    @cached_property
+    def simple(self) -> SimpleBudgets | None:
+        return SimpleBudgets.appearing(self.epsilons)
 
     def every_pair(self) -> Iterator[Block]:
         """One record appears; that another disappears is a second change."""
@@ -74,11 +79,12 @@ class AddRemove(Relation):
         return f"One record may appear or disappear, with {budget}."
 
     def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "epsilons": self.epsilons}
+        return {"kind": self.kind, "epsilons": in_runs(self.epsilons)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> AddRemove:
-        return add_remove(len(spec["epsilons"]), spec["epsilons"])
+        epsilons = numbers_from(spec["epsilons"], "relation.epsilons")
+        return add_remove(len(epsilons), epsilons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +104,7 @@ class AppearOrChange(Relation):
     schema = of_kind(
         "relation",
         kind,
-        {"change": METRIC, "epsilons": BUDGETS, "closure": BOOLEAN},
+        {"change": METRIC, "epsilons": or_runs(BUDGETS), "closure": BOOLEAN},
         "A record appears with its budget, or changes by the metric.",
     )
 
@@ -115,6 +121,11 @@ class AppearOrChange(Relation):
 
     def points(self, columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.concatenate([columns, np.zeros_like(columns[:1])])
+
+    @cached_property
+    def simple(self) -> SimpleBudgets | None:
+        change = None if self.closure else self.change.simple
+        return None if change is None else SimpleBudgets.appearing(self.epsilons, change.change)
 
     @cached_property
     def _presence_floats(self) -> Floats:
@@ -257,11 +268,13 @@ class AppearOrChange(Relation):
         )
 
     def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "change": self.change.to_spec(), "epsilons": self.epsilons, "closure": self.closure}
+        return {"kind": self.kind, "change": self.change.to_spec(), "epsilons": in_runs(self.epsilons), "closure": self.closure}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> AppearOrChange:
-        return appear_or_change(metric_from_spec(spec["change"], read), spec["epsilons"], closure=spec["closure"])
+        return appear_or_change(
+            metric_from_spec(spec["change"], read), numbers_from(spec["epsilons"], "relation.epsilons"), closure=spec["closure"]
+        )
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
@@ -281,7 +294,9 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
     epsilons = real_array(epsilon, "epsilon", 1, allow_inf=True)
     if len(epsilons) != size:
         raise InvalidProblem(f"epsilon: {len(epsilons)} budgets for {size} elements; give one for each.")
-    return AddRemove(frozen(np.array([positive(e, f"epsilon[{i}]", allow_inf=True) for i, e in enumerate(epsilons)])))
+    for i in np.flatnonzero(~(epsilons > 0)).tolist():
+        positive(epsilons[i], f"epsilon[{i}]", allow_inf=True)
+    return AddRemove(epsilons)
 
 
 def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, *, closure: bool = False) -> AppearOrChange:

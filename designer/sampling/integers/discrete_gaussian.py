@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.base.repeated import distinct, for_each
 from designer.sampling.continuous import Floats, accepted, nearest, normal_pair, normal_pair_balls
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.balls import rational_ball
@@ -62,16 +63,17 @@ class DiscreteGaussian:
     _columns: NDArray[np.void] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        variances = tuple(v if type(v) is Fraction else Fraction(v) for v in self.variances)
-        centres = (
-            (Fraction(0),) * len(variances) if self.centres is None else tuple(Fraction(centre) for centre in self.centres)
-        )
+        variances = tuple(for_each(Fraction, self.variances))
+        centres = (Fraction(0),) * len(variances) if self.centres is None else tuple(for_each(Fraction, self.centres))
         if not variances or len(centres) != len(variances):
             raise InvalidProblem(f"centres: {len(centres)} for {len(variances)} variances; give one of each per coordinate.")
-        for k, (variance, centre) in enumerate(zip(variances, centres, strict=True)):
+        for variance in distinct(variances):
             if not 0 < variance.numerator <= LARGEST_VARIANCE * variance.denominator:
+                k = variances.index(variance)
                 raise InvalidProblem(f"variances[{k}]: {variance} is not in (0, 2^110]; use a coarser grid.", value=variance)
+        for centre in distinct(centres):
             if centre and abs(centre) > 2**61:
+                k = centres.index(centre)
                 raise InvalidProblem(f"centres[{k}]: {centre} is beyond 2^61; subtract an integer first.", value=centre)
         columns = _columns_of(variances, centres)
         columns.setflags(write=False)
@@ -104,6 +106,10 @@ class DiscreteGaussian:
     def variance(self) -> Floats:
         """The variances of these discrete laws, shape (K,); equal to `variances` in all digits where those are above 2."""
         assert self.centres is not None
+        if len(distinct(self.variances)) == len(distinct(self.centres)) == 1:
+            alone = (self.variances[0], self.centres[0])
+            one = _wide_variance(*alone)
+            return np.full(len(self.variances), _moments(alone) if one is None else one)
         laws = zip(self.variances, self.centres, strict=True)
         wide = [_wide_variance(*law) for law in laws]
         narrow = [law for law, known in zip(zip(self.variances, self.centres, strict=True), wide, strict=True) if known is None]
@@ -117,7 +123,7 @@ class DiscreteGaussian:
         With s the parameter and `Z = sum exp(-z^2 / (2 s))` it is `2 sum over z > 0 of z exp(-z^2 / (2 s)) / Z`; where s is
         large, by Euler and Maclaurin, `2 (s - 1/12 - 1/(240 s)) / (2 pi s)^(1/2)`.
         """
-        parameters = np.array([float(variance) for variance in self.variances])
+        parameters: Floats = np.array(for_each(float, self.variances))
         large = np.maximum(parameters, SUMMED)
         found: Floats = 2 * (large - 1 / 12 - 1 / (240 * large)) / np.sqrt(2 * np.pi * large)
         for s in np.unique(parameters[parameters < SUMMED]).tolist():
@@ -146,6 +152,9 @@ class DiscreteGaussian:
 
 def _columns_of(variances: Sequence[Fraction], centres: Sequence[Fraction]) -> NDArray[np.void]:
     """The numbers of every law, (K,) of COLUMNS: of many at once where they are centred and of ordinary size."""
+    alone = len(variances) > 1 and len(distinct(variances)) == len(distinct(centres)) == 1
+    if alone:
+        return np.repeat(_columns_of(variances[:1], centres[:1]), len(variances))
     ordinary = [not c and v.numerator < ORDINARY and v.denominator < ORDINARY for v, c in zip(variances, centres, strict=True)]
     columns = np.empty(len(variances), dtype=COLUMNS)
     for k in np.flatnonzero(~np.array(ordinary)).tolist():

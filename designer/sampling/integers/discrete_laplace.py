@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.base.repeated import distinct, for_each
 from designer.sampling import continuous
 from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.exact.balls import rational_ball
@@ -55,17 +56,19 @@ class DiscreteLaplace:
     _sign_split: NDArray[np.uint64] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        rates = tuple(Fraction(rate) for rate in self.rates)
+        rates = tuple(for_each(Fraction, self.rates))
         if not rates:
             raise InvalidProblem("rates: empty; give one rate per coordinate.")
-        for k, rate in enumerate(rates):
+        for rate in distinct(rates):
             if rate < SMALLEST_RATE:
                 raise InvalidProblem(
-                    f"rates[{k}]: {float(rate)!r} is below 2^-55, 64-bit noise would overflow; use a coarser grid.", value=rate
+                    f"rates[{rates.index(rate)}]: {float(rate)!r} is below 2^-55, 64-bit noise would overflow; use a coarser "
+                    "grid.",
+                    value=rate,
                 )
-        shifts = [_low_digits(rate) for rate in rates]
+        shifts = for_each(_low_digits, rates)
         # A rate above 2^900 is not a float, but then the high digit is 0 whenever the smaller rate 2^900 makes it 0.
-        high_rates = [float(min(rate * 2**shift, Fraction(2**900))) for rate, shift in zip(rates, shifts, strict=True)]
+        high_rates = for_each(lambda rate: float(min(rate * 2 ** _low_digits(rate), Fraction(2**900))), rates)
         halves = 2**SIGN_BITS / (1.0 + np.exp(-self._floats(rates)))
         assign(
             self,
@@ -124,7 +127,7 @@ class DiscreteLaplace:
 
     @staticmethod
     def _floats(rates: Sequence[Fraction]) -> NDArray[np.float64]:
-        return np.array([float(min(rate, Fraction(2**900))) for rate in rates])
+        return np.array(for_each(lambda rate: float(min(rate, Fraction(2**900))), rates))
 
     def _fill(self, block: NDArray[np.int64], entropy: Entropy) -> None:
         first, second = entropy.random_words(2 * block.size).reshape(2, *block.shape)
