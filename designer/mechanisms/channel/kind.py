@@ -11,5 +11,5 @@ CHANNEL = Kind(
     inspection="designer.audit.inspections:OfChannels",
     noise_law=None,
     page="designer.reports.of_channels:OwnReports",
-    pictures=None,
+    pictures="designer.reports.pictures.of_mechanisms:channel_drawings",
 )

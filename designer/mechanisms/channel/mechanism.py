@@ -68,7 +68,6 @@ UNIT = (
     "The value of one person. A report is drawn from one person's value alone, so the promise holds for each report by itself, "
     "before anybody collects it; the budgets of several reports of a person add up pair by pair."
 )
-GIVEN = "That a person reported, and how many did, is public."
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,7 +254,7 @@ class Channel(TakesCounts[Reports]):
         return Guarantee(
             unit=UNIT,
             relation=self.relation.sentence(),
-            unprotected=(GIVEN,),
+            unprotected=self.relation.unprotected(),
             notion=NOTIONS["exponential"],
             parameters={"smallest_budget": least, "largest_finite_budget": most, "worst_ratio": self.privacy.ratio},
             mechanism=(

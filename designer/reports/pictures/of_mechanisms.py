@@ -33,6 +33,7 @@ from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.norms import Norm
 from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
@@ -87,6 +88,28 @@ def lattice_drawings(mechanism: LatticeMechanism) -> tuple[Drawing, ...]:
 def choice_drawings(mechanism: Selection) -> tuple[Drawing, ...]:
     """How likely the worse of two candidates is preferred, by the gap between their scores."""
     return selection_drawings(mechanism.law, mechanism.rate, mechanism.shortfall_bound(TAIL))
+
+
+def channel_drawings(mechanism: Channel) -> tuple[Drawing, ...]:
+    """Where the reports of the most central value fall: on a map where values and reports are places, as bars elsewhere."""
+    names, reports = list(map(str, mechanism.elements)), list(map(str, mechanism.reports))
+    centre = int(mechanism.relation.distances().sum(axis=1).argmin())
+    chances = mechanism.channel[centre]
+    title = f"Where reports of {names[centre]} fall"
+    place = {name: k for k, name in enumerate(names)}
+    if isinstance(mechanism.relation, GreatCircle) and set(reports) <= set(place):
+        spots = mechanism.relation.places[[place[name] for name in reports]]
+        return (map_drawing(spots, chances, reports, title, "probability of a report", "reports"),)
+    most = int(chances.argmax())
+    alt = (
+        f"Bars for the probabilities of {len(reports)} reports of {names[centre]}, the largest "
+        f"{for_people(float(chances[most]))} ({reports[most]})."
+    )
+
+    def draw(axes: Any) -> None:
+        bars_by_name(axes, reports, chances, "probability of a report")
+
+    return (Drawing("reports", title, alt, draw, **size_for(reports)),)
 
 
 def odds_ratio_drawings(mechanism: OddsRatioTest) -> tuple[Drawing, ...]:
