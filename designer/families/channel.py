@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -23,13 +25,16 @@ from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.points import Euclidean
 from solvers.columns.cone import envelope
-from solvers.columns.generation import ROUNDS, Limits, Mixture, column_generation, mixture_of_poles
+from solvers.columns.generation import ROUNDS, Limits, Mixture, column_generation, exact_bound, mixture_of_poles
 from solvers.columns.whole import NoSlack, whole_table
+from solvers.exact.balls import exp_ball, fraction_above
+from solvers.exact.rational import float_below
 from solvers.solution import Solution
 
 MOST_POLES = 3000
 MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
+MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
 EVEN = 1e-9  # of steps on a line
 TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
 
@@ -101,8 +106,26 @@ def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
     found = _generated(problem, gap)
     mixture = found.point
-    words = "prices of the values, checked against every column that keeps the budgets (docs/theory/columns.md)"
-    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=(found.lower_bound, words))
+    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=_bound(problem, found))
+
+
+def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str]:
+    """A loss that no private channel is below: in rationals where they take a moment, with rounding added up elsewhere."""
+    words = "prices of the values, against every column that keeps the budgets"
+    if problem.worst or problem.losses.size > MOST_EXACT:
+        return found.lower_bound, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"
+    prior = [Fraction(p) for p in problem.prior.tolist()]
+    norm = [p / sum(prior) for p in prior]
+    costs = [[p * Fraction(loss) for loss in row] for p, row in zip(prior, problem.losses.tolist(), strict=True)]
+
+    @cache
+    def ratio_above(i: int, j: int) -> Fraction:
+        budget = problem.metric.exact_budget(i, j)
+        assert budget is not None
+        return fraction_above(lambda: exp_ball(budget), 96)
+
+    proven = exact_bound(found.point.prices, costs, norm, ratio_above)
+    return float_below(proven), f"{words}, in rationals (docs/theory/columns.md)"
 
 
 def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solution[Mixture]:
