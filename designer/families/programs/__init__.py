@@ -11,9 +11,20 @@ from designer.families.programs.ellipsoid_program import EllipsoidProgram as ell
 from designer.families.programs.gaussian_program import GaussianProgram as gaussian
 from designer.families.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
 from designer.families.programs.laplace_program import LaplaceProgram as laplace
+from designer.families.programs.marginals_program import MarginalsProgram as marginals
 from designer.families.programs.preprocessing_program import PreprocessingProgram as preprocessing
 from designer.families.programs.records_program import RecordsProgram as records
 from designer.families.programs.statistical_program import StatisticalProgram as statistical
 from designer.families.programs.strategy_program import StrategyProgram as strategy
 
-__all__ = ["ellipsoid", "gaussian", "laplace", "laplace_joint", "preprocessing", "records", "statistical", "strategy"]
+__all__ = [
+    "ellipsoid",
+    "gaussian",
+    "laplace",
+    "laplace_joint",
+    "marginals",
+    "preprocessing",
+    "records",
+    "statistical",
+    "strategy",
+]

@@ -102,12 +102,19 @@ def _planned(workload: MarginalWorkload, protection: Protection, loss: Loss, tol
     if not solution.status.usable or not np.isfinite(solution.value):
         raise DesignFailed(f"marginals: {solution.status.value}")
     precisions[moved] = solution.point
-    worst = max(change.load(precisions) for change in found)
-    precisions[moved] *= float(1 / max(worst, Fraction(1, 2))) * MARGIN
-    kept = _kept(workload, found, moved)
+    precisions = private_precisions(found, precisions, moved)
+    kept = whole_parts(workload, found, moved)
     if kept.min() >= CONTINUOUS:
         return precisions, solution.lower_bound * float(kept.min()), solution.method
     return precisions, _bound_on_whole_numbers(loads[:, moved], costs, kept, tolerance), f"{solution.method}; {WHOLE}"
+
+
+def private_precisions(found: list[Change], precisions: Floats, moved: NDArray[np.intp]) -> Floats:
+    """Precisions, (M,), multiplied where some change moves them by what keeps every promise exactly, at most by 2."""
+    made = np.array(precisions)
+    worst = max(change.load(made) for change in found)
+    made[moved] *= float(1 / max(worst, Fraction(1, 2))) * MARGIN
+    return made
 
 
 def _bound_on_whole_numbers(loads: csr_array | Floats, costs: csr_array | Floats, kept: Floats, tolerance: float) -> float:
@@ -124,7 +131,7 @@ def _bound_on_whole_numbers(loads: csr_array | Floats, costs: csr_array | Floats
     return float(minimise_cost(spent, lost, tolerance=tolerance).lower_bound) * ROUNDED
 
 
-def _kept(workload: MarginalWorkload, found: list[Change], moved: NDArray[np.intp]) -> Floats:
+def whole_parts(workload: MarginalWorkload, found: list[Change], moved: NDArray[np.intp]) -> Floats:
     """What part of the variance of continuous noise whole-number noise has at least, in every residual that some change moves,
     on the mean of its coordinates: that at the largest precision that the budgets allow it (docs/theory/marginals.md, 3)."""
     most = np.full(len(workload.measured), np.inf)
