@@ -183,9 +183,8 @@ def written_out(matrix: Matrix) -> Floats:
     if queries * elements > MOST_DENSE:
         raise InvalidProblem(
             f"workload.matrix: {queries:,} queries over {elements:,} elements would be written out to "
-            f"{queries * elements * 8e-9:.3g} GB; what takes rows as they are described are the families laplace, "
-            "diagonal_gaussian, gaussian and strategy_tree, under one budget for all changes (metrics.uniform, "
-            "metrics.add_remove)."
+            f"{queries * elements * 8e-9:.3g} GB; the families laplace, diagonal_gaussian and gaussian take them as they are "
+            "described, under one budget for all changes (metrics.uniform, metrics.add_remove): use these, or merge elements."
         )
     return np.asarray(matrix.toarray(), dtype=np.float64)
 

@@ -117,6 +117,22 @@ def test_a_row_that_moves_without_noise_is_shown(relation: str) -> None:
         found.require()
 
 
+def test_steps_of_the_grid_are_in_the_certificate() -> None:
+    """Entries 1 and 3 in steps of 2^-4 and 2^5."""
+    rows = csr_array(np.array([[1, 0], [0, 3]]))
+    found_in = DescribedSet(metrics.add_remove(2, 1.0), rows, np.array([-4, 5]))
+    norm = Norm(np.array([0.5, 0.25]), "l1")
+    assert certify_described(found_in, norm).worst_ratio == 24
+    assert found_in.longest_column(norm) == 24
+    assert certify_described(found_in, Norm(norm.map, "l2")).worst_ratio == 24
+
+
+def test_an_infinite_budget_is_none_that_all_changes_have() -> None:
+    assert metrics.add_remove(2, [1.0, np.inf]).simple is None
+    assert metrics.appear_or_change(metrics.uniform(2, 1.0), 0.7, closure=True).simple is None
+    assert metrics.euclidean(np.arange(3), 1.0).simple is None
+
+
 def problems(kind: str, relation: Any, notion: Any, loss: Any) -> Problem:
     asked = rows_of_kind(kind, 5)
     return Problem(Workload(asked), relation, notion, loss)

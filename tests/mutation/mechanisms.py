@@ -509,8 +509,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/additive/spec.py",
-        "*held, *own])\n        missing",
-        "*own])\n        missing",
+        "*held, own])\n        missing",
+        "own])\n        missing",
         "published statistics are asked for though the release holds them",
         ("tests/files/test_agreeing.py::test_a_table_under_an_invariant_has_its_margins_and_is_the_nearest",),
     ),

@@ -229,8 +229,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/mechanisms/additive/noise.py",
-        "law = DiscreteGaussian([1 / w**2 for w in weights])",
-        "law = DiscreteGaussian([1 / w for w in weights])",
+        "law = DiscreteGaussian(for_each(lambda w: 1 / w**2, weights))",
+        "law = DiscreteGaussian(for_each(lambda w: 1 / w, weights))",
         "Gaussian noise takes a deviation for a variance",
         ("tests/mechanisms/additive/test_noise.py::test_renyi_divergences_of_gaussian_noise_are_within_the_budget",),
     ),
