@@ -31,6 +31,15 @@ def test_what_a_cap_leaves_and_cuts_off_are_mirror_images(s: int) -> None:
     assert kept.volume * kept.square + rest.volume * (1 - 2 * rest.mean + rest.square) == Fraction(1, 3)
 
 
+@pytest.mark.parametrize("s", [2, 3, 5, 12])
+def test_cut_corners_leave_smaller_moments_than_the_cube_and_the_simplex(s: int) -> None:
+    """Section 5 of the theory of bundles: the loss is at most that of the box, and of Laplace noise."""
+    for cap in (1 + Fraction(k * (s - 1), 12) for k in range(13)):
+        body = capped_cube(s, cap)
+        assert body.mean <= min(Fraction(1, 2), cap / (s + 1))
+        assert body.square <= min(Fraction(1, 3), 2 * cap**2 / ((s + 1) * (s + 2)))
+
+
 def test_three_dimensions_agree_with_a_sum_over_cells() -> None:
     cells = (np.arange(120) + 0.5) / 120
     x, y, z = np.meshgrid(cells, cells, cells, indexing="ij")
