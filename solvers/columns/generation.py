@@ -26,6 +26,8 @@ from solvers.work import is_over, spend
 ROUNDS = 200
 DULL = 1e-9  # of the largest cost: what gains less is not added
 MANY = 3  # columns for each row of the master program, when those that cost most are left out
+SOME = 100  # elements; with more, far ones are left out of the first rounds, which need columns more than bounds
+FIRST_REACH = 2.0  # budgets
 FURTHER = 1.0  # reach, in budgets, where a program without far elements was too loose
 LITTLE = 1e-6  # of a weight may change until rows are 1
 SAME = 1e-9  # columns that differ by no more are one
@@ -420,7 +422,7 @@ class _Search:
 
     def run(self, gap: float, rounds: int) -> Solution[Mixture]:
         """The search; where there are caps, first one for a table that keeps them."""
-        self.reach = 1.5 - float(np.log(gap))
+        self.reach = 1.5 - float(np.log(gap)) if len(self.program.budgets) <= SOME else FIRST_REACH
         master = _Master(self.program, self.group)
         even = [np.full(len(each.weights), 1 / len(each.weights)) for each in self.program.limits]
         master.offer(self.shapes, even)
