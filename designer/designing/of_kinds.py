@@ -160,7 +160,19 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
     from designer.families.channel import OPTIONS, build_channel, loss_of
 
     start, (options, other) = time.perf_counter(), _apart(rest)
+    solver, settings = other.pop("solver", "auto"), other.pop("solver_options", None)
     chosen = _chosen(problem, family, options, OPTIONS.get(family, ()), other)
+    if solver not in (None, "auto"):
+        from designer.families.programs.channel_program import ChannelProgram
+
+        if chosen != "channel" or options:
+            raise InvalidProblem(
+                f"solver: {shown(solver)} is named, but no program states family {chosen!r} with options {sorted(options)}; "
+                "leave solver out, or use 'channel' without options.",
+                value=solver,
+            )
+        solved = ChannelProgram(problem).design(solver, **(settings or {}))
+        return _made(problem, start, solved, loss_of(problem, solved))
     try:
         made = build_channel(problem, chosen, **options)
     except DesignFailed:

@@ -7,6 +7,7 @@
 (True, True)
 """
 
+from designer.families.programs.channel_program import ChannelProgram as channel
 from designer.families.programs.ellipsoid_program import EllipsoidProgram as ellipsoid
 from designer.families.programs.gaussian_program import GaussianProgram as gaussian
 from designer.families.programs.laplace_joint_program import LaplaceJointProgram as laplace_joint
@@ -18,6 +19,7 @@ from designer.families.programs.statistical_program import StatisticalProgram as
 from designer.families.programs.strategy_program import StrategyProgram as strategy
 
 __all__ = [
+    "channel",
     "ellipsoid",
     "gaussian",
     "laplace",

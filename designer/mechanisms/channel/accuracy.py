@@ -89,7 +89,7 @@ class Estimate:
 
 def estimated(channel: Floats, reports: NDArray[np.int64], queries: object, elements: tuple[str, ...]) -> Estimate:
     """The estimate behind `Channel.estimate`: channel (N, M), reports (M,)."""
-    matrix, names = _queries(queries, elements)
+    matrix, names = queries_of(queries, elements)
     weights, told = left_inverse(channel, matrix)
     answers = weights @ reports
     covariance = (weights * reports) @ weights.T
@@ -118,7 +118,8 @@ def left_inverse(channel: Floats, queries: Floats) -> tuple[Floats, Floats | Non
 
 
 def covariance(channel: Floats, people: Floats, queries: Floats) -> Floats:
-    """The exact covariance, (Q, Q), of the unbiased answers of Q when `people`, (N,), report once each."""
+    """The exact covariance, (Q, Q), of the unbiased answers of Q, (Q, N), when `people`, (N,), report once each by the channel,
+    (N, M)."""
     weights, _ = left_inverse(channel, queries)
     return np.asarray((weights * (people @ channel)) @ weights.T - (queries * people) @ queries.T)
 
@@ -147,7 +148,8 @@ def tally(reports: object, names: tuple[str, ...]) -> NDArray[np.int64]:
     return frozen(found)
 
 
-def _queries(queries: object, elements: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
+def queries_of(queries: object, elements: tuple[str, ...]) -> tuple[Floats, tuple[str, ...]]:
+    """Queries of the counts as a matrix, (Q, N), with their names; the counts themselves where none are given."""
     if queries is None:
         return np.eye(len(elements)), elements
     if isinstance(queries, Workload):

@@ -26,7 +26,7 @@ from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, NAMES, POSITIVE_VECTOR, Named, keys, list_of, noted, record, whole
 from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.guarantee import BUDGET_OR_NONE, NOTIONS, RATIO, Guarantee, budget_range
-from designer.mechanisms.channel.accuracy import Estimate, estimated, tally
+from designer.mechanisms.channel.accuracy import Estimate, covariance, estimated, queries_of, tally
 from designer.mechanisms.channel.release import Reports, SimulatedReports
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import finite_pairs
@@ -206,6 +206,17 @@ class Channel(TakesCounts[Reports]):
         """
         given = dict(zip(reports.reports, reports.counts.tolist(), strict=True)) if isinstance(reports, Reports) else reports
         return estimated(self.channel, tally(given, tuple(map(str, self.reports))), queries, tuple(map(str, self.elements)))
+
+    def covariance(self, people: object, queries: object = None) -> Floats:
+        """The exact covariance, (Q, Q), of what `estimate` answers when `people`, (N,), public or invented, report once each.
+
+        queries: as for `estimate`; the counts themselves by default.
+        """
+        given = real_array(people, "people", 1)
+        matrix, _ = queries_of(queries, tuple(map(str, self.elements)))
+        if len(given) != len(matrix[0]) or (given < 0).any():
+            raise InvalidProblem(f"people: give a number from 0 on for each of {len(matrix[0])} values.")
+        return covariance(self.channel, given, matrix)
 
     def require_listed(self) -> None:
         require_listed(self.relation)

@@ -10,7 +10,6 @@ import pytest
 from scipy.stats import binom
 
 from designer import InvalidProblem, ReportProblem, Workload, design, metrics
-from designer.mechanisms.channel.accuracy import covariance
 
 FAILURE = 1e-9
 
@@ -28,7 +27,7 @@ def test_counts_of_randomised_response_are_those_of_the_closed_form() -> None:
     found = made.estimate(dict(zip(map(str, made.reports), reports.tolist(), strict=True)))
     assert found.answers == pytest.approx((reports - n * low) / (high - low), abs=1e-6)
     people = np.array([400.0, 200, 60, 40])
-    exact = covariance(made.channel, people, np.eye(size))
+    exact = made.covariance(people)
     variances = people * high * (1 - high) + (n - people) * low * (1 - low)
     assert np.diag(exact) == pytest.approx(variances / (high - low) ** 2)
 
@@ -69,7 +68,7 @@ def test_the_estimate_is_unbiased_and_its_covariance_is_exact() -> None:
     truth = queries @ people
     assert mean == pytest.approx(truth)
     exact = square - np.outer(truth, truth)
-    assert covariance(made.channel, people, queries) == pytest.approx(exact) and stated == pytest.approx(exact)
+    assert made.covariance(people, queries) == pytest.approx(exact) and stated == pytest.approx(exact)
 
 
 @pytest.mark.parametrize("family", ["exponential", "randomised_response", "subset_selection"])
@@ -89,7 +88,7 @@ def test_intervals_hold_in_two_thousand_collections(family: str) -> None:
     assert "Bernstein" in law
     for hits in (*np.sum(each, axis=0).tolist(), sum(joint)):
         assert binom.cdf(hits, 2000, level) > FAILURE
-    exact = np.diag(covariance(made.channel, np.array(people, dtype=float), np.asarray(queries.dense())))
+    exact = np.diag(made.covariance(people, queries))
     assert np.mean(answers, axis=0) == pytest.approx(truth, abs=6 * float(np.sqrt(exact.max() / 2000)))
     assert np.var(answers, axis=0) == pytest.approx(exact, rel=0.25) and np.mean(errors, axis=0) == pytest.approx(
         exact, rel=0.05
@@ -123,5 +122,8 @@ def test_sums_that_a_channel_tells_apart_are_answered_and_others_refused() -> No
     for wrong, words in ((["up"], "'up' is neither"), ("left", "is no list"), ({"left": -1}, "no count"), ([True], "neither")):
         with pytest.raises(InvalidProblem, match=words):
             made.estimate(wrong, [[1, 1, 0, 0]])
+    for wrong in ([1, 2, 3], [1, 2, 3, -4]):
+        with pytest.raises(InvalidProblem, match="people: give a number from 0 on for each of 4 values"):
+            made.covariance(wrong, [[1, 1, 0, 0]])
     with pytest.raises(InvalidProblem, match="have 3 columns for 4 values"):
         made.estimate([0], [[1, 1, 0]])
