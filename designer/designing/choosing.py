@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from typing import Any, TypeVar
 
 from designer.base.checks import near, positive, shown
@@ -181,12 +182,22 @@ def estimated(family: Family, options: Mapping[str, Any], sizes: Sizes) -> float
         return 0.0
     matters = {name for choice in family.choices for name in choice}
     try:
-        units = float(family.work(sizes, **{name: value for name, value in options.items() if name in matters}))
+        units = family.work(sizes, **{name: value for name, value in options.items() if name in matters})
     except (Refusal, ArithmeticError, ValueError):
         return 0.0
-    if not units >= 0:
-        raise InvalidProblem(f"family.work: {family.name!r} estimates {units} units; give 0 or more, one for about a second.")
-    return units
+    return stated_by(family, "work", units, "estimates", "units; give 0 or more, one for about a second")
+
+
+def stated_by(family: Family, field: str, value: object, says: str, remedy: str) -> float:
+    """A number, at least 0, that a function of a family computed; `InvalidProblem` for anything else, which one of a family of
+    one's own may return."""
+    try:
+        known = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        known = math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    if not known >= 0:
+        raise InvalidProblem(f"family.{field}: {family.name!r} {says} {shown(value)} {remedy}.", value=value)
+    return known
 
 
 @dataclass(eq=False)
@@ -267,9 +278,10 @@ class Allowance:
         assert way.family.floor is not None
         try:
             with self._counted(max(self.left / 3, CHEAP)):
-                least = way.family.floor(self.problem)
+                found = way.family.floor(self.problem)
         except (Refusal, ArithmeticError, ValueError, OutOfWork):
             return ""
+        least = stated_by(way.family, "floor", found, "loses", "at least; give 0 or more, 0 where nothing is proven")
         return f"cannot be below {at_least(least)}, and {at_most(best)} is reached" if best <= least * (1 + ROOM) else ""
 
     @contextmanager

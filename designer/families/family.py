@@ -77,6 +77,24 @@ class Family:
             raise InvalidProblem(
                 f"family.build: {shown(self.build)} is no function of a problem; give the builder itself.", value=self.build
             )
+        self._require_search()
+
+    def _require_search(self) -> None:
+        """What decides whether, and when, it is started."""
+        for key in ("work", "floor", "where"):
+            if (value := getattr(self, key)) is not None and not callable(value):
+                raise InvalidProblem(f"family.{key}: {shown(value)} is no function; give one, or leave it out.", value=value)
+        for key in ("anytime", "gives_up", "biased"):
+            if not isinstance(value := getattr(self, key), bool):
+                raise InvalidProblem(f"family.{key}: {shown(value)} is neither true nor false; give one of them.", value=value)
+        if not isinstance(self.rank, int) or isinstance(self.rank, bool):
+            raise InvalidProblem(f"family.rank: {shown(self.rank)} is no whole number; 1 is that of most.", value=self.rank)
+        choices = self.choices if isinstance(self.choices, (tuple, list)) else ()
+        if not choices or not all(isinstance(one, Mapping) and all(isinstance(name, str) for name in one) for one in choices):
+            raise InvalidProblem(
+                f"family.choices: {shown(self.choices)} are no options to be tried; give a tuple of dicts, such as ({{}},).",
+                value=self.choices,
+            )
 
     @property
     def counted(self) -> bool:

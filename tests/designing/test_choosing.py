@@ -219,6 +219,26 @@ def test_auto_is_not_above_folklore_where_no_work_is_left(monkeypatch: pytest.Mo
     assert made.loss <= folklore(totals) * (1 + 1e-9) < design(totals, "laplace").loss
 
 
+@pytest.mark.parametrize("value", [float("nan"), -1.0, "abc", None, True, [1.0], 1j])
+@pytest.mark.parametrize("field", ["work", "floor"])
+def test_what_a_family_says_of_its_work_and_floor_is_a_number(few: None, field: str, value: Any) -> None:
+    said: dict[str, Any] = {"work": lambda sizes: 1.0} | {field: lambda problem: value}
+    with family("own", **said), pytest.raises(InvalidProblem, match=rf"^family.{field}: 'own' .* give 0 or more"):
+        design(REAL)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("work", 5), ("floor", "x"), ("where", True), ("anytime", None), ("gives_up", 1), ("biased", "no"), ("rank", 1.5)),
+        *(("rank", True), ("choices", ()), ("choices", "x"), ("choices", ({1: 2},)), ("choices", None), ("choices", {"a": 1})),
+    ],
+)
+def test_a_family_with_senseless_fields_is_refused(field: str, value: Any) -> None:
+    with pytest.raises(InvalidProblem, match=rf"^family.{field}: "):
+        Family("own", "another", "pure", lambda problem: None, **{field: value})  # type: ignore[arg-type, return-value]
+
+
 def test_the_largest_loss_has_a_floor_too() -> None:
     """Of three counts it is that of one, which geometric noise reaches; of absolute errors nothing is said."""
     counts = Problem(Workload.identity(3), metrics.add_remove(3, 1.0), loss="max")
