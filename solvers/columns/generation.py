@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
 from solvers.columns.linear import NoSolution, least
+from solvers.columns.orbits import Symmetries, none_of, symmetries
 from solvers.columns.pricing import Flow, Mask, exactly_proven, no_flow, priced, proven
-from solvers.columns.symmetries import Symmetries, none_of, symmetries
 from solvers.solution import Solution
 from solvers.status import Status
 from solvers.threads import one_thread

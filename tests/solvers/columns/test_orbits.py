@@ -9,7 +9,7 @@ import pytest
 
 from solvers.columns.cone import Array, poles
 from solvers.columns.generation import column_generation
-from solvers.columns.symmetries import MOST, symmetries
+from solvers.columns.orbits import MOST, symmetries
 from solvers.columns.whole_program import full_program
 
 
