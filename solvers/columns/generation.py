@@ -216,8 +216,8 @@ def column_generation(
     shapes = np.asarray(start, dtype=float)
     if shapes.ndim != 2 or len(shapes) != len(program.budgets) or not (shapes >= 0).all():
         raise ValueError(f"start of shape {shapes.shape}: give columns of at least 0, ({len(program.budgets)}, columns).")
-    search = _Search(program, shapes, near_edges(program.budgets) if edges is None else edges)
-    return search.run(gap, rounds)
+    with one_thread():
+        return _Search(program, shapes, near_edges(program.budgets) if edges is None else edges).run(gap, rounds)
 
 
 def mixture_of_poles(
