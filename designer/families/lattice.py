@@ -27,7 +27,7 @@ from designer.families.k_norm import (
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.interface import Falloff
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.mechanisms.lattice.mechanism import LatticeMechanism, changes_on_cells
 from designer.problem.workload import Workload
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.problem import Problem
@@ -119,13 +119,12 @@ def protected_norm(
         raise DesignFailed(
             f"{family}: the protected changes reach less than the lattice of the invariant; raise the adjacency."
         )
-    if not np.isfinite(relation.budgets).all():
+    if not relation.all_protected:
         raise DesignFailed(
             f"{family}: some change of the invariant is not protected at all; publish what it leaves, or give it a budget."
         )
     cells, norm = _shaped(problem, shape, backend)
-    measured = np.eye(relation.size) if cells is None else np.eye(relation.size)[list(cells)]
-    return cells, _at_the_limit(SensitivitySet.of(measured, relation), norm)
+    return cells, _at_the_limit(changes_on_cells(relation, cells, norm), norm)
 
 
 def _at_the_limit(changes: SensitivitySet, norm: Norm) -> Norm:
@@ -176,7 +175,7 @@ def _work(sizes: Sizes, shape: str = "l2") -> float:
     work: float = 0.02 * sizes.elements + 5e-9 * float(sizes.freedom) ** 4.6
     if shape == "hull":
         work += 1.3 * hull_work(sizes.freedom, sizes.pairs)
-    return work + covering_work(sizes) * (shape == "ellipsoid")
+    return work + covering_work(sizes) if shape == "ellipsoid" else work
 
 
 LATTICE_LAPLACE = Family(

@@ -6,6 +6,27 @@ from tests.mutation.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "designer/relations/invariants/one_budget.py",
+        "if self.known is None or self.known.count_at_least() <= FEW:",
+        "if True:",
+        "tables of which all is known are listed change by change",
+        ("tests/mechanisms/lattice/test_without_a_list.py",),
+    ),
+    Mutant(
+        "designer/relations/invariants/one_budget.py",
+        "return longest.reached == longest.bound",
+        "return True",
+        "a bound above the longest change takes the place of a list",
+        ("tests/mechanisms/lattice/test_without_a_list.py",),
+    ),
+    Mutant(
+        "designer/sampling/bodies/ellipsoid_grid.py",
+        "pivots = [fmpq(after * common,",
+        "pivots = [fmpq(after,",
+        "what all entries of a Gram matrix have in common is lost",
+        ("tests/sampling/test_lattice_samplers.py::test_samplers_follow_the_enumerated_law_and_wrong_rates_do_not",),
+    ),
+    Mutant(
         "designer/relations/invariants/lengths.py",
         "return 2 * a, 6 if a == 3 else (a - 1) ** 2, largest",
         "return 2 * a, 4 if a == 3 else (a - 1) ** 2, largest",

@@ -77,6 +77,7 @@ from designer.problem.differences import changes_given, moved
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.promises.accounting import zcdp_epsilon
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.kinds import OF_INVARIANTS, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.lattices.lattice_chain import Assessment, ChainPlan, LatticeChain
@@ -119,6 +120,16 @@ LATTICE_PARAMETERS = Named(
         dependentRequired={name: [other for other in ESTIMATES if other != name] for name in ESTIMATES},
     ),
 )
+
+
+def changes_on_cells(relation: ChangeRelation | InvariantDistance, cells: tuple[int, ...] | None, norm: Norm) -> SensitivitySet:
+    """The protected changes on these cells (None: all). Of many of them whose largest norm is known no list is made."""
+    every = np.eye(relation.size)
+    if cells is not None:
+        return SensitivitySet.of(every[list(cells)], relation)
+    if isinstance(relation, InvariantChanges) and norm.map.ndim == 1 and relation.needs_no_list(norm.map, norm.order):
+        return relation.set_of(every)
+    return SensitivitySet.of(every, relation)
 
 
 LEAST_DECAY, LARGEST_DECAY = 0.1, 0.99  # of the jumps of a chain: from about 1 to 100 vectors
@@ -261,8 +272,7 @@ class LatticeMechanism(Mechanism):
 
     def sensitivity(self) -> SensitivitySet:
         """The protected changes, on the cells that the norm measures."""
-        every = np.eye(self.relation.size)
-        return SensitivitySet.of(every if self.cells is None else every[self.columns], self.relation)
+        return changes_on_cells(self.relation, self.cells, self.norm)
 
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""

@@ -23,6 +23,7 @@ from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.printing import counted
 from designer.base.schema import POSITIVE, of_kind, one_of
+from designer.certified.norms import NormOrder
 from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.invariants.statistics import Distance, Integers, Statistics
 from solvers.exact.rational import integer_rank, root_below
@@ -118,6 +119,15 @@ class ChangeRelation(Relation):
     @abstractmethod
     def budgets(self) -> Floats:
         """Budget of each change, (M,)."""
+
+    @property
+    def all_protected(self) -> bool:
+        """Whether every change has a finite budget."""
+        return bool(np.isfinite(self.budgets).all())
+
+    def needs_no_list(self, weights: Floats, order: NormOrder) -> bool:
+        """Whether the changes are many and the largest `|w v|_p` over all of them is known without a list. weights w: (N,)."""
+        return False
 
     def points(self, columns: NDArray[Any]) -> NDArray[Any]:
         moved = self._sparse @ columns

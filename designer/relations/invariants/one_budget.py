@@ -31,6 +31,7 @@ from designer.relations.invariants.statistics import Statistics
 from solvers.lattices.colliding import MULTISETS, multiset_count
 
 SLOW_SEARCH = 100  # elements among which a search takes seconds
+FEW = 2000  # changes that are listed and looked at one by one in a few milliseconds
 LARGEST_SEARCH = 200  # rank of the lattice whose short vectors are searched for
 
 
@@ -125,6 +126,12 @@ class InvariantChanges(ChangeRelation, ByLength):
     def longest(self, weights: Floats, order: Order) -> Longest:
         return self.without_list.longest(weights, order)
 
+    def needs_no_list(self, weights: Floats, order: Order) -> bool:
+        if self.known is None or self.known.count_at_least() <= FEW:
+            return False
+        longest = self.known.longest(weights, order)
+        return longest.reached == longest.bound
+
     def set_of(self, matrix: Floats) -> UnlistedSet:
         return UnlistedSet(self, matrix)
 
@@ -193,7 +200,16 @@ class InvariantChanges(ChangeRelation, ByLength):
         return super().exact_on(columns) if self.listed else sums_are_exact(columns, 2 * self.adjacency)
 
     @property
+    def all_protected(self) -> bool:
+        return True
+
+    def largest_budget(self) -> float:
+        return self.epsilon * (not self.is_vacuous())
+
+    @property
     def spans_kernel(self) -> bool:
+        if self.known is not None and self.known.spans:
+            return True
         return self.listed_spans if self.listed else self.without_list.spans
 
     def public_rows(self) -> Floats:

@@ -186,18 +186,24 @@ class EllipsoidGrid:
         return arb_mat([[x * root for x, root in zip(row, roots, strict=True)] for row in inverse])
 
     def _eliminated(self) -> tuple[fmpq_mat, list[fmpq]]:
-        """U and the diagonal of D, exactly, by fraction-free elimination."""
-        from flint import fmpq, fmpq_mat
+        """U and the diagonal of D, exactly, by fraction-free elimination.
+
+        What all entries of `F' F` have in common, such as the square of a rate, is taken out of it first: each of the minors
+        would hold it once more, in ever longer numbers.
+        """
+        from flint import fmpq, fmpq_mat, fmpz_mat
 
         if self.dimension > SLOW_ELIMINATION:
             announce(f"inverting a matrix of {self.dimension} columns exactly")
         gram, below = (self._exact().transpose() * self._exact()).numer_denom()
         if gram.rank() < self.dimension:
             raise InvalidProblem("factor: its columns are dependent; give a matrix of full column rank.")
-        upper = gram.fflu()[3]
+        entries = [int(entry) for entry in gram.entries()]
+        common = math.gcd(*entries)
+        upper = fmpz_mat(self.dimension, self.dimension, [entry // common for entry in entries]).fflu()[3]
         minors = [int(upper[i, i]) for i in range(self.dimension)]
         unit = [fmpq(upper[i, j], minors[i]) for i in range(self.dimension) for j in range(self.dimension)]
-        pivots = [fmpq(after, before * int(below)) for before, after in zip([1, *minors], minors, strict=False)]
+        pivots = [fmpq(after * common, before * int(below)) for before, after in zip([1, *minors], minors, strict=False)]
         return fmpq_mat(self.dimension, self.dimension, unit), pivots
 
     def _rounded_inverse(self) -> Floats:
