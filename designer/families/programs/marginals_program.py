@@ -152,7 +152,10 @@ class MarginalsProgram(Program):
         return float(np.minimum(slopes["s"] * self.alone, 0.0).sum())
 
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
-        """`sum b / s + <slope, s>`, residual by residual: at `(b / slope)^1/2`, or at what a residual could have alone."""
+        """`sum b / s + <slope, s>`, residual by residual: at `(b / slope)^1/2`, or at what a residual could have alone.
+
+        parts: (K,), or None.
+        """
         costs = (self.costs if parts is None else self.costs * parts) @ self.spread
         slope = slopes["s"]
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -133,7 +133,10 @@ def _bound_on_whole_numbers(loads: csr_array | Floats, costs: csr_array | Floats
 
 def whole_parts(workload: MarginalWorkload, found: list[Change], moved: NDArray[np.intp]) -> Floats:
     """What part of the variance of continuous noise whole-number noise has at least, in every residual that some change moves,
-    on the mean of its coordinates: that at the largest precision that the budgets allow it (docs/theory/marginals.md, 3)."""
+    on the mean of its coordinates: that at the largest precision that the budgets allow it (docs/theory/marginals.md, 3).
+
+    moved: (m,), the residuals that some change moves. Returns (m,).
+    """
     most = np.full(len(workload.measured), np.inf)
     for change in found:
         most[change.members] = np.minimum(most[change.members], (change.budget / change.lengths) * change.budget)
