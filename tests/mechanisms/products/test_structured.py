@@ -128,12 +128,29 @@ def test_one_product_is_the_gaussian_optimum() -> None:
 
 
 def test_residuals_around_the_product_come_near_the_dense_optimum() -> None:
-    """Residuals around the mean, as in published residual planning, lose 4 to 9 % here, around the product 0.5 %."""
+    """Residuals around the mean, as in published residual planning, lose 4 to 9 % here, around the product 0.1 %."""
     made = design_structured(TABLES, Presence(1.0))
     dense = minimise_trace(np.eye(40), sum(m.T @ m for m in written_out(TABLES)))
-    assert dense.lower_bound <= made.error() <= 1.01 * dense.value
+    assert dense.lower_bound <= made.error() <= 1.001 * dense.value
     assert made.optimality is not None
     assert made.optimality.method.startswith("the dense ellipsoid program")
+    assert made.optimality.lower_bound <= dense.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("seed", "least", "most"), [(None, 1.004, 1.0045), (6, 1.5, 1.53)])
+def test_residuals_around_the_product_lose_what_the_theory_says_at_six_by_eight(
+    seed: int | None, least: float, most: float
+) -> None:
+    """Running totals of two attributes lose 0.4 %, three terms of random whole numbers half; the stated gap contains it."""
+    domain, terms = Domain.of({"a": 6, "b": 8}), [{"a": "prefix"}, {"b": "prefix"}]
+    if seed is not None:
+        rows = np.random.default_rng(seed)
+        drawn = [rows.integers(-2, 3, size=(k, n)).tolist() for k, n in ((4, 6), (5, 8), (2, 6), (2, 8))]
+        terms = [{"a": drawn[0]}, {"b": drawn[1]}, {"a": drawn[2], "b": drawn[3]}]
+    asked = StructuredWorkload.of(domain, terms)
+    made, dense = design_structured(asked, Presence(1.0)), minimise_trace(np.eye(48), sum(m.T @ m for m in written_out(asked)))
+    assert least * dense.value <= made.error() <= most * dense.value
+    assert made.optimality is not None
     assert made.optimality.lower_bound <= dense.value * (1 + 1e-9)
 
 
