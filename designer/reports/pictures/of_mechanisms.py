@@ -54,14 +54,16 @@ from designer.tables.plan import TablePlan
 from designer.tables.queries import Additive
 
 DRAWS, SEED = 2000, 0
+MOST_DRAWN = 10_000  # answers, whose draws take 160 MB; of more there is no cloud
 LEVELS = (1.0, 2.0, 4.0)  # lengths at which the ball is drawn around a cloud
 
 
 def mechanism_drawings(mechanism: Mechanism) -> tuple[Drawing, ...]:
-    """The standard error of every answer, a cloud of noise in the first two, the norm ball in two or three dimensions, and the
-    neighbourhoods of places on the globe."""
+    """The standard error of every answer, a cloud of noise in the first two where answers are not too many, the norm ball in
+    two or three dimensions, and the neighbourhoods of places on the globe."""
     ball = ball_of(mechanism)
-    found = [_errors_where_known(mechanism), noise_drawing(mechanism), None if ball is None else ball_drawing(ball)]
+    cloud = noise_drawing(mechanism) if mechanism.workload.shape[0] <= MOST_DRAWN else None
+    found = [_errors_where_known(mechanism), cloud, None if ball is None else ball_drawing(ball)]
     found.append(neighbourhoods(mechanism.relation, mechanism.workload.elements))
     return tuple(drawing for drawing in found if drawing is not None)
 
