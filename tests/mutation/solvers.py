@@ -526,14 +526,14 @@ MUTANTS = (
         "reduced[j] -= amount * ratios[i, j]",
         "reduced[j] -= amount",
         "a bound on what every column costs is too high",
-        (OF_COLUMNS + "test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats",),
+        (OF_COLUMNS + "test_any_flow_bounds_every_column_in_floats_and_in_rationals",),
     ),
     Mutant(
         "solvers/columns/pricing.py",
         "taken = self.amounts * np.exp(budgets[self.from_, self.to])",
         "taken = self.amounts",
         "a bound on what every column costs, in floats, is too high",
-        (OF_COLUMNS + "test_the_optimum_is_that_of_the_whole_program",),
+        (OF_COLUMNS + "test_any_flow_bounds_every_column_in_floats_and_in_rationals",),
     ),
     Mutant(
         "solvers/columns/generation.py",
@@ -572,9 +572,9 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/columns/whole.py",
-        "most = max(most, float(((row * (1 + SURE) - r * entries[others]) / (r - 1)).max()))",
-        "most = 0.0",
-        "tables get no slack for what rounding breaks",
+        "if wanted <= 0 and not broken_ratios(raised, r):",
+        "if wanted <= 1 << 40:",
+        "tables are given out whose ratios rounding breaks",
         (OF_WHOLE + "test_whole_tables_keep_every_ratio_and_lose_next_to_nothing",),
     ),
     Mutant(

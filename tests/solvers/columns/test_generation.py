@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from solvers.columns.cone import checked_budgets, components, envelope, near_edges, poles, spanner
 from solvers.columns.generation import Limits, NoMixture, Prices, Program, column_generation, exact_bound, mixture_of_poles
-from solvers.columns.pricing import Flow, no_flow
+from solvers.columns.pricing import Flow, exactly_proven, no_flow, proven
 from solvers.columns.whole_program import full_program, spanner_program
 from solvers.status import Status
 from solvers.work import within
@@ -105,6 +105,25 @@ def test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats(kind: str) -
         assert bound <= full_program(b, costs)[1] + 1e-9
         ours = Program.of(b, costs, np.full(len(b), 1 / len(b))).bound(found.point.prices)
         assert ours <= bound and abs(float(bound) - ours) <= 1e-9 * max(1.0, abs(ours)) * np.exp(b.max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_any_flow_bounds_every_column_in_floats_and_in_rationals(kind: str) -> None:
+    for b, *_, rng in problems(kind, 20):
+        n = len(b)
+        norm, margin = rng.dirichlet(np.ones(n)) + 1e-3, rng.normal(size=n)
+        i, j = np.nonzero(np.isfinite(b) & (b < 20) & (b > 0) & (rng.uniform(size=b.shape) < 0.5))
+        flow = Flow(i, j, rng.uniform(0, 1, len(i)) * np.exp(-b[i, j]))
+        d = proven(margin, norm, flow, b, np.ones(n, dtype=bool))
+        ratios = {(x, y): Fraction(float(np.exp(b[x, y]))) for x, y in zip(i.tolist(), j.tolist(), strict=True)}
+        amounts = [(x, y, Fraction(f)) for x, y, f in zip(i.tolist(), j.tolist(), flow.amounts.tolist(), strict=True)]
+        rational = [list(map(Fraction, part.tolist())) for part in (margin, norm)]
+        assert float(exactly_proven(rational[0], rational[1], amounts, ratios)) == pytest.approx(d, rel=1e-9, abs=1e-9)
+        for column in envelope(b, np.hstack([np.eye(n), rng.uniform(0, 1, (n, 10)) ** 6])).T:
+            assert margin @ column >= -d * (norm @ column) - 1e-12
+        net = flow.net(b)[0]
+        expected = [flow.amounts[i == x].sum() - (flow.amounts[j == x] * np.exp(b[i, j][j == x])).sum() for x in range(n)]
+        assert np.allclose(net, expected) and d == pytest.approx(float(((-margin - expected) / norm).max()), rel=1e-6, abs=1e-6)
 
 
 def test_a_norm_that_does_not_sum_to_one_and_flows_below_nothing_prove_nothing() -> None:
