@@ -25,7 +25,7 @@ from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.points import Euclidean
 from solvers.columns.cone import envelope
-from solvers.columns.generation import ROUNDS, Limits, Mixture, column_generation, exact_bound, mixture_of_poles
+from solvers.columns.generation import ROUNDS, Limits, Mixture, NoMixture, column_generation, exact_bound, mixture_of_poles
 from solvers.columns.whole import NoSlack, whole_table
 from solvers.exact.balls import exp_ball, fraction_above
 from solvers.exact.rational import float_below
@@ -104,7 +104,13 @@ def _least(budgets: Floats) -> float:
 
 def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
-    found = _generated(problem, gap)
+    try:
+        found = _generated(problem, gap)
+    except (ValueError, ArithmeticError, NoMixture) as failure:
+        raise DesignFailed(
+            f"channel: the solver stopped ({failure}); the budgets may span more orders of magnitude than floats hold: lower "
+            "the largest, or use 'poles'."
+        ) from failure
     mixture = found.point
     return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=_bound(problem, found))
 
@@ -142,7 +148,10 @@ def poles(problem: ReportProblem) -> Proposal:
         raise DesignFailed("poles: is for a prior; use 'channel' for the worst one.")
     columns = pole_columns(problem)
     with np.errstate(divide="ignore"):
-        found = mixture_of_poles(-np.log(columns), problem.prior[:, None] * problem.losses).point
+        try:
+            found = mixture_of_poles(-np.log(columns), problem.prior[:, None] * problem.losses).point
+        except (ValueError, ArithmeticError, NoMixture) as failure:
+            raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
     return Proposal(found.columns * found.weights, found.reports)
 
 
