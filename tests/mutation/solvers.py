@@ -58,6 +58,22 @@ MUTANTS = (
         ("tests/designing/test_choosing.py::test_the_largest_loss_has_a_floor_too",),
     ),
     Mutant(
+        "solvers/programs/changes.py",
+        "        kept = np.diff(part.indptr) == np.diff(self.matrix.indptr)\n",
+        "        kept = np.diff(part.indptr) > 0\n",
+        "changes that move other elements too are taken for changes of the few that are left",
+        ("tests/designing/test_choosing.py::test_the_floor_is_that_of_the_elements_that_the_queries_tell_apart",),
+    ),
+    Mutant(
+        "solvers/polytopes/extremes.py",
+        "            if units > units_left():\n",
+        "            if units > math.inf:\n",
+        "hulls that outgrow the work that is left grow on to its end",
+        (
+            "tests/solvers/polytopes/test_extremes.py::test_a_hull_that_outgrows_the_work_that_is_left_is_given_up_while_it_is_small",
+        ),
+    ),
+    Mutant(
         "designer/families/strategy_geometric.py",
         '    choices=({"search": False}, {}),\n',
         "",
