@@ -296,7 +296,7 @@ MUTANTS = (
         "and other[z] * down <= up * one[z] for z in columns)",
         "for z in columns)",
         "a pair of values is compared in one direction alone",
-        ("tests/mechanisms/channel/test_channel.py::test_the_last_unit_of_a_whole_number_is_seen",),
+        ("tests/mechanisms/channel/test_channel.py::test_a_pair_is_compared_both_ways",),
     ),
     Mutant(
         "designer/mechanisms/channel/mechanism.py",

@@ -101,6 +101,12 @@ def test_the_certificate_is_tight_and_a_table_beyond_it_is_refused(family: str, 
         Channel(made.relation, made.elements, made.reports, rows, made.denominator, made.prior, made.losses)
 
 
+@pytest.mark.parametrize("rows", [((1, 9), (4, 6)), ((4, 6), (1, 9))])
+def test_a_pair_is_compared_both_ways(rows: Any) -> None:
+    with pytest.raises(NotPrivate, match="report a"):
+        Channel(metrics.uniform(2, 1.0), ["a", "b"], ["a", "b"], rows, 10, [0.5, 0.5], 1 - np.eye(2))
+
+
 def test_the_least_useful_channel_says_the_same_whoever_reports() -> None:
     made = design(ReportProblem(metrics.euclidean(GRID, 0.05)), "channel").mechanism
     assert made.reports == ("e4",) and made.privacy.worst_ratio == 0 and made.report(0) == 0
