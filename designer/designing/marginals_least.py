@@ -129,7 +129,7 @@ def least_marginal_budget(
 
 
 def in_own_units(asked: Sequence[Target], values: Floats) -> Mapping[str, float]:
-    """By table what its least accurate cell reaches; relative to the reference, for a relative error."""
+    """By table what its least accurate cell reaches, values (T,) for T targets; relative to the reference, for a relative error."""
     return MappingProxyType({t.query: value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)})
 
 
@@ -173,7 +173,7 @@ def marginals_meeting(
 
 
 def require_met(asked: Sequence[Target], nearest: Floats) -> None:
-    """DesignFailed where the plan nearest to the targets, which reaches these values, misses one."""
+    """DesignFailed where the plan nearest to the targets, which reaches these values, (T,), misses one."""
     for target, value in zip(asked, nearest.tolist(), strict=True):
         if value > target.most:
             kind, found = target.kind.replace("_", " "), value / abs(target.reference or 1.0)

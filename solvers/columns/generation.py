@@ -104,7 +104,10 @@ class Program:
         limits: Sequence[Limits] = (),
         allowed: ArrayLike | None = None,
     ) -> Program:
-        """With all defaults filled in; ValueError for shapes that do not match."""
+        """With all defaults filled in; ValueError for shapes that do not match.
+
+        budgets: (N, N). costs: (N, M). norm: (N,). allowed: (N, M).
+        """
         b, c = checked_budgets(budgets), np.asarray(costs, dtype=float)
         n = len(b)
         if c.ndim != 2 or len(c) != n or not c.shape[1] or not np.isfinite(c).all():

@@ -32,7 +32,10 @@ def full_program(
 
 
 def spanner_program(budgets: ArrayLike, costs: ArrayLike, stretch: float, edges: Edges | None = None) -> tuple[Array, float]:
-    """The optimal table with inequalities on the greedy spanner alone, budgets divided by the stretch: it keeps all pairs."""
+    """The optimal table with inequalities on the greedy spanner alone, budgets divided by the stretch: it keeps all pairs.
+
+    budgets: (N, N). costs: (N, M).
+    """
     program = Program.of(budgets, costs)
     found = spanner(program.budgets, stretch) if edges is None else edges
     i, j = np.concatenate([found.left, found.right]), np.concatenate([found.right, found.left])
