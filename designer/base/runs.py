@@ -123,22 +123,35 @@ def names_in_runs(names: Sequence[str]) -> Any:
     return {"runs": runs} if SAVED * len(runs) <= len(names) else list(names)
 
 
+def number_of_names(spec: Any, field: str) -> int:
+    """How many names `names_in_runs` wrote, without writing them out; `InvalidSpec` for what is no list, and no runs."""
+    if isinstance(spec, (list, tuple)):
+        return len(spec)
+    if (
+        not isinstance(spec, Mapping)
+        or not _has_runs(spec)
+        or not all(
+            isinstance(run, str)
+            or (
+                isinstance(run, (list, tuple))
+                and len(run) == 3
+                and isinstance(run[0], str)
+                and all(type(part) is int and 0 <= part < 2**31 for part in run[1:])
+            )
+            for run in spec["runs"]
+        )
+    ):
+        raise InvalidSpec(f"{field}: {shown(spec)} is neither a list of names nor runs of them; restore the file.")
+    found = sum(1 if isinstance(run, str) else run[2] for run in spec["runs"])
+    _require_few(found, field)
+    return found
+
+
 def names_from(spec: Any, field: str) -> Any:
     """The names that `names_in_runs` wrote."""
     if not isinstance(spec, Mapping):
         return spec
-    if not _has_runs(spec) or not all(
-        isinstance(run, str)
-        or (
-            isinstance(run, (list, tuple))
-            and len(run) == 3
-            and isinstance(run[0], str)
-            and all(type(part) is int and 0 <= part < 2**31 for part in run[1:])
-        )
-        for run in spec["runs"]
-    ):
-        raise InvalidSpec(f"{field}: {shown(spec)} is neither a list of names nor runs of them; restore the file.")
-    _require_few(sum(1 if isinstance(run, str) else run[2] for run in spec["runs"]), field)
+    number_of_names(spec, field)
     found: list[str] = []
     for run in spec["runs"]:
         found += [run] if isinstance(run, str) else [f"{run[0]}{k}" for k in range(run[1], run[1] + run[2])]

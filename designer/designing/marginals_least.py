@@ -129,7 +129,7 @@ def least_marginal_budget(
 
 
 def in_own_units(asked: Sequence[Target], values: Floats) -> Mapping[str, float]:
-    """By table what its least accurate cell reaches, values (T,) for T targets; relative to the reference, for a relative error."""
+    """By table what its least accurate cell reaches, values (T,); relative to the reference, for a relative error."""
     return MappingProxyType({t.query: value / abs(t.reference or 1.0) for t, value in zip(asked, values.tolist(), strict=True)})
 
 

@@ -21,6 +21,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
 from designer.base.log import logged
 from designer.base.progress import step
+from designer.base.runs import number_of_names
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
@@ -201,10 +202,10 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
             raise InvalidSpec(f"{key}: is not a text of 64 hexadecimal digits; restore the file.")
     workload = spec["mechanism"].get("workload")
     if isinstance(workload, dict) and "matrix" in workload:
-        rows, queries, elements = (workload.get(key) for key in ("matrix", "queries", "elements"))
-        lists = [entry for entry in (rows, queries, elements) if isinstance(entry, list)]
-        widths = {len(row) if isinstance(row, list) else -1 for row in lists[0]} if len(lists) == 3 else set()
-        if len(lists) < 3 or widths != {len(lists[-1])} or len(lists[0]) != len(lists[1]):
+        rows = workload["matrix"]
+        height, width = (number_of_names(workload.get(key), f"workload.{key}") for key in ("queries", "elements"))
+        widths = {len(row) if isinstance(row, list) else -1 for row in rows} if isinstance(rows, list) else set()
+        if widths != {width} or len(rows) != height:
             raise InvalidSpec(
                 "workload.matrix: must have one row for each query and one column for each element; restore the file."
             )

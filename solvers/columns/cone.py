@@ -22,8 +22,8 @@ STEEPEST = 25.0  # what exp(-25) of an entry asks of another one, a program in f
 
 
 def checked_budgets(budgets: ArrayLike) -> Array:
-    """The table as floats, (N, N). ValueError for what is not symmetric, or not positive off a diagonal of zeros; that the triangle
-    inequality holds is up to the caller."""
+    """The table as floats, (N, N). ValueError for what is not symmetric, or not positive off a diagonal of zeros; that the
+    triangle inequality holds is up to the caller."""
     b = np.asarray(budgets, dtype=float)
     if b.ndim != 2 or b.shape[0] != b.shape[1] or not len(b) or np.isnan(b).any() or not (b == b.T).all():
         raise ValueError(f"budgets of shape {b.shape}: give a symmetric table of at least one row, without NaN.")

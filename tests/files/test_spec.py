@@ -639,3 +639,18 @@ def test_a_workload_whose_parts_are_no_lists_is_refused(listed: int, tmp_path: P
         spec["mechanism"]["workload"][key] = None
     with pytest.raises(InvalidSpec, match=r"workload\.matrix: must have one row for each query"):
         load(spec)
+
+
+@pytest.mark.parametrize("elements", [1024, 1025, 2000])
+def test_rows_that_are_written_out_are_read_beside_names_in_runs(elements: int, tmp_path: Path) -> None:
+    """Rows without zeros stay a matrix, while the names of many elements are runs."""
+    rows = np.random.default_rng(elements).normal(size=(2, elements))
+    made = design(Problem(Workload(rows), metrics.uniform(elements, 1.0)), "laplace").mechanism
+    spec = json.loads(made.save(tmp_path / "rows.json").read_text())
+    workload = spec["mechanism"]["workload"]
+    assert isinstance(workload["elements"], dict if elements > 1024 else list) and len(workload["matrix"]) == 2
+    assert load(tmp_path / "rows.json").fingerprint == made.fingerprint
+    for wrong in ({"runs": [["e", 0, elements - 1]]}, {"runs": [["e", 0, elements + 1]]}, {"runs": "e"}, None, 7):
+        changed = {**spec, "mechanism": {**spec["mechanism"], "workload": {**workload, "elements": wrong}}}
+        with pytest.raises(InvalidSpec, match=r"workload\.(matrix|elements): "):
+            load(changed)
