@@ -111,7 +111,7 @@ MISTAKES = [
     ("design nan.toml", 2, "[relation] epsilon: nan is not a positive finite number; give one above 0"),
     ("design quoted.toml", 2, "[relation] epsilon = '1.0': should be a number without quotes"),
     ("design no_budget.toml", 2, "[relation] epsilon is missing; give it, as a number"),
-    ("design huge.toml", 3, "strategy_laplace: problem: differences of the answers, or their ratios to"),
+    ("design huge.toml", 3, ": problem: differences of the answers, or their ratios to"),
     ("design typo.toml", 2, "[relation] epsillon = 1.0: does not go with metric 'add_remove'; perhaps 'epsilon' is meant"),
     ("design metric.toml", 2, "[relation] metric = 'addremove': unknown; perhaps 'add_remove' is meant"),
     ("design column.toml", 2, "[elements] names = ['nmae']: the table has no column 'nmae'; perhaps 'name' is meant"),

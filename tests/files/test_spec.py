@@ -502,7 +502,7 @@ def test_compressed_rows_that_unpack_to_a_bomb_are_refused(tmp_path: Path) -> No
         "elements": {"runs": [["e", 0, n]]},
         "rows": {"values": [], "columns": [], "starts": {"runs": [[0, 0, n + 1]]}},
     }
-    spec["mechanism"]["relation"] = metrics.euclidean(np.arange(n), 1.0).to_spec()
+    spec["mechanism"]["relation"] = plain(metrics.euclidean(np.arange(n), 1.0).to_spec())
     spec["mechanism"]["norm"]["map"], spec["mechanism"]["grid"] = {"runs": [[1.0, 0, n]]}, {"runs": [[0, 0, n]]}
     with pytest.raises(InvalidSpec, match="written out"):
         read(tmp_path, resealed(spec))
@@ -637,7 +637,7 @@ def test_a_workload_whose_parts_are_no_lists_is_refused(listed: int, tmp_path: P
     spec = json.loads(made.save(tmp_path / "spec.json").read_text())
     for key in ("matrix", "queries", "elements")[listed:]:
         spec["mechanism"]["workload"][key] = None
-    with pytest.raises(InvalidSpec, match=r"workload\.matrix: must have one row for each query"):
+    with pytest.raises(InvalidSpec, match=r"workload\.(matrix|queries|elements): "):
         load(spec)
 
 
