@@ -112,7 +112,7 @@ def priced(margin: Array, norm: Array, edges: Edges, budgets: Array, usable: Mas
     asked = margin[far] * np.exp(-budgets[far, held])
     spend(entries=float(len(far)) * len(names))
     cost = margin[kept] + np.bincount(place[held], asked, len(names))
-    scale, weight = float(np.abs(cost).max()), norm[kept] / norm[kept].mean()
+    scale, weight = float(np.abs(cost).max()) or 1.0, norm[kept] / norm[kept].mean()
     found = least(cost / scale, _rows(i, j, half, len(names)), np.zeros(len(i)), weight[None], np.ones(1))
     amounts = -found.of_limits / half * scale
     some = amounts > 0

@@ -109,7 +109,8 @@ def _wanting(numbers: Whole, ratios: Array, slack: int) -> int:
         others = np.flatnonzero(np.isfinite(ratios[x]) & (np.arange(len(entries)) != x))
         if len(others):
             r = ratios[x, others][:, None]
-            most = max(most, float(((row * (1 + SURE) - r * entries[others]) / (r - 1)).max()))
+            with np.errstate(over="ignore"):  # a product beyond floats is beyond every entry
+                most = max(most, float(((row * (1 + SURE) - r * entries[others]) / (r - 1)).max()))
     return 0 if most <= 0 else int(np.ceil(most)) + 1
 
 
@@ -130,7 +131,8 @@ def broken_ratios(numbers: Whole, ratios: ArrayLike) -> int:
     spend(calls=len(entries), entries=3.0 * len(entries) * entries.size)
     for x, row in enumerate(entries):
         others = np.flatnonzero(np.isfinite(r[x]) & (np.arange(len(entries)) != x))
-        limits = r[x, others][:, None] * entries[others]
+        with np.errstate(over="ignore"):  # as above
+            limits = r[x, others][:, None] * entries[others]
         broken += int((row > limits * (1 + SURE)).sum())
         near, z = np.nonzero((row > limits * (1 - SURE)) & (row <= limits * (1 + SURE)))
         broken += _exactly(numbers, r, x, others[near], z)

@@ -69,7 +69,7 @@ def random_channel(seed: int) -> Channel:
     raise AssertionError("no family serves")
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(40), 963])
 def test_every_pair_of_a_random_channel_is_within_its_budget(seed: int) -> None:
     made = random_channel(seed)
     assert keeps(made) and made.privacy.holds
@@ -80,6 +80,21 @@ def test_every_pair_of_a_random_channel_is_within_its_budget(seed: int) -> None:
 def test_every_pair_of_a_thousand_random_channels_is_within_its_budget() -> None:
     for seed in range(1000):
         assert keeps(random_channel(seed)), seed
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("loss", ["distance", "zero_one"])
+@pytest.mark.parametrize("points", [GRID[:2], GRID], ids=len)
+@pytest.mark.parametrize("budget", [11.2, 20.0, 50.0, 300.0, 700.0, 709.0, 2000.0])
+def test_large_budgets_are_kept_and_lose_no_more_than_at_half_of_them(budget: float, points: Any, loss: str) -> None:
+    """Where next to nothing is lost, reduced costs vanish, and ratios leave the range of floats."""
+    problem = ReportProblem(metrics.euclidean(points, budget), loss=loss)
+    half = design(problem, "exponential")
+    assert keeps(half.mechanism) and half.error <= math.fsum(math.exp(-budget / 2 * d) * d for d in range(1, 3)) * 6 + 1e-13
+    for family in ("channel", "poles"):
+        made = design(problem, family)
+        assert keeps(made.mechanism) and made.error <= half.error * (1 + 1e-9)
+        assert made.optimality is None or made.optimality.lower_bound <= made.error
 
 
 @pytest.mark.parametrize("family", ["channel", "poles", "exponential"])
