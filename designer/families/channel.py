@@ -24,7 +24,7 @@ from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.points import Euclidean
-from solvers.columns.cone import envelope
+from solvers.columns import cone
 from solvers.columns.generation import ROUNDS, Limits, Mixture, NoMixture, column_generation, exact_bound, mixture_of_poles
 from solvers.columns.whole import NoSlack, whole_table
 from solvers.exact.balls import exp_ball, fraction_above
@@ -83,7 +83,7 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
             f"metric: its least budget, {_least(problem.budgets)}, is too small for the denominator; merge the nearest "
             "elements."
         )
-    raised = envelope(budgets, gathered)
+    raised = cone.envelope(budgets, gathered)
     raised /= raised.sum(axis=1, keepdims=True)
     try:
         whole = whole_table(raised, ratios)
@@ -135,7 +135,7 @@ def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str
 
 
 def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solution[Mixture]:
-    prior, start = problem.prior, pole_columns(problem)
+    prior, start = problem.prior, cone.poles(pole_budgets(problem))
     if not problem.worst:
         return column_generation(problem.budgets, prior[:, None] * problem.losses, start, norm=prior, gap=gap, rounds=rounds)
     each = Limits(np.eye(len(prior)), problem.losses, None)
@@ -146,24 +146,22 @@ def poles(problem: ReportProblem) -> Proposal:
     """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss."""
     if problem.worst:
         raise DesignFailed("poles: is for a prior; use 'channel' for the worst one.")
-    columns = pole_columns(problem)
-    with np.errstate(divide="ignore"):
-        try:
-            found = mixture_of_poles(-np.log(columns), problem.prior[:, None] * problem.losses).point
-        except (ValueError, ArithmeticError, NoMixture) as failure:
-            raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
+    try:
+        found = mixture_of_poles(pole_budgets(problem), problem.prior[:, None] * problem.losses).point
+    except (ValueError, ArithmeticError, NoMixture) as failure:
+        raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
     return Proposal(found.columns * found.weights, found.reports)
 
 
-def pole_columns(problem: ReportProblem) -> Floats:
-    """Columns of the cone, (N, C): one for each value, each allowed report and each point of a wider grid of half steps, and
-    the column of ones, of a pole that is infinitely far."""
-    found = [np.exp(-problem.budgets)]
+def pole_budgets(problem: ReportProblem) -> Floats:
+    """Budgets from the values to poles, (N, C): the values, the allowed reports, the points of a wider grid of half steps, and,
+    0 for all, a pole that is equally far from everybody."""
+    found = [problem.budgets]
     if problem.report_points is not None:
-        found.append(np.exp(-problem.budgets_to(problem.report_points)))
+        found.append(problem.budgets_to(problem.report_points))
     if problem.points is not None:
-        found.append(np.exp(-problem.budgets_to(_wider_grid(problem.points, problem.distances))))
-    return np.concatenate([*found, np.ones((problem.metric.size, 1))], axis=1)
+        found.append(problem.budgets_to(_wider_grid(problem.points, problem.distances)))
+    return np.concatenate([*found, np.zeros((problem.metric.size, 1))], axis=1)
 
 
 def _wider_grid(points: Floats, distances: Floats) -> Floats:

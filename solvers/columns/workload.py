@@ -1,4 +1,4 @@
-"""Mixtures of columns from whose reports linear queries of a histogram are estimated with the least variance.
+"""Mixtures of columns from whose reports linear queries of counts are estimated with the least variance.
 
 A column v is reported with probability `p v` under a prior p. Of all unbiased estimates of Q x from a table, the best has the
 second moment `tr(G A^-1)` a report, `G = Q'Q`, `A = sum_c mu_c v_c v_c' / (p v_c)`: convex in the weights mu, so that only the

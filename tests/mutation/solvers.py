@@ -594,10 +594,10 @@ MUTANTS = (
         (OF_WHOLE + "test_whole_tables_keep_every_ratio_and_lose_next_to_nothing",),
     ),
     Mutant(
-        "solvers/columns/histogram.py",
+        "solvers/columns/likeliest.py",
         "bound = value + max(most, 0.0)",
         "bound = value",
-        "a histogram is said to be the likeliest before it is",
+        "shares are said to be the likeliest before they are",
         ("tests/solvers/columns/test_likeliest.py::test_a_search_without_work_says_how_far_it_may_be",),
     ),
 )

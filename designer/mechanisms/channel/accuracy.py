@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +20,11 @@ from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import probability, shown
 from designer.base.errors import InvalidProblem
 from designer.problem.workload import Workload
+from solvers.columns.likeliest import likeliest_shares
 
 SINGULAR = 1e-10  # of singular values, beside the largest
 UNBIASED = 1e-7  # how far B K^T may be from Q, beside the largest entry of Q
-ROUNDS, SETTLED = 5000, 1e-12
+LIKELY = 1e-6  # how near a log-likelihood is to the largest one, where steps and floats suffice
 BERNSTEIN = (
     "Bernstein's inequality over the independent reports, whatever the values of the people are: the number without noise is "
     "inside with at least the stated probability"
@@ -75,16 +75,29 @@ class Estimate:
         return self.limits(level, simultaneous)
 
     @cached_property
+    def _likeliest(self) -> tuple[Floats, float, float]:
+        """Shares, (N,), that make the reports most likely, their log-likelihood, and a bound on that of all; equal shares of
+        no reports."""
+        if not self.people:
+            return frozen(np.full(len(self.channel), 1 / len(self.channel))), 0.0, 0.0
+        found = likeliest_shares(self.channel, self.reports, LIKELY)
+        return frozen(found.point), -found.value, -found.lower_bound
+
+    @cached_property
     def histogram(self) -> Floats:
-        """(N,), the number of people of each value, none below 0, that makes the reports most likely (expectation
-        maximisation from equal shares; biased, where counts are near 0)."""
-        return frozen(_most_likely(self.channel, self.reports) * self.people)
+        """(N,), the number of people of each value, none below 0, that makes the reports most likely (biased, where counts are
+        near 0; docs/theory/columns.md, section 5)."""
+        return frozen(self._likeliest[0] * self.people)
 
     @property
     def log_likelihood(self) -> float:
         """Of the reports under `histogram`, but for the multinomial coefficient."""
-        shares = self.histogram / max(self.people, 1)
-        return _log_likelihood(shares @ self.channel, self.reports)
+        return self._likeliest[1]
+
+    @property
+    def log_likelihood_bound(self) -> float:
+        """No list of counts of as many people has a larger log-likelihood, but for rounding."""
+        return self._likeliest[2]
 
 
 def estimated(channel: Floats, reports: NDArray[np.int64], queries: object, elements: tuple[str, ...]) -> Estimate:
@@ -160,22 +173,3 @@ def queries_of(queries: object, elements: tuple[str, ...]) -> tuple[Floats, tupl
     if matrix.shape[1] != len(elements):
         raise InvalidProblem(f"queries: have {matrix.shape[1]} columns for {len(elements)} values; give one for each.")
     return matrix, names
-
-
-def _log_likelihood(chances: Any, reports: NDArray[np.int64]) -> float:
-    came = reports > 0
-    return float((reports[came] * np.log(chances[came])).sum())
-
-
-def _most_likely(channel: Floats, reports: NDArray[np.int64]) -> Floats:
-    """Shares, (N,), by expectation maximisation; equal ones of no reports."""
-    shares = np.full(len(channel), 1 / len(channel))
-    if not reports.sum():
-        return shares
-    observed = reports / reports.sum()
-    for _ in range(ROUNDS):
-        moved = shares * (channel @ (observed / (shares @ channel)))
-        if np.abs(moved - shares).max() <= SETTLED:
-            return np.asarray(moved)
-        shares = moved
-    return shares

@@ -1,4 +1,4 @@
-"""The likeliest histogram beside closed forms, plain steps and a general solver."""
+"""The likeliest shares beside closed forms, plain steps and a general solver."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from solvers.columns.histogram import likeliest_histogram
+from solvers.columns.likeliest import likeliest_shares
 from solvers.status import Status
 from solvers.work import within
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_where_the_inverse_is_a_histogram_it_is_the_likeliest(seed: int) -> None:
+def test_where_the_inverse_has_no_negative_shares_it_is_the_likeliest(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(2, 9))
     table = rng.dirichlet(np.ones(n), n) * 0.4 + 0.6 * np.eye(n)
     shares = rng.dirichlet(np.full(n, 3.0))
-    found = likeliest_histogram(table, 1000 * shares @ table, 1e-9)
+    found = likeliest_shares(table, 1000 * shares @ table, 1e-9)
     assert found.status is Status.OPTIMAL and np.abs(found.point - shares).max() <= 1e-5
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_histogram_is_likelier_by_more_than_the_bound_says(seed: int) -> None:
+def test_no_shares_are_likelier_by_more_than_the_bound_says(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(2, 8)), int(rng.integers(2, 12))
     table = rng.dirichlet(np.full(m, 0.7), n)
     counts = rng.multinomial(500, rng.dirichlet(np.ones(m)))
-    found = likeliest_histogram(table, counts, 1e-7)
+    found = likeliest_shares(table, counts, 1e-7)
 
     def value(logits: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
         h = np.exp(logits - logits.max())
@@ -46,16 +46,16 @@ def test_no_histogram_is_likelier_by_more_than_the_bound_says(seed: int) -> None
 def test_every_step_raises_the_likelihood() -> None:
     rng = np.random.default_rng(1)
     table, counts = rng.dirichlet(np.ones(9), 6), rng.integers(0, 40, 9)
-    values = [likeliest_histogram(table, counts, 0.0, steps).value for steps in range(30)]
+    values = [likeliest_shares(table, counts, 0.0, steps).value for steps in range(30)]
     assert all(after <= before + 1e-10 for before, after in pairwise(values))
 
 
 def test_a_search_without_work_says_how_far_it_may_be() -> None:
     table, counts = [[0.75, 0.25], [0.25, 0.75]], [60, 40]
     with within(0.0):
-        found = likeliest_histogram(table, counts)
+        found = likeliest_shares(table, counts)
     assert found.status is Status.STALLED and found.iterations == 0
-    assert found.lower_bound <= likeliest_histogram(table, counts).value < found.value
+    assert found.lower_bound <= likeliest_shares(table, counts).value < found.value
 
 
 @pytest.mark.parametrize(
@@ -69,4 +69,4 @@ def test_a_search_without_work_says_how_far_it_may_be() -> None:
 )
 def test_what_has_no_likelihood_is_refused(table: list[list[float]], counts: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        likeliest_histogram(table, counts)
+        likeliest_shares(table, counts)

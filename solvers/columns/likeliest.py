@@ -1,4 +1,4 @@
-"""The histogram that makes counts of reports most likely, by expectation and maximisation, with a bound on what any could add.
+"""The shares that make counts of reports most likely, by expectation and maximisation, with a bound on what any could add.
 
 With shares h (N,) that sum to 1, reports z have probabilities `(h K)_z`; the log-likelihood of counts n (M,) is
 `sum_z n_z log (h K)_z`, which is concave. Derivations in docs/theory/columns.md, section 5.
@@ -18,15 +18,15 @@ STEPS = 20_000
 LONGEST = 2.0**20  # of the extrapolated steps, beside one of the plain method
 
 
-def likeliest_histogram(table: ArrayLike, counts: ArrayLike, tolerance: float = 1e-6, steps: int = STEPS) -> Solution[Array]:
+def likeliest_shares(table: ArrayLike, counts: ArrayLike, tolerance: float = 1e-6, steps: int = STEPS) -> Solution[Array]:
     """Shares h (N,), at least 0 with sum 1, of the largest `sum_z n_z log (h K)_z`; the value is that sum times -1.
 
-    table: K (N, M), rows that sum to 1. counts: n (M,), at least 0. No histogram has a log-likelihood above that of h by more
+    table: K (N, M), rows that sum to 1. counts: n (M,), at least 0. No shares have a log-likelihood above that of h by more
     than `value - lower_bound`, which is at most `tolerance` where the status is OPTIMAL. Every step raises the likelihood.
     ValueError for what does not fit, or for a report that no element gives.
     Dempster, Laird and Rubin 1977; steps are extrapolated as in Varadhan and Roland 2008.
 
-    >>> found = likeliest_histogram([[0.75, 0.25], [0.25, 0.75]], [60, 40])
+    >>> found = likeliest_shares([[0.75, 0.25], [0.25, 0.75]], [60, 40])
     >>> found.point.round(6).tolist(), round(-found.value, 4)
     ([0.7, 0.3], -67.3012)
     """
