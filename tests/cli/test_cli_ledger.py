@@ -11,14 +11,17 @@ from typing import Any
 
 import pytest
 
+from designer import ReportProblem, design, metrics
 from designer.accounts import DataSet, Ledger, Total
 from designer.accounts.chain import output_hash
 from designer.base.errors import OverTotal
 from designer.cli import main
+from designer.problem.histogram import Keys
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.ledgers import PUBLIC, pure
 
 CANARY = "982451653"
+COLLECTED = (("--histogram", "counts.csv", "--column", "people"), ("--table", "rows.csv"))
 
 
 @pytest.fixture
@@ -284,3 +287,34 @@ def test_what_a_refusal_names_is_allowed_by_the_command_that_it_names(folder: Pa
     assert run(capsys, *RELEASE)[0] == 0
     code, _, err = run(capsys, *again)
     assert code == 2 and "changes nothing" in err and len(Ledger("l").entries()) == 5
+
+
+def test_own_reports_are_recorded_where_the_number_of_records_is_public(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every collection from the same people costs the budget of a report again."""
+    ways = Keys(("way",), (("on foot",), ("bicycle",)))
+    asked = ReportProblem(metrics.uniform(2, 1.0), loss="zero_one", keys=ways)
+    design(asked, "randomised_response").mechanism.save("spec.json")
+    Path("counts.csv").write_text("way,people\non foot,300\nbicycle,100\n")
+    Path("rows.csv").write_text("way\nbicycle\non foot\nbicycle\n")
+    recorded = ("--ledger", "l", "--dataset", "people")
+    by_counts, by_rows = (("release", "spec.json", *data, *recorded) for data in COLLECTED)
+    created(capsys, "--epsilon", "2")
+    code, out, _ = run(capsys, "ledger", "plan", "spec.json", *recorded)
+    assert code == 0 and "Would be refused." in out and f"--publishes '{PUBLIC}'" in out
+    assert run(capsys, *by_counts)[0] == 6 and len(Ledger("l").entries()) == 2
+    again = ("ledger", "raise", "l", "--dataset", "people", "--reason", "who is asked is known")
+    assert run(capsys, *again, "--publishes", PUBLIC)[0] == 0
+    code, out, _ = run(capsys, "ledger", "plan", "spec.json", *recorded)
+    assert code == 0 and "costs:      epsilon 1 (pure)" in out and "then left:  epsilon 1 (pure)" in out
+    assert run(capsys, *by_counts, "-o", "first.json")[0] == 0
+    document = json.loads(Path("first.json").read_text())
+    assert sum(document["reports"].values()) == 400
+    assert Ledger("l").entries()[-1].content["output"] == output_hash(document)
+    assert run(capsys, "verify", "spec.json", "first.json")[0] == 0
+    assert run(capsys, *by_rows)[0] == 0 and run(capsys, "ledger", "check", "l", "--release", "first.json")[0] == 0
+    code, _, err = run(capsys, *by_rows)
+    assert code == 6 and "total of epsilon 2; with this release epsilon 3" in err
+    shown = json.loads(run(capsys, "ledger", "show", "l", "--json")[1])
+    assert shown["datasets"][0]["left"]["pure"] == "0" and "2 released" in run(capsys, "ledger", "show", "l")[1]
