@@ -34,6 +34,7 @@ from designer.relations.problem import Problem
 from solvers.exact.points import unit_exponents
 from solvers.exact.rational import float_below
 from solvers.polytopes.extremes import (
+    LARGE,
     Push,
     extreme_rows,
     hull_directions,
@@ -171,12 +172,14 @@ def spanning(sensitivity: SensitivitySet, limit: int, backend: Backend) -> Spann
     elif limit >= MAX_SIMPLICES and on_an_ellipsoid(vectors):  # beyond which the gauge refuses
         keep = np.sort(without_twins(vectors, np.arange(len(vectors))))
         require_within(least_simplices(len(keep), vectors.shape[1]), limit, len(keep), vectors.shape[1])
-        proposed = simplices_of_corners(vectors[keep], Push.generic(len(keep)), limit, announce)
+        proposed = simplices_of_corners(vectors[keep], Push.generic(len(keep)), limit, announce)._replace(pushed=len(keep))
     else:
         found_for, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
         keep, proposed = np.sort(found_for), found.renumbered(np.argsort(np.argsort(found_for)))
         _announce_proof(2 * len(found.simplices), vectors.shape[1])
-    return _rounded_down(sensitivity, _chosen(pairs, keep), proposed, backend)  # in one order, whoever proposed
+    if proposed is not None and 2 * len(proposed.simplices) <= LARGE:
+        proposed = None  # found again in no time, in the order in which the reader of a file finds it
+    return _rounded_down(sensitivity, _chosen(pairs, keep), proposed, backend)
 
 
 def _announce_proof(simplices: int, dimension: int) -> None:

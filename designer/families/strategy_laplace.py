@@ -8,6 +8,7 @@ convex and the bound is loose.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Annotated
 
@@ -39,6 +40,7 @@ from solvers.status import Status
 
 PAIRS = 40_000
 ELEMENTS = 512
+RECOGNISED = 2**22  # entries of queries that are looked at for a rule
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
@@ -86,7 +88,8 @@ def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_
 
 def _structure(problem: Problem) -> str:
     """The way on for queries that are known by a rule, which needs no search over all elements."""
-    known = None if problem.workload.is_sparse else recognised(problem.workload.dense())
+    entries = math.prod(problem.workload.shape)
+    known = recognised(problem.workload.dense()) if entries <= RECOGNISED else None
     if known is None:
         return ""
     size, notion = problem.relation.size, problem.notion

@@ -182,7 +182,7 @@ class Workload(Immutable, Displayed):
         """
         n, elements, keys = _universe(universe)
         here = np.arange(n)
-        return cls(Intervals(here, here + 1, n), elements or _numbered(n), elements, keys)
+        return cls(Intervals(here, here + 1, n), elements, elements, keys)
 
     @classmethod
     def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:

@@ -45,15 +45,27 @@ class Boundary:
 
 
 class FacetCandidates(NamedTuple):
-    """Simplices that may be those of a boundary, labels (T, s), one of each antipodal pair; unproven. proposer: who says so."""
+    """Simplices that may be those of a boundary, labels (T, s), one of each antipodal pair; unproven. proposer: who says so.
+    pushed: of how many points the push was drawn by which faces with more than s vertices are divided; 0 where it is not known.
+    """
 
     simplices: Labels
     proposer: str
+    pushed: int = 0
 
     def renumbered(self, rank: NDArray[np.intp]) -> FacetCandidates:
         """The same simplices where vertex i has become `rank[i]`; rank: (m,)."""
         rows, signs = signed(self.simplices, len(rank))
-        return FacetCandidates(np.where(signs > 0, rank[rows], rank[rows] + len(rank)), self.proposer)
+        return self._replace(simplices=np.where(signs > 0, rank[rows], rank[rows] + len(rank)))
+
+    def in_order(self, count: int) -> FacetCandidates:
+        """The same simplices in an order that is theirs, whoever proposed them, of `count` vertices: the first of each has a
+        positive sign."""
+        rows, signs = signed(self.simplices, count)
+        order = np.argsort(rows, axis=1)
+        rows, signs = np.take_along_axis(rows, order, axis=1), np.take_along_axis(signs, order, axis=1)
+        labels = np.where(signs * signs[:, :1] > 0, rows, rows + count)
+        return self._replace(simplices=labels[np.lexsort(labels.T[::-1])])
 
 
 def candidate_simplices(vertices: NDArray[np.float64], backend: Backend) -> FacetCandidates:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.points import Points, against_one, distinct_rows, float_error, outside, unit_exponents
-from solvers.polytopes.extremes import Push, extreme_rows, require_within
+from solvers.polytopes.extremes import LARGE, Push, extreme_rows, require_within, simplices_of_corners
 from solvers.polytopes.facets import Backend, Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.triangulation import (
     Labels,
@@ -180,18 +180,34 @@ def _hull(points: Points, max_simplices: int, backend: Backend, proposed: FacetC
     push = Push.generic(len(points), backend)
     if proposed is not None:
         chosen, found = np.arange(len(points)), proposed
+        divided = proposed.pushed == len(points)
     else:
+        divided = True
         chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
     while True:
+        if 2 * len(found.simplices) > LARGE:  # such hulls are grown in more ways than one, and the body is one
+            order = np.argsort(chosen)
+            chosen, found = chosen[order], found.renumbered(np.argsort(order)).in_order(len(chosen))
         some, pushed = points.take(chosen), Push(push.ranks[chosen], push.size)
         polytope = _proven_polytope(some, pushed, found, max_simplices, backend)
         needless = redundant_rows(polytope.facets, some)
         missed = outside(polytope.facets, points)
         if len(needless) == len(missed) == 0:
-            return polytope
+            if divided or len(polytope.facets) == len(polytope.simplices):
+                return polytope
+            # Faces are divided by the push of these points, as whoever reads them from a file divides them.
+            found, divided = _corner_simplices(some, pushed, max_simplices, backend), True
+            continue
         chosen = np.union1d(np.delete(chosen, needless), missed)
         chosen = chosen[distinct_rows(points.take(chosen))]
         found = candidate_simplices(push.applied(points.floats, chosen), backend)
+
+
+def _corner_simplices(points: Points, push: Push, max_simplices: int, backend: Backend) -> FacetCandidates:
+    """What is proposed for points that are all corners."""
+    if backend == "qhull":
+        return simplices_of_corners(points.floats, push, max_simplices)
+    return candidate_simplices(push.applied(points.floats, np.arange(len(points))), backend)
 
 
 def redundant_rows(facets: Points, points: Points) -> NDArray[np.intp]:

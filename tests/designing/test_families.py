@@ -253,6 +253,19 @@ def test_specs_of_every_family_come_back_the_same(family: str, name: str, tmp_pa
         assert copied == made and copied.verify().holds
 
 
+def test_a_large_hull_of_faces_with_many_corners_comes_back_the_same(tmp_path: Path) -> None:
+    """Designed it is grown in another way than from a file: thousands of simplices in few facets, which may be divided in many
+    ways; bodies, and so draws, are those of the file."""
+    made = design(
+        Problem(Workload(np.random.default_rng(3).integers(0, 2, (6, 40))), metrics.uniform(40, 1.0)), "k_norm"
+    ).mechanism
+    twin = load(made.save(tmp_path / "spec.json"))
+    ours, theirs = made.norm.body, twin.norm.body
+    assert 2 * len(ours.simplices) > 3000 and len(ours.facets) < len(ours.simplices) / 10
+    assert np.array_equal(ours.simplices, theirs.simplices) and np.array_equal(ours.facet_of, theirs.facet_of)
+    assert np.asarray(twin.simulate(20, seed=2)).tolist() == np.asarray(made.simulate(20, seed=2)).tolist()
+
+
 def test_a_gauge_with_a_weaker_scale_or_without_a_vertex_is_refused(tmp_path: Path) -> None:
     from tests.files.test_spec import read, resealed
 

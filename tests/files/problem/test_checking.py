@@ -30,6 +30,7 @@ FILES = {
         f'kind = "statistical_queries"\n{DOMAIN}[statistics]\nwomen = {{of = "sex", values = {{F = 1, M = 0}}}}\n'
         'all = {of = "place", values = {DE = 1, RI = 0}}\n[relation]\nmetric = "hamming"\nbudgets = {sex = 1, place = 1}\n'
     ),
+    "own_report": f'kind = "own_report"\n{DOMAIN}{METRIC}[report]\nloss = "zero_one"\n',
 }
 ODDS = (
     'kind = "odds_ratio_test"\nunlisted = "drop"\n[margins]\nrows = [3, 3]\ncolumns = [3, 3]\n'
