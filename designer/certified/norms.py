@@ -20,7 +20,7 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import shown
 from designer.base.declared import assign
-from designer.base.errors import InvalidProblem
+from designer.base.errors import InvalidProblem, NoAttribute
 from designer.problem.relation import Block
 from solvers.exact.rational import dyadic_integers, root_above
 
@@ -119,7 +119,7 @@ class Norm(Immutable):
     def vertices(self) -> Floats:
         """The corners of the unit ball, (V, R), as floats, where it is a polytope; 0 in coordinates without noise.
 
-        `InvalidProblem` for an ellipsoid, more than 65,536 corners, and maps whose corners are not kept.
+        `NoAttribute` for an ellipsoid, more than 65,536 corners, and maps whose corners are not kept.
         """
         inverse = np.linalg.inv(self._square("vertices"))
         corners = _both_signs(np.eye(len(inverse))) if self.order == "l1" else self._signs("vertices")
@@ -130,7 +130,7 @@ class Norm(Immutable):
         """Rows a of `{u : a u <= 1}`, (F, R), whose intersection is the unit ball, as floats, where it is a polytope; 0 in
         coordinates without noise, of which u is 0.
 
-        `InvalidProblem` for an ellipsoid, and more than 65,536 facets.
+        `NoAttribute` for an ellipsoid, and more than 65,536 facets.
         """
         if self.order == "linf" and self.of_order:
             return self._over_all(_both_signs(self.factor))
@@ -140,7 +140,7 @@ class Norm(Immutable):
         """The map on the coordinates with noise, if it has an inverse and is that of a polytope."""
         found = self.factor
         if self.order == "l2" or not self.of_order or found.shape[0] != found.shape[1]:
-            raise InvalidProblem(
+            raise NoAttribute(
                 f"{field}: of {self.sentence} are not written out; norms of l1, boxes and K-norms have them.", value=self.order
             )
         return found
@@ -149,7 +149,7 @@ class Norm(Immutable):
         """All vectors of signs of the coordinates with noise, (2^R', R')."""
         heard = int((~self.silent).sum())
         if heard > MOST_SIGNS:
-            raise InvalidProblem(f"{field}: 2^{heard} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
+            raise NoAttribute(f"{field}: 2^{heard} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
         return np.array(list(product((1.0, -1.0), repeat=heard)))
 
     def _over_all(self, rows: Floats) -> Floats:
