@@ -25,7 +25,16 @@ from designer.problem.relation import Indices
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.points import Euclidean
 from solvers.columns import cone
-from solvers.columns.generation import ROUNDS, Limits, Mixture, NoMixture, column_generation, exact_bound, mixture_of_poles
+from solvers.columns.generation import (
+    ROUNDS,
+    Limits,
+    Mixture,
+    NoMixture,
+    Program,
+    column_generation,
+    exact_bound,
+    mixture_of_poles,
+)
 from solvers.columns.whole import NoSlack, whole_table
 from solvers.exact.balls import exp_ball, fraction_above
 from solvers.exact.rational import float_below
@@ -36,6 +45,7 @@ MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
 EVEN = 1e-9  # of steps on a line
+FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
 TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
 
 
@@ -75,7 +85,7 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     losses = (problem.losses if proposal.losses is None else proposal.losses)[:, used]
     named = problem.report_names if proposal.names is None else proposal.names
     reports = tuple(named[z] for z in used)
-    budgets = problem.budgets * (1 - 2 * problem.metric.budget_error - 2.0**-48)
+    budgets, _ = _between(problem)
     with np.errstate(over="ignore"):
         ratios = np.exp(budgets) * (1 - 2.0**-48)
     if not (ratios[~np.eye(len(ratios), dtype=bool)] > 1 + 2.0**-40).all():
@@ -96,6 +106,16 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
             f"channel: no table of whole numbers near the solution keeps every budget ({failure}); merge the nearest "
             "elements, or use 'exponential'."
         ) from failure
+
+
+def _between(problem: ReportProblem) -> tuple[Floats, Floats]:
+    """Floats just below and just above the budgets, (N, N) each: from rationals where few of them are known coarsely."""
+    budgets, off = problem.budgets, 2 * problem.metric.budget_error + FINE
+    if off > COARSE and budgets.size <= MOST_EXACT:
+        exact = [[problem.metric.exact_budget(i, j) or 0 for j in range(i)] for i in range(len(budgets))]
+        lower = np.array([[float(budget) for budget in row] + [0.0] * (len(budgets) - len(row)) for row in exact])
+        budgets, off = lower + lower.T, FINE
+    return budgets * (1 - off), budgets * (1 + off)
 
 
 def _least(budgets: Floats) -> float:
@@ -119,10 +139,12 @@ def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str
     """A loss that no private channel is below: in rationals where they take a moment, with rounding added up elsewhere."""
     words = "prices of the values, against every column that keeps the budgets"
     if problem.worst or problem.losses.size > MOST_EXACT:
-        return found.lower_bound, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"
+        costs, limits = _costs(problem)
+        lower = Program.of(_between(problem)[1], costs, problem.prior, limits).bound(found.point.prices)
+        return lower, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"
     prior = [Fraction(p) for p in problem.prior.tolist()]
     norm = [p / sum(prior) for p in prior]
-    costs = [[p * Fraction(loss) for loss in row] for p, row in zip(prior, problem.losses.tolist(), strict=True)]
+    exact = [[p * Fraction(loss) for loss in row] for p, row in zip(prior, problem.losses.tolist(), strict=True)]
 
     @cache
     def ratio_above(i: int, j: int) -> Fraction:
@@ -130,16 +152,21 @@ def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str
         assert budget is not None
         return fraction_above(lambda: exp_ball(budget), 96)
 
-    proven = exact_bound(found.point.prices, costs, norm, ratio_above)
+    proven = exact_bound(found.point.prices, exact, norm, ratio_above)
     return float_below(proven), f"{words}, in rationals (docs/theory/columns.md)"
 
 
 def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solution[Mixture]:
-    prior, start = problem.prior, cone.poles(pole_budgets(problem))
-    if not problem.worst:
-        return column_generation(problem.budgets, prior[:, None] * problem.losses, start, norm=prior, gap=gap, rounds=rounds)
-    each = Limits(np.eye(len(prior)), problem.losses, None)
-    return column_generation(problem.budgets, np.zeros_like(problem.losses), start, limits=[each], gap=gap, rounds=rounds)
+    """Within the budgets that a table is rounded for, so that nothing is lost by raising its columns."""
+    start, (costs, limits) = cone.poles(pole_budgets(problem)), _costs(problem)
+    return column_generation(_between(problem)[0], costs, start, norm=problem.prior, limits=limits, gap=gap, rounds=rounds)
+
+
+def _costs(problem: ReportProblem) -> tuple[Floats, tuple[Limits, ...]]:
+    """What is minimised: expected losses, (N, M), or the largest of the losses of all values."""
+    if problem.worst:
+        return np.zeros_like(problem.losses), (Limits(np.eye(len(problem.prior)), problem.losses, None),)
+    return problem.prior[:, None] * problem.losses, ()
 
 
 def poles(problem: ReportProblem) -> Proposal:
