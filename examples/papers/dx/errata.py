@@ -105,7 +105,7 @@ PROGRAM_4 = Erratum(
     "equal",
     counter.constraints_of_program_4,
     severity=Severity.SLIP,
-    force="N = |X|, the number of elements (section 2.1)",
+    force="N is the number of elements of X (section 2.1)",
 )
 THEOREM_8_RANGE = Erratum(
     "Theorem 8 lacks a condition on the range of the queries",
