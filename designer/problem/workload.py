@@ -243,7 +243,7 @@ class Workload(Immutable, Displayed):
         which must differ.
 
         >>> Workload.stack(Workload.identity(2), Workload.total(2)).queries
-        ('e0', 'e1', 'total')
+        ('q0', 'q1', 'total')
         """
         if not parts or not all(isinstance(part, Workload) and part.universe == parts[0].universe for part in parts):
             raise InvalidProblem(
