@@ -18,6 +18,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.version import VERSION
 from designer.families.convex.bounds import Slopes, lagrangian_bound
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.families.convex.constraints import OwnConstraint
@@ -351,6 +352,20 @@ class Program(ABC):
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
         found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
+
+    def history_of(self, solved: Solved) -> dict[str, Any]:
+        """What the provenance of every design says of its program and of how it was solved."""
+        return {
+            "software": f"dp-designer {VERSION}",
+            "program": self.title,
+            "objective": "the loss" if self._objective is None else self.text(self._objective),
+            "constraints": list(self.constraints),
+            "solver": solved.solver,
+            "status": solved.status,
+            "raw_violation": solved.raw_violation,
+            "own_violation": solved.own_violation,
+            "rounds": solved.rounds,
+        }
 
     def _still_broken(self, off: Sequence[float], solver: str) -> str:
         said = [f"{own.text!r} by {v:.2g} of its terms" for own, v in zip(self._own, off, strict=True) if v > own.allowed]

@@ -19,7 +19,6 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.version import VERSION
 from designer.certified.guarantee import bounded
 from designer.families.convex.bounds import Slopes
 from designer.families.convex.program import Program
@@ -182,19 +181,8 @@ class MarginalsProgram(Program):
             words = OBJECTIVES[self.question.loss] + ("" if self.is_standard else ", under constraints of the user's own")
             bound = max(0.0, solved.lower_bound) * float(kept.min())
             claim = bounded(words, value, bound, f"{solved.solver}: {solved.bound_from}", value * (self.s.size + 16) * 2.0**-50)
-        provenance = {
-            "software": f"dp-designer {VERSION}",
-            "family": "residual",
-            "program": self.title,
-            "objective": "the loss" if self._objective is None else self.text(self._objective),
-            "constraints": list(self.constraints),
-            "solver": solved.solver,
-            "status": solved.status,
-            "raw_violation": solved.raw_violation,
-            "own_violation": solved.own_violation,
-            "repaired_loss": float(self.loss.value),
-        }
-        return made.annotated(provenance, claim)
+        told = {"family": "residual", "repaired_loss": float(self.loss.value)}
+        return made.annotated({**self.history_of(solved), **told}, claim)
 
     def _built(self) -> MarginalMechanism:
         workload = self.question.workload

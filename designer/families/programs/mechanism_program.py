@@ -11,7 +11,6 @@ import numpy as np
 
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.version import VERSION
 from designer.certified.guarantee import Optimality, bounded
 from designer.families.convex.program import Program
 from designer.families.convex.solving import DEFAULT, Solved
@@ -111,19 +110,11 @@ class MechanismProgram(Program):
 
     def _provenance(self, made: Design[AdditiveMechanism], solved: Solved, options: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            "software": f"dp-designer {VERSION}",
-            "program": self.title,
+            **self.history_of(solved),
             "loss": self.question.loss,
-            "objective": "the loss" if self._objective is None else self.text(self._objective),
-            "constraints": list(self.constraints),
-            "solver": solved.solver,
             "options": {
                 name: value if isinstance(value, (bool, int, float, str)) else repr(value) for name, value in options.items()
             },
-            "status": solved.status,
-            "raw_violation": solved.raw_violation,
-            "own_violation": solved.own_violation,
             "repaired_loss": made.loss,
-            "rounds": solved.rounds,
             "pairs": solved.pairs,
         }

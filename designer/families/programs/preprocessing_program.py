@@ -24,7 +24,6 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import count, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.version import VERSION
 from designer.certified.guarantee import Optimality, bounded
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
@@ -231,23 +230,8 @@ class PreprocessingProgram(Program):
     def design(self, solver: str = DEFAULT, **options: Any) -> MWEM | SmallDB:
         """Solve, put the queries on a grid, certify them, and make the mechanism; the user's constraints hold on the grid."""
         made, solved = self.frozen_within(solver, options, self._built, self._take)
-        return made.annotated(
-            {
-                "software": f"dp-designer {VERSION}",
-                "family": self.mechanism,
-                "program": self.title,
-                "objective": "the loss" if self._objective is None else self.text(self._objective),
-                "constraints": list(self.constraints),
-                "solver": solved.solver,
-                "status": solved.status,
-                "raw_violation": solved.raw_violation,
-                "own_violation": solved.own_violation,
-                "repaired_loss": self.worth_here(),
-                "rounds": solved.rounds,
-                "pairs": solved.pairs,
-            },
-            self._claim(made, solved),
-        )
+        told = {"family": self.mechanism, "repaired_loss": self.worth_here(), "pairs": solved.pairs}
+        return made.annotated({**self.history_of(solved), **told}, self._claim(made, solved))
 
     def _built(self) -> MWEM | SmallDB:
         rows, constant = np.array(self.Q.value), self.constant

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.base.version import VERSION
 from designer.certified.guarantee import bounded
 from designer.families.convex.program import Program
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement
@@ -303,19 +302,7 @@ class RecordsProgram(Program):
         return replace(made, optimality=claim, schemes=schemes)
 
     def _provenance(self, solved: Solved) -> dict[str, Any]:
-        return {
-            "software": f"dp-designer {VERSION}",
-            "program": self.title,
-            "objective": "the loss" if self._objective is None else self.text(self._objective),
-            "constraints": list(self.constraints),
-            "solver": solved.solver,
-            "status": solved.status,
-            "raw_violation": solved.raw_violation,
-            "own_violation": solved.own_violation,
-            "repaired_loss": float(self.loss.value),
-            "rounds": solved.rounds,
-            "groups": solved.pairs,
-        }
+        return {**self.history_of(solved), "repaired_loss": float(self.loss.value), "groups": solved.pairs}
 
 
 class Settled(Rounds):
