@@ -21,8 +21,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/relations/rows/spark_tables.py",
-        "if plan is None or (found",
-        "if plan is not None and (found",
+        "if plan is None:\n        return A_VIEW",
+        "if plan is None:\n        return None",
         "a view whose plan Spark does not show passes",
         ("tests/relations/rows/test_spark_tables.py::test_what_a_session_far_away_does_not_show_is_refused",),
     ),

@@ -74,7 +74,10 @@ def not_stored_by_spark(node: Any) -> str | None:
     if session.catalog.getTable(name).tableType in STORED:
         return None
     plan = getattr(getattr(session.table(name), "_jdf", None), "queryExecution", lambda: None)()
-    if plan is None or (found := PLAIN.fullmatch(plan.analyzed().toString())) is None or _reads_twice(found[0]):
+    if plan is None:
+        return A_VIEW
+    found = PLAIN.fullmatch(plan.analyzed().toString())
+    if found is None or _reads_twice(found[0]):
         return A_VIEW
     leaf = plan.analyzed().collectLeaves().head()
     if leaf.catalogTable().isDefined():
