@@ -134,7 +134,10 @@ def names(value, where, count=None):
     require(len(set(value)) == len(value), f"{where} has a name twice")
     for name in value:
         # Sentences quote names. The project escapes what cannot be seen; here such names are left alone.
-        only(name.strip() and name.isprintable() and "  " not in name, f"{where}: the name {name!r} has characters that are not plainly printed")
+        only(
+            name.strip() and name.isprintable() and "  " not in name,
+            f"{where}: the name {name!r} has characters that are not plainly printed",
+        )
     return value
 
 
@@ -299,7 +302,7 @@ def rank(rows):
         rows[found], rows[pivot] = rows[pivot], rows[found]
         for i in range(found + 1, len(rows)):
             factor = rows[i][column] / rows[found][column]
-            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[found])]
+            rows[i] = [a - factor * b for a, b in zip(rows[i], rows[found], strict=True)]
         found += 1
     return found
 
@@ -319,7 +322,7 @@ class Norm:
         require(falloff == "exponential" or self.order == "l2", "norm: this fall-off is proven for l2 norms only")
 
     def length(self, u):
-        if any(c for c, quiet in zip(u, self.silent) if quiet):
+        if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
         return self.measure(u)
 
@@ -328,15 +331,15 @@ class Norm:
         if spec["map"] and isinstance(spec["map"], list) and isinstance(spec["map"][0], list):
             require(self.order == "l2", "norm: a matrix goes with l2 only")
             rows = matrix(spec["map"], "norm.map", infinite=True)
-            self.silent = [all(entry is None for entry in column) for column in zip(*rows)]
+            self.silent = [all(entry is None for entry in column) for column in zip(*rows, strict=True)]
             heard = [k for k, quiet in enumerate(self.silent) if not quiet]
             require(all(row[k] is not None for row in rows for k in heard), "norm.map: a column is infinite in part")
             rows = [[row[k] for k in heard] for row in rows]
             require(len(rows) == len(heard) == rank(rows) and heard, "norm.map: is not an invertible square matrix")
             self.products = len(rows) ** 2
-            self.rates = [max(map(abs, column)) for column in zip(*rows)]
+            self.rates = [max(map(abs, column)) for column in zip(*rows, strict=True)]
             self.measure = lambda u: root_above(
-                sum((sum((a * u[k] for a, k in zip(row, heard)), Fraction(0)) ** 2 for row in rows), Fraction(0))
+                sum((sum((a * u[k] for a, k in zip(row, heard, strict=True)), Fraction(0)) ** 2 for row in rows), Fraction(0))
             )
         else:
             weights = numbers(spec["map"], "norm.map", positive=True, infinite=True)
@@ -344,7 +347,7 @@ class Norm:
             self.rates = [w for w in weights if w is not None]
 
             def measure(u):
-                images = [w * abs(c) for w, c in zip(weights, u) if w is not None]
+                images = [w * abs(c) for w, c in zip(weights, u, strict=True) if w is not None]
                 if self.order == "l1":
                     return sum(images, Fraction(0))
                 return max(images, default=Fraction(0)) if self.order == "linf" else root_above(sum(i * i for i in images))
@@ -362,8 +365,8 @@ class Norm:
         require(spec["order"] == "gauge", "norm: the parts of bundles are gauges")
         rows, scale = matrix(spec["differences"], "norm.differences"), number(spec["scale"], "norm.scale", positive=True)
         budgets = numbers(spec["budgets"], "norm.budgets", positive=True, count=len(rows))
-        moving = [k for k, column in enumerate(zip(*rows)) if any(column)]
-        points = {tuple(scale * row[k] / b for k in moving) for row, b in zip(rows, budgets)}
+        moving = [k for k, column in enumerate(zip(*rows, strict=True)) if any(column)]
+        points = {tuple(scale * row[k] / b for k in moving) for row, b in zip(rows, budgets, strict=True)}
         points = [p for p in points if any(p) and not (tuple(-c for c in p) in points and p < tuple(-c for c in p))]
         require(moving and rank(points) == len(moving), "norm.differences: do not span the coordinates that they move")
         only(len(points) <= 120 and len(moving) <= 8, "norm: a gauge of more than 120 vectors or 8 coordinates")
@@ -380,13 +383,17 @@ class Norm:
     def _bundles(self, spec):
         keys(spec, ("order", "combine", "size", "bundles"), where="norm")
         size, combine = whole(spec["size"], "norm.size", 1, 10**5), spec["combine"]
-        require(combine in ("sum", "max") and isinstance(spec["bundles"], list) and spec["bundles"], "norm.bundles: unknown form")
+        require(
+            combine in ("sum", "max") and isinstance(spec["bundles"], list) and spec["bundles"], "norm.bundles: unknown form"
+        )
         parts = []
         for bundle in spec["bundles"]:
             keys(bundle, ("places", "gauge"), where="norm.bundles")
             places = bundle["places"]
             require(isinstance(places, list) and places, "norm.bundles: no places")
-            require(places == sorted(places) and [whole(k, "norm.places", 0, size - 1) for k in places], "norm.places: unsorted")
+            require(
+                places == sorted(places) and [whole(k, "norm.places", 0, size - 1) for k in places], "norm.places: unsorted"
+            )
             points, moving, width = self._body(bundle["gauge"])
             require(width == len(moving) == len(places), "norm.bundles: differences and places do not fit")
             parts.append((places, points))
@@ -401,7 +408,9 @@ class Norm:
             return max(own) if combine == "max" else sum(own, Fraction(0))
 
         self.measure = measure
-        self.sentence = f"the {'largest' if combine == 'max' else 'sum'} of {len(parts)} polytope gauges of disjoint coordinates"
+        self.sentence = (
+            f"the {'largest' if combine == 'max' else 'sum'} of {len(parts)} polytope gauges of disjoint coordinates"
+        )
 
     def _capped(self, spec):
         require(self.order == "capped_l1", f"norm.order: {self.order!r} is unknown")
@@ -412,7 +421,7 @@ class Norm:
         self.rates = [w for w in weights if w is not None]
 
         def measure(u):
-            images = [w * abs(c) for w, c in zip(weights, u) if w is not None]
+            images = [w * abs(c) for w, c in zip(weights, u, strict=True) if w is not None]
             return max([sum(images, Fraction(0)) / cap, *images])
 
         self.measure = measure
@@ -454,7 +463,7 @@ class Relation:
         keys(spec, ("kind", *KINDS[spec["kind"]].split()), where=f"relation {spec['kind']}")
         make(spec)
         only(self.size <= 2000, f"a relation on {self.size} elements, of more than 2000")
-        if spec["kind"] in ("per_element", "partition", "taxonomy", "restricted", "smooth_threshold"):  # no pair implies another
+        if spec["kind"] in NONE_IMPLIED:
             self.listed = sum(self.budget(i, j) is not None for i, j in combinations(range(self.size), 2))
 
     def inside(self, spec):
@@ -469,9 +478,7 @@ class Relation:
     def _uniform(self, spec):
         self.size, epsilon = whole(spec["elements"], "relation.elements", 1), number(spec["epsilon"], "epsilon", True)
         self.budget, self.listed = lambda i, j: epsilon, self._all()
-        self.sentence = (
-            f"One record may change from any universe element to any other, with budget {float(epsilon)!r} whatever the two are."
-        )
+        self.sentence = f"One record may change from any universe element to any other, with budget {float(epsilon)!r} whatever the two are."
 
     def _matrix(self, spec):
         only(spec["closure"] is False, "a matrix of budgets that is to be closed by shortest paths")
@@ -492,7 +499,9 @@ class Relation:
         self.budget = lambda i, j: d[i][j]
         known = [e for i, row in enumerate(d) for j, e in enumerate(row) if i != j and e is not None]
         span = f"from {float(min(known))!r} to {float(max(known))!r}" if known else "all infinite"
-        self.sentence = f"One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, {span}."
+        self.sentence = (
+            f"One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, {span}."
+        )
 
     def _own(self, spec, count=None):
         return numbers(spec["epsilons"], "relation.epsilons", positive=True, infinite=True, count=count)
@@ -542,7 +551,7 @@ class Relation:
     def _points(self, spec, rate):
         places, per = matrix(spec["points"], "relation.points"), number(spec[rate], rate, positive=True)
         self.size = len(places)
-        return places, per, lambda i, j: [abs(a - b) for a, b in zip(places[i], places[j])]
+        return places, per, lambda i, j: [abs(a - b) for a, b in zip(places[i], places[j], strict=True)]
 
     def _euclidean(self, spec):
         places, per, apart = self._points(spec, "per_unit")
@@ -586,7 +595,7 @@ class Relation:
             require(all(whole(i, "relation.edges", 0, self.size - 1) >= 0 for i in edge) and edge[0] < edge[1], "edges: order")
             edges.append(tuple(edge))
         require(edges == sorted(set(edges)), "relation.edges: are not in rising order")
-        d = shortest_paths(self.size, dict(zip(edges, weights)))
+        d = shortest_paths(self.size, dict(zip(edges, weights, strict=True)))
         self.budget = lambda i, j: None if d[i][j] is None else d[i][j] * per
         span = f", of length {float(min(weights))!r} to {float(max(weights))!r}"
         self.sentence = (
@@ -640,12 +649,12 @@ class Relation:
         own = numbers(spec["budgets"], "relation.budgets", positive=True, infinite=True, count=len(counts))
 
         def budget(i, j):
-            moved = [b for b, one, other in zip(own, codes[i], codes[j]) if one != other]
+            moved = [b for b, one, other in zip(own, codes[i], codes[j], strict=True) if one != other]
             return None if None in moved else sum(moved, Fraction(0))
 
         self.budget = budget
-        self.listed = sum(self.size * (n - 1) // 2 for n, b in zip(counts, own) if b is not None)
-        said = ", ".join(f"{name} {math.inf if b is None else float(b)!r}" for name, b in zip(attributes, own))
+        self.listed = sum(self.size * (n - 1) // 2 for n, b in zip(counts, own, strict=True) if b is not None)
+        said = ", ".join(f"{name} {math.inf if b is None else float(b)!r}" for name, b in zip(attributes, own, strict=True))
         self.sentence = (
             f"One record may change in any of its attributes; the budget is the sum over the changed attributes of: {said}."
         )
@@ -659,16 +668,14 @@ class Relation:
         def budget(i, j):
             moved = [
                 part.budget(min(one, other), max(one, other))
-                for part, one, other in zip(parts, codes[i], codes[j])
+                for part, one, other in zip(parts, codes[i], codes[j], strict=True)
                 if one != other
             ]
             return None if None in moved else sum(moved, Fraction(0))
 
         self.budget = budget
-        said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(attributes, parts))
-        self.sentence = (
-            f"One record may change in any of its attributes; the budget is the sum over the attributes, each by its own rule: {said}."
-        )
+        said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(attributes, parts, strict=True))
+        self.sentence = f"One record may change in any of its attributes; the budget is the sum over the attributes, each by its own rule: {said}."
 
     def _combined(self, spec, combine, words):
         require(isinstance(spec["parts"], list) and spec["parts"], "relation.parts: are no list")
@@ -722,7 +729,7 @@ class Relation:
                 require(above.setdefault(row[level], row[:level]) == row[:level], "ancestors: a group lies in two groups")
 
         def budget(i, j):
-            shared = sum(one == other for one, other in zip(groups[i], groups[j]))
+            shared = sum(one == other for one, other in zip(groups[i], groups[j], strict=True))
             below = levels[shared:]
             return None if None in below else sum(below, Fraction(0)) if form == "sum" else max(below)
 
@@ -774,7 +781,7 @@ class Relation:
             return parts[g].budget(one, other) if g == h else None
 
         self.size, self.budget, self.alone, self.parts = len(place), budget, True, parts
-        said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(called, parts))
+        said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(called, parts, strict=True))
         self.sentence = (
             f"A record has one value in each of {len(parts)} groups and may change in all of them; the budget is the sum over the "
             f"changed groups of: {said}."
@@ -816,6 +823,7 @@ class Relation:
         return count, most, ["The number of records is public."] * (not self.absent) + apart
 
 
+NONE_IMPLIED = ("per_element", "partition", "taxonomy", "restricted", "smooth_threshold")
 KINDS = {
     "uniform": "elements epsilon", "matrix": "budgets closure", "per_element": "epsilons", "instance": "epsilons closure",
     "partition": "labels epsilon", "euclidean": "points per_unit", "chebyshev": "points per_unit", "manhattan": "points per_unit",
@@ -863,7 +871,7 @@ def workload(spec):
     for k in range(len(queries)):
         own = columns[starts[k] : starts[k + 1]]
         require(own == sorted(set(own)), "workload.rows: columns do not rise")
-        for c, value in zip(own, values[starts[k] : starts[k + 1]]):
+        for c, value in zip(own, values[starts[k] : starts[k + 1]], strict=True):
             dense[k][c] = value
     return queries, elements, dense
 
@@ -902,18 +910,21 @@ class Additive:
             self.back = matrix(core["reconstruction"], "reconstruction", len(self.queries), size)
         require(self.back is not None or size == len(self.queries), "reconstruction: is missing")
         # Entries are rounded to the nearest multiples, halves to the even one.
-        self.multiples = [[round(c / Fraction(2) ** e) for c in row] for row, e in zip(target, self.grid)]
+        self.multiples = [[round(c / Fraction(2) ** e) for c in row] for row, e in zip(target, self.grid, strict=True)]
         require(all(abs(n) <= 2**52 for row in self.multiples for n in row), "grid: entries are beyond 2^52 steps")
-        self.points = [[n * Fraction(2) ** e for n, e in zip(column, self.grid)] for column in zip(*self.multiples)]
+        self.points = [
+            [n * Fraction(2) ** e for n, e in zip(column, self.grid, strict=True)]
+            for column in zip(*self.multiples, strict=True)
+        ]
         self.points.append([Fraction(0)] * size)
-        heard = [e for e, quiet in zip(self.grid, self.norm.silent) if not quiet]
-        rates = [rate * Fraction(2) ** e for rate, e in zip(self.norm.rates, heard)]
+        heard = [e for e, quiet in zip(self.grid, self.norm.silent, strict=True) if not quiet]
+        rates = [rate * Fraction(2) ** e for rate, e in zip(self.norm.rates, heard, strict=True)]
         only(all(Fraction(1, 2**48) <= rate <= 64 for rate in rates), "grid: a step is below 2^-48 or above 64 noise scales")
         self._certify()
         self._substance()
 
     def difference(self, i, j):
-        return [a - b for a, b in zip(self.points[i], self.points[j])]
+        return [a - b for a, b in zip(self.points[i], self.points[j], strict=True)]
 
     def ratio(self, u, b):
         """||u|| over what it may be; None where that is infinite."""
@@ -955,7 +966,7 @@ class Additive:
             reached = heard
         else:
             reached = [
-                max((abs(c) for c, h in zip(row, heard) if h), default=0) > Fraction(1, 2**43) * max(map(abs, row))
+                max((abs(c) for c, h in zip(row, heard, strict=True) if h), default=0) > Fraction(1, 2**43) * max(map(abs, row))
                 for row in self.back
             ]
         require(any(reached), "no answer gets any noise")
@@ -975,7 +986,7 @@ class Additive:
             unit, notion, after = ALONE + BUDGETS_ADD, NOTIONS[self.falloff], AFTERWARDS
         else:
             unit, notion, after = ALONE + DELTA_GROUPS, APPROXIMATE.format(delta=float(self.delta)), DELTAS_ADD
-        quiet = [name for name, silent in zip(self.queries, self.norm.silent) if silent and self.direct]
+        quiet = [name for name, silent in zip(self.queries, self.norm.silent, strict=True) if silent] if self.direct else []
         listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
         exactly = [f"Published exactly, because no protected change moves them: {listed}."] if quiet else []
         rebuilt = "; the answers are a fixed linear map of the noisy measurements" if self.back is not None else ""
@@ -1040,16 +1051,28 @@ TIMING = (
     "single releases precisely is outside the guarantee."
 )
 THEOREMS = {
-    ("exponential", False): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= "
+    (
+        "exponential",
+        False,
+    ): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= "
     "exp(b) (triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u lies on "
     "the grid.",
-    ("gaussian", False): "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has "
+    (
+        "gaussian",
+        False,
+    ): "P(z) is proportional to exp(-||z||^2 / 2) on the grid, ||.|| Euclidean, so a shift by a grid vector u has "
     "Renyi divergence of every order alpha at most alpha ||u||^2 / 2 <= alpha b^2 / 2 (Poisson summation; "
     "docs/theory/foundations.md). Every u lies on the grid.",
-    ("exponential", True): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||), and a "
+    (
+        "exponential",
+        True,
+    ): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||), and a "
     "pure promise of m is (b, delta) for delta = (e^m - e^b) / (1 + e^m) (docs/theory/approximate.md). ||u|| is at most the m that "
     "this allows at the budget b, for every protected pair, those that others imply among them. Every u lies on the grid.",
-    ("rounded_gaussian", True): "z is normal noise y, of density proportional to exp(-||y||^2 / 2), ||.|| Euclidean, rounded to the "
+    (
+        "rounded_gaussian",
+        True,
+    ): "z is normal noise y, of density proportional to exp(-||y||^2 / 2), ||.|| Euclidean, rounded to the "
     "grid. Every answer and every u lies on the grid, so the release is a rounding of the answers plus y: post-processing. A shift "
     "of y by u with ||u|| = m is (b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta (Balle and Wang 2018, Theorem "
     "8), which increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every protected pair, "
@@ -1128,14 +1151,21 @@ def check_certificate(said, made):
     ratio = said["worst_ratio"]
     require(type(ratio) is str and re.fullmatch("[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio), "worst_ratio: is no fraction")
     claimed = Fraction(ratio)
-    require(claimed <= 1 and abs(claimed - made.worst) <= NEAR, f"worst_ratio: says {ratio[:40]}, recomputed {float(made.worst)!r}")
+    require(
+        claimed <= 1 and abs(claimed - made.worst) <= NEAR, f"worst_ratio: says {ratio[:40]}, recomputed {float(made.worst)!r}"
+    )
     shape = "exact rationals for the [0-9]+ pairs that decide, floating-point upper bounds with a proven error for all [0-9]+"
-    only(type(said["arithmetic"]) is str and "whole groups" not in said["arithmetic"], "a certificate by bounds on groups of pairs")
+    only(
+        type(said["arithmetic"]) is str and "whole groups" not in said["arithmetic"],
+        "a certificate by bounds on groups of pairs",
+    )
     require(re.fullmatch(shape, said["arithmetic"]), "certificate.arithmetic: is another sentence")
     require(type(said["pairs"]) is int and 0 < said["pairs"] <= made.count, "certificate.pairs: is not a number of pairs")
     left = []
     if made.relation.listed is not None and made.delta is None:
-        require(said["pairs"] == made.relation.listed, f"certificate.pairs: says {said['pairs']}, {made.relation.listed} decide")
+        require(
+            said["pairs"] == made.relation.listed, f"certificate.pairs: says {said['pairs']}, {made.relation.listed} decide"
+        )
     else:
         left = [f"certificate.pairs, {said['pairs']}: how many pairs the designer looked at; here all {made.count} were"]
     pair = said["witness"]
@@ -1165,7 +1195,9 @@ def check_notes(spec, made):
         keys(note, "objective value lower_bound method".split(), where="optimality")
         value, bound = note["value"], note["lower_bound"]
         require(type(note["objective"]) is str and type(note["method"]) is str, "optimality: objective and method are texts")
-        require(type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9), "optimality: value and bound")
+        require(
+            type(value) is float and type(bound) is float and 0 <= bound <= value * (1 + 1e-9), "optimality: value and bound"
+        )
     keys(spec["provenance"], (), NOTES, "provenance")
     for key, value in spec["provenance"].items():
         require(isinstance(value, NOTES[key]) and type(value) is not bool, f"provenance.{key}: is of another kind")
@@ -1183,7 +1215,9 @@ def check_notes(spec, made):
 
 def check_release(release, spec, made):
     """A release of this spec: whole multiples of its steps, and the answers that follow. What is left is returned in words."""
-    needed = "format version spec fingerprint time rows published guarantee ledger seal answers standard_errors measured".split()
+    needed = (
+        "format version spec fingerprint time rows published guarantee ledger seal answers standard_errors measured".split()
+    )
     keys(release, needed, ("exact", "about"), "the release")
     require(release["format"] == "dp-designer/release" and release["version"] == 1, "format: is no release")
     require(release["seal"] == seal_of(release), "seal of the release: is not that of the contents")
@@ -1199,18 +1233,18 @@ def check_release(release, spec, made):
     drawn = measured["multiples"]
     require(isinstance(drawn, list) and len(drawn) == len(made.grid), "measured.multiples: are not one for each step")
     require(all(type(n) is int for n in drawn), "measured.multiples: are no whole numbers")
-    for n, row, quiet in zip(drawn, made.multiples, made.norm.silent):
+    for n, row, quiet in zip(drawn, made.multiples, made.norm.silent, strict=True):
         # Without noise a number is a sum of entries of its row, so a multiple of what they have in common.
         unit = math.gcd(*row)
         require(not quiet or (n % unit == 0 if unit else n == 0), "measured.multiples: a number without noise is out of reach")
-    values = [n * Fraction(2) ** e for n, e in zip(drawn, made.grid)]
+    values = [n * Fraction(2) ** e for n, e in zip(drawn, made.grid, strict=True)]
     for k, name in enumerate(made.queries):
         said = answers[name]
         only(type(said) is float, f"answers: {name!r} is beyond binary64")
         if made.back is None:
             require(Fraction(said) == Fraction(float(values[k])), f"answers: {name!r} is not its multiple of its step")
         else:
-            terms = [c * v for c, v in zip(made.back[k], values)]
+            terms = [c * v for c, v in zip(made.back[k], values, strict=True)]
             room = sum(map(abs, terms)) * Fraction(len(terms) + 4, 2**51)
             require(abs(Fraction(said) - sum(terms)) <= room, f"answers: {name!r} does not follow from what was measured")
     return [
@@ -1222,7 +1256,7 @@ def check_release(release, spec, made):
 # -------------------------------------------------------------------------------------------------------------------- 9 command
 
 
-def verify(spec_bytes, release_bytes=None):
+def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, list[str]]:
     """("holds" | "does not hold" | "cannot check", sentences)."""
     try:
         spec = read_json(spec_bytes)
@@ -1230,7 +1264,11 @@ def verify(spec_bytes, release_bytes=None):
         if release_bytes is not None:
             left = left + check_release(read_json(release_bytes), spec, made)
         ratio = f"the largest ratio of ||u|| to its budget over all {made.count} pairs is {float_above(made.worst)!r}"
-        return "holds", [ratio, *(f"not compared: {what}" for what in left), "notes, which prove nothing: optimality, provenance"]
+        return "holds", [
+            ratio,
+            *(f"not compared: {what}" for what in left),
+            "notes, which prove nothing: optimality, provenance",
+        ]
     except DoesNotHold as reason:
         return "does not hold", [str(reason)]
     except CannotCheck as reason:
@@ -1244,7 +1282,7 @@ def verify(spec_bytes, release_bytes=None):
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 
-def main(arguments):
+def main(arguments: list[str]) -> int:
     if not 1 <= len(arguments) <= 2:
         print("usage: python3 standalone.py SPEC [RELEASE]", file=sys.stderr)
         return 2

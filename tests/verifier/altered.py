@@ -142,7 +142,7 @@ def core_verdicts(core: Any) -> tuple[str, str, list[str]]:
     except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError):
         first = "does not hold"
     try:
-        here = standalone.Additive(core)
+        standalone.Additive(core)
     except standalone.DoesNotHold as reason:
         return first, "does not hold", [str(reason)]
     except standalone.CannotCheck as reason:
