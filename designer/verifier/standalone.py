@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second, independent check of what a spec of dp-designer promises: one file, Python 3.11's standard library, no floats in proofs.
+"""A second, independent check of what a spec of dp-designer promises: one file, Python 3.11's standard library.
 
     python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here, and why
 
@@ -15,8 +15,9 @@ It imports nothing of the project and shares no line with it; copy it anywhere. 
   8  releases                  whole multiples of steps, and the answers that follow
   9  the command
 
-What is believed: Python's integers, fractions, hashes and decoding of decimals to binary64; and four lemmas. Each is stated where
-it is used (L1 to L4), and proven in the project's docs/theory/foundations.md (1), lattice-free and in half a page.
+What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and four lemmas. Each is
+stated where it is used, L1 to L4; they are proven in the project's docs/theory/foundations.md, 1 and 4, and approximate.md, 1.
+No float takes part in a proof.
 """
 
 from __future__ import annotations
@@ -208,7 +209,7 @@ def root_of_two_pi():
 
 
 def normal(x):
-    """Bounds of Phi(x) = 1/2 + (sum_n (-1)^n x^(2n+1) / (2^n n! (2n+1))) / sqrt(2 pi). Once terms fall, the series alternates."""
+    """Bounds of Phi(x) = 1/2 + (sum_n (-1)^n x^(2n+1) / (2^n n! (2n+1))) / sqrt(2 pi). Once terms fall, they alternate."""
     only(abs(x) <= 13, "a normal tail beyond 13 deviations")
     point = between(abs(x))
     square = times(point, point)
@@ -265,11 +266,11 @@ def allowed_length(falloff, budget, delta):
 
 def gauge(points, v):
     """The least sum |c_m| with sum c_m points_m = v: by duality of linear programs the largest a . v over all a with
-    |a . points_m| <= 1. The simplex method in fractions, from a = 0, with Bland's rule, which ends. None: v is not in the span."""
+    |a . points_m| <= 1. The simplex method in fractions from a = 0, with Bland's rule, which ends. None: not in the span."""
     size = len(v)
     rows = [[*p, *(-c for c in p)] for point in points for p in (point, [-c for c in point])]
     count = len(rows)
-    table = [row + [Fraction(1)] for row in rows]  # columns of the nonbasic variables, and the right side
+    table = [[*row, Fraction(1)] for row in rows]  # columns of the nonbasic variables, and the right side
     cost = [*v, *(-c for c in v), Fraction(0)]
     basic, outside = list(range(2 * size, 2 * size + count)), list(range(2 * size))
     while True:
@@ -478,7 +479,10 @@ class Relation:
     def _uniform(self, spec):
         self.size, epsilon = whole(spec["elements"], "relation.elements", 1), number(spec["epsilon"], "epsilon", True)
         self.budget, self.listed = lambda i, j: epsilon, self._all()
-        self.sentence = f"One record may change from any universe element to any other, with budget {float(epsilon)!r} whatever the two are."
+        self.sentence = (
+            f"One record may change from any universe element to any other, with budget {float(epsilon)!r} "
+            f"whatever the two are."
+        )
 
     def _matrix(self, spec):
         only(spec["closure"] is False, "a matrix of budgets that is to be closed by shortest paths")
@@ -600,7 +604,8 @@ class Relation:
         span = f", of length {float(min(weights))!r} to {float(max(weights))!r}"
         self.sentence = (
             f"One record may change along the {len(edges)} edges of a graph of {self.size} elements{span}, with budget "
-            f"{float(per)!r} for every unit of the shortest path; elements that no path joins are not protected from each other."
+            f"{float(per)!r} for every unit of the shortest path; elements that no path joins are not protected from "
+            f"each other."
         )
 
     def _blowfish(self, spec):
@@ -610,7 +615,8 @@ class Relation:
         hops = shortest_paths(size, dict.fromkeys(near, Fraction(1)))
         self.budget = lambda i, j: None if hops[i][j] is None else hops[i][j] * epsilon
         self.sentence = (
-            f"One record may change between elements at most {float(reach)!r} apart with budget {float(epsilon)!r}, and further "
+            f"One record may change between elements at most {float(reach)!r} apart with budget {float(epsilon)!r}, "
+            f"and further "
             "with that budget for each such step on the way; elements that no steps join are not protected from each other. "
             f"Apart means the budget of: {ground.sentence.removesuffix('.')}."
         )
@@ -675,7 +681,10 @@ class Relation:
 
         self.budget = budget
         said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(attributes, parts, strict=True))
-        self.sentence = f"One record may change in any of its attributes; the budget is the sum over the attributes, each by its own rule: {said}."
+        self.sentence = (
+            f"One record may change in any of its attributes; the budget is the sum over the attributes, "
+            f"each by its own rule: {said}."
+        )
 
     def _combined(self, spec, combine, words):
         require(isinstance(spec["parts"], list) and spec["parts"], "relation.parts: are no list")
@@ -737,7 +746,8 @@ class Relation:
         words = {"sum": "the sum", "max": "the largest"}[form]
         said = ", ".join(repr(math.inf if b is None else float(b)) for b in levels)
         self.sentence = (
-            f"One record may change from any of the {len(groups)} leaves of a taxonomy of {len(levels)} levels to any other, with "
+            f"One record may change from any of the {len(groups)} leaves of a taxonomy of {len(levels)} levels to any "
+            f"other, with "
             f"{words} of the budgets of the levels below the lowest group that holds both; from the top they are {said}."
         )
 
@@ -766,7 +776,8 @@ class Relation:
         self.origin = lambda i: None if e[i] == math.inf else e[i]
         also = " (where a way round costs less, that cost)" if closed else ""
         self.sentence = (
-            f"One record may appear or disappear, with a budget from {low} to {high} by its element, or change by the rule that "
+            f"One record may appear or disappear, with a budget from {low} to {high} by its element, or change by the "
+            f"rule that "
             f"follows{also}: {change.sentence}"
         )
 
@@ -783,7 +794,8 @@ class Relation:
         self.size, self.budget, self.alone, self.parts = len(place), budget, True, parts
         said = "; ".join(f"{name} ({part.sentence.removesuffix('.')})" for name, part in zip(called, parts, strict=True))
         self.sentence = (
-            f"A record has one value in each of {len(parts)} groups and may change in all of them; the budget is the sum over the "
+            f"A record has one value in each of {len(parts)} groups and may change in all of them; the budget is the "
+            f"sum over the "
             f"changed groups of: {said}."
         )
 
@@ -826,10 +838,11 @@ class Relation:
 NONE_IMPLIED = ("per_element", "partition", "taxonomy", "restricted", "smooth_threshold")
 KINDS = {
     "uniform": "elements epsilon", "matrix": "budgets closure", "per_element": "epsilons", "instance": "epsilons closure",
-    "partition": "labels epsilon", "euclidean": "points per_unit", "chebyshev": "points per_unit", "manhattan": "points per_unit",
-    "line": "values period epsilon unit", "graph": "nodes edges weights per_edge", "blowfish": "ground threshold epsilon",
-    "smooth_threshold": "ground threshold epsilon", "hamming": "attributes values budgets", "product": "attributes values parts",
-    "sum": "parts", "maximum": "parts", "root_sum_squares": "parts", "scaled": "factor part", "restricted": "part elements",
+    "partition": "labels epsilon", "euclidean": "points per_unit", "chebyshev": "points per_unit",
+    "manhattan": "points per_unit", "line": "values period epsilon unit", "graph": "nodes edges weights per_edge",
+    "blowfish": "ground threshold epsilon", "smooth_threshold": "ground threshold epsilon",
+    "hamming": "attributes values budgets", "product": "attributes values parts", "sum": "parts", "maximum": "parts",
+    "root_sum_squares": "parts", "scaled": "factor part", "restricted": "part elements",
     "taxonomy": "ancestors budgets form", "add_remove": "epsilons", "appear_or_change": "change epsilons closure",
     "row_groups": "names parts",
 }  # fmt: skip
@@ -881,8 +894,8 @@ class Additive:
 
     L1 (exponential): a shift by u, itself of multiples, changes P by at most exp(||u||), by the triangle inequality.
     L3 (gaussian, ||.|| Euclidean): the Renyi divergence of order alpha between the two is at most alpha ||u||^2 / 2.
-    So the promise is kept if ||u|| <= b for every protected difference u = M e_i - M e_j, of the entries as rounded to the steps;
-    M e_i alone where a record appears. Under a delta the bound is L4's length in place of b, for every pair, implied or not.
+    So the promise is kept if ||u|| <= b for every protected difference u = M e_i - M e_j of entries as rounded to the steps,
+    M e_i alone where a record appears. Under a delta L4's length is in the place of b, for every pair, implied or not.
     """
 
     def __init__(self, core):
@@ -998,7 +1011,8 @@ class Additive:
             "unprotected": exactly + public,
             "notion": notion,
             "parameters": parameters,
-            "mechanism": f"Family {self.family}: integer noise on a grid, {LAWS[self.falloff].format(self.norm.sentence)}{rebuilt}.",
+            "mechanism": f"Family {self.family}: integer noise on a grid, "
+            f"{LAWS[self.falloff].format(self.norm.sentence)}{rebuilt}.",
             "sampling": SAMPLED[self.falloff],
             "floating_point": FLOATS,
             "timing": TIMING,
@@ -1014,27 +1028,33 @@ DELTA_GROUPS = (
 NOTIONS = {
     "exponential": "Pure dX-privacy: for every protected change with budget b, every set of outputs has probabilities within a "
     "factor exp(b) (DX Definition 2; with one budget for all changes this is epsilon-differential privacy).",
-    "gaussian": "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order alpha is at "
+    "gaussian": "Zero-concentrated dX-privacy: for every protected change with budget b, the Renyi divergence of order "
+    "alpha is at "
     "most alpha b^2 / 2, that is b^2/2-zCDP for the change (in the continuous limit b-Gaussian differential privacy).",
 }
 APPROXIMATE = (
-    "Approximate dX-privacy: for every protected change with budget b, every set of outputs has probabilities P and P' with P <= "
-    "exp(b) P' + delta, delta = {delta!r}. It holds change by change: the budgets of changes that follow one another do not add up "
+    "Approximate dX-privacy: for every protected change with budget b, every set of outputs has probabilities P and P' "
+    "with P <= "
+    "exp(b) P' + delta, delta = {delta!r}. It holds change by change: the budgets of changes that follow one another "
+    "do not add up "
     "under one delta."
 )
 AFTERWARDS = (
-    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records add up pair by "
+    "Anything computed from a release alone keeps the guarantee. Budgets of several releases about the same records "
+    "add up pair by "
     "pair (pure) or in squares (gaussian)."
 )
 DELTAS_ADD = (
-    "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the budgets and "
+    "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the "
+    "budgets and "
     "the deltas add up, pair by pair."
 )
 EXACT_BITS = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
 SAMPLED = {
     "exponential": EXACT_BITS,
     "gaussian": EXACT_BITS,
-    "rounded_gaussian": "Exact: normal numbers are functions of random bits of the operating system, of which as many are drawn as "
+    "rounded_gaussian": "Exact: normal numbers are functions of random bits of the operating system, of which as many "
+    "are drawn as "
     "their rounding to the grid takes.",
 }
 LAWS = {
@@ -1043,11 +1063,13 @@ LAWS = {
     "rounded_gaussian": "z is y rounded to the grid, the density of y proportional to exp(-||y||^2 / 2), ||y|| {}",
 }
 FLOATS = (
-    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact integers. The "
+    "Every answer is an integer multiple of a step fixed at design time; answers before noise are summed in exact "
+    "integers. The "
     "float that is handed out is computed from that integer alone."
 )
 TIMING = (
-    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone who can time "
+    "Noise is drawn in batches by table look-up; the time of a draw may depend on the noise and is not covered. Anyone "
+    "who can time "
     "single releases precisely is outside the guarantee."
 )
 THEOREMS = {
@@ -1055,7 +1077,8 @@ THEOREMS = {
         "exponential",
         False,
     ): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= "
-    "exp(b) (triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). Every u lies on "
+    "exp(b) (triangle inequality; DX Theorem 1 for the weighted l1 norm, docs/theory/foundations.md for any norm). "
+    "Every u lies on "
     "the grid.",
     (
         "gaussian",
@@ -1067,15 +1090,19 @@ THEOREMS = {
         "exponential",
         True,
     ): "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||), and a "
-    "pure promise of m is (b, delta) for delta = (e^m - e^b) / (1 + e^m) (docs/theory/approximate.md). ||u|| is at most the m that "
+    "pure promise of m is (b, delta) for delta = (e^m - e^b) / (1 + e^m) (docs/theory/approximate.md). ||u|| is at "
+    "most the m that "
     "this allows at the budget b, for every protected pair, those that others imply among them. Every u lies on the grid.",
     (
         "rounded_gaussian",
         True,
     ): "z is normal noise y, of density proportional to exp(-||y||^2 / 2), ||.|| Euclidean, rounded to the "
-    "grid. Every answer and every u lies on the grid, so the release is a rounding of the answers plus y: post-processing. A shift "
-    "of y by u with ||u|| = m is (b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta (Balle and Wang 2018, Theorem "
-    "8), which increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every protected pair, "
+    "grid. Every answer and every u lies on the grid, so the release is a rounding of the answers plus y: "
+    "post-processing. A shift "
+    "of y by u with ||u|| = m is (b, delta) exactly if Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta (Balle and Wang "
+    "2018, Theorem "
+    "8), which increases with m. ||u|| is at most the m that this allows at the budget b, rounded down, for every "
+    "protected pair, "
     "those that others imply among them (docs/theory/approximate.md).",
 }
 
@@ -1083,7 +1110,8 @@ THEOREMS = {
 
 FORMATS = {"dp-designer/mechanism": Additive}
 NAMED_ELSEWHERE = set(
-    "lattice-mechanism row-mechanism staircase-mechanism structured-mechanism marginals odds-ratio-test mwem table-plan small-db "
+    "lattice-mechanism row-mechanism staircase-mechanism structured-mechanism marginals odds-ratio-test mwem "
+    "table-plan small-db "
     "selection".split()
 )
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
@@ -1205,7 +1233,7 @@ def check_notes(spec, made):
     texts += spec["provenance"].get("constraints", ())
     require(all(type(text) is str for text in texts), "provenance: a note is no text")
     if "about" in spec:
-        keys(spec["about"], (), "title data period publisher contact record".split() + ["units"], "about")
+        keys(spec["about"], (), [*"title data period publisher contact record".split(), "units"], "about")
         only("units" not in spec["about"], "a spec that names units of answers")
         require(all(type(text) is str for text in spec["about"].values()), "about: is no text")
 
