@@ -43,11 +43,13 @@ class CannotCheck(Exception):
 
 
 def require(condition, sentence):
+    """Refuse the file."""
     if not condition:
         raise DoesNotHold(sentence)
 
 
 def only(condition, sentence):
+    """Leave the file to others."""
     if not condition:
         raise CannotCheck(sentence)
 
@@ -91,10 +93,12 @@ def digest(data):
 
 
 def seal_of(data):
+    """The seal: of everything but the seal."""
     return digest({key: value for key, value in data.items() if key != "seal"})
 
 
 def keys(data, needed, optional=(), where="an object"):
+    """Exactly these keys, and some of the optional ones."""
     require(isinstance(data, dict), f"{where} is no object")
     missing, further = set(needed) - set(data), set(data) - set(needed) - set(optional)
     require(not missing and not further, f"{where}: missing {sorted(missing)}, unknown {sorted(further)}")
@@ -112,12 +116,14 @@ def number(value, where, positive=False, infinite=False):
 
 
 def numbers(value, where, positive=False, infinite=False, count=None):
+    """A list of numbers, not empty."""
     require(isinstance(value, list) and value, f"{where} is no list of numbers")
     require(count is None or len(value) == count, f"{where} has {len(value)} entries, {count} are needed")
     return [number(entry, where, positive, infinite) for entry in value]
 
 
 def matrix(value, where, rows=None, columns=None, infinite=False):
+    """A list of rows of one length."""
     require(isinstance(value, list) and value and all(isinstance(row, list) for row in value), f"{where} is no matrix")
     require(rows is None or len(value) == rows, f"{where} has {len(value)} rows, {rows} are needed")
     width = len(value[0]) if columns is None else columns
@@ -125,11 +131,13 @@ def matrix(value, where, rows=None, columns=None, infinite=False):
 
 
 def whole(value, where, least=0, most=10**9):
+    """A whole number; true and false are none."""
     require(type(value) is int and least <= value <= most, f"{where}: {value!r} is no whole number from {least} to {most}")
     return value
 
 
 def names(value, where, count=None):
+    """Different texts."""
     require(isinstance(value, list) and value and all(type(name) is str for name in value), f"{where} is no list of texts")
     require(count is None or len(value) == count, f"{where} has {len(value)} names, {count} are needed")
     require(len(set(value)) == len(value), f"{where} has a name twice")
@@ -173,6 +181,7 @@ def between(value):
 
 
 def times(one, other):
+    """Bounds of the product."""
     products = [a * b for a in one for b in other]
     return min(products) >> BITS, -(-max(products) >> BITS)
 
@@ -323,6 +332,7 @@ class Norm:
         require(falloff == "exponential" or self.order == "l2", "norm: this fall-off is proven for l2 norms only")
 
     def length(self, u):
+        """||u||: infinite where u moves what has no noise."""
         if any(c for c, quiet in zip(u, self.silent, strict=True) if quiet):
             return None
         return self.measure(u)
@@ -937,6 +947,7 @@ class Additive:
         self._substance()
 
     def difference(self, i, j):
+        """u of a pair."""
         return [a - b for a, b in zip(self.points[i], self.points[j], strict=True)]
 
     def ratio(self, u, b):
@@ -985,11 +996,13 @@ class Additive:
         require(any(reached), "no answer gets any noise")
 
     def words(self, i, j):
+        """A pair in the words of a witness."""
         if self.relation.size in (i, j):
             return f"a record of {self.elements[min(i, j)]} appears"
         return f"{self.elements[i]} -> {self.elements[j]}"
 
     def theorem(self):
+        """The sentence of the certificate."""
         return THEOREMS[self.falloff, self.delta is not None]
 
     def statement(self):
@@ -1154,6 +1167,7 @@ def same(claimed, exact, where):
 
 
 def check_guarantee(said, made, fingerprint):
+    """Every field of the guarantee against what was recomputed."""
     proven = made.statement()
     keys(said, (*proven, "software", "fingerprint"), where="guarantee")
     for field, value in proven.items():
@@ -1173,6 +1187,7 @@ def check_guarantee(said, made, fingerprint):
 
 
 def check_certificate(said, made):
+    """The certificate against what was recomputed; returns what was not compared."""
     keys(said, "holds worst_ratio witness pairs arithmetic theorem".split(), where="certificate")
     require(said["holds"] is True, "certificate.holds: is not true")
     require(said["theorem"] == made.theorem(), "certificate.theorem: is another one")
@@ -1311,6 +1326,7 @@ EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 
 def main(arguments: list[str]) -> int:
+    """The command: prints the verdict, returns the exit code."""
     if not 1 <= len(arguments) <= 2:
         print("usage: python3 standalone.py SPEC [RELEASE]", file=sys.stderr)
         return 2
