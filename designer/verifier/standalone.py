@@ -15,8 +15,9 @@ It imports nothing of the project and shares no line with it; copy it anywhere. 
   8  releases                  whole multiples of steps, and the answers that follow
   9  the command
 
-What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and four lemmas. Each is
-stated where it is used, L1 to L4; they are proven in the project's docs/theory/foundations.md, 1 and 4, and approximate.md, 1.
+What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and five lemmas. Each is
+stated where it is used, L1 to L5; they are proven in the project's docs/theory: foundations.md, 1 and 4, approximate.md, 1, and
+invariants.md, 1.
 No float takes part in a proof.
 """
 
@@ -28,7 +29,7 @@ import math
 import re
 import sys
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 # ------------------------------------------------------------------------------------------------------------------ 1 verdicts
@@ -463,7 +464,7 @@ class Relation:
     it is not protected. origin(i): of a record of element i that appears; `absent` says that this is protected at all. listed:
     how many pairs the certificate counts, those that imply all others, where that is told by a formula; None elsewhere."""
 
-    absent, alone, listed = False, False, None
+    absent, alone, listed, changes = False, False, None, None
 
     def __init__(self, spec, depth=1):
         require(isinstance(spec, dict) and type(spec.get("kind")) is str, "relation.kind: is missing")
@@ -471,6 +472,7 @@ class Relation:
         self.depth = depth
         make = getattr(self, "_" + spec["kind"], None) if spec["kind"] in KINDS else None
         only(make, f"relation.kind: {spec['kind']!r} is not one that this program checks")
+        only("by_length" not in spec and "by_exchanges" not in spec, "changes that are known without a list of them")
         keys(spec, ("kind", *KINDS[spec["kind"]].split()), where=f"relation {spec['kind']}")
         make(spec)
         only(self.size <= 2000, f"a relation on {self.size} elements, of more than 2000")
@@ -480,7 +482,8 @@ class Relation:
     def inside(self, spec):
         """A metric within this relation."""
         part = Relation(spec, self.depth + 1)
-        require(not part.absent and not part.alone, "relation: only metrics go inside another relation")
+        whole_changes = part.absent or part.alone or part.changes is not None
+        require(not whole_changes, "relation: only metrics go inside another relation")
         return part
 
     def _all(self):
@@ -809,9 +812,87 @@ class Relation:
             f"changed groups of: {said}."
         )
 
+    def _statistics(self, spec, adjacency):
+        """All changes v of at most `adjacency` records that keep the published statistics, one of each pair +-v: A v = 0, and v
+        sums to 0 and has at most 2 a entries in size where the number of records is public; |v|_1 <= a elsewhere. L5: these are
+        all differences of two histograms so close, whatever the histogram (docs/theory/invariants.md, 1)."""
+        keys(spec, ("rows", "names", "records_public", "groups"), ("impossible",), "relation.invariant")
+        only("impossible" not in spec, "elements that no record can have")
+        require(
+            isinstance(spec["rows"], list) and spec["rows"] and isinstance(spec["rows"][0], list), "invariant.rows: no rows"
+        )
+        size = self.size = len(spec["rows"][0])
+        require(all(isinstance(row, list) and len(row) == size for row in spec["rows"]) and size, "invariant.rows: no matrix")
+        rows = [[whole(n, "invariant.rows", -(2**30), 2**30) for n in row] for row in spec["rows"]]
+        called, public = names(spec["names"], "invariant.names", len(rows)), spec["records_public"]
+        require(type(public) is bool, "invariant.records_public: is no boolean")
+        require(spec["groups"] is None or whole(spec["groups"], "invariant.groups") >= 0, "invariant.groups: is no number")
+        whole(adjacency, "relation.adjacency", 1)
+        reach, constraints = adjacency * (1 + public), [*rows, [1] * size] if public else rows
+        only(
+            sum(math.comb(size, k) * math.comb(reach, k) << k for k in range(reach + 1)) <= 200_000,
+            "a list of too many changes",
+        )
+        found, v = [], [0] * size
+
+        def extend(k, left, sums):
+            if k == size:
+                if not any(sums) and any(v) and next(n for n in v if n) > 0:
+                    found.append(tuple(v))
+                return
+            for v[k] in range(-left, left + 1):
+                extend(k + 1, left - abs(v[k]), [total + v[k] * row[k] for total, row in zip(sums, constraints, strict=True)])
+            v[k] = 0
+
+        extend(0, reach, [0] * len(constraints))
+        self.changes, self.adjacency, self.constraints = found, adjacency, constraints
+        many = "s" if len(called) > 1 else ""
+        kind = "replaced" if public else "added or removed"
+        self.moved = (
+            f"Databases with the same {len(called):,} invariant statistic{many} and at most {self._records(kind + ' record')}"
+        )
+        listed = ", ".join(called[:8]) + (" and more" if len(called) > 8 else "")
+        said = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
+        self.public = [said] + ["The number of records is public."] * public
+
+    def _records(self, noun):
+        return f"{self.adjacency:,} {noun}{'s' if self.adjacency > 1 else ''}"
+
+    def _invariant(self, spec):
+        self._statistics(spec["invariant"], spec["adjacency"])
+        epsilon = number(spec["epsilon"], "epsilon", positive=True)
+        self.costs = [epsilon] * len(self.changes)
+        self.sentence = f"{self.moved} are told apart with budget {float(epsilon)!r} (Semi-DP)."
+
+    def _metric_and_invariant(self, spec):
+        """The budget of a change is the least cost of moving its records, one by one, from where it is negative to where it is
+        positive: along any such way budgets add up."""
+        metric = self.inside(spec["metric"])
+        self._statistics(spec["invariant"], spec["adjacency"])
+        require(metric.size == self.size, "relation.metric: speaks of another number of elements")
+        require(spec["invariant"]["records_public"], "relation.invariant: the number of records has to be public")
+        only(self.adjacency <= 5, "changes of more than 5 records under a metric")
+        d = [
+            [Fraction(0) if i == j else metric.budget(min(i, j), max(i, j)) for j in range(self.size)] for i in range(self.size)
+        ]
+
+        def cost(v):
+            leave, enter = ([k for k, n in enumerate(v) for _ in range(max(0, sign * n))] for sign in (-1, 1))
+            ways = ([d[i][j] for i, j in zip(leave, order, strict=True)] for order in set(permutations(enter)))
+            return min((sum(way) for way in ways if None not in way), default=None)
+
+        self.costs = [cost(v) for v in self.changes]
+        self.sentence = (
+            f"{self.moved} are told apart with the transport cost of the moved records as budget; for one record: "
+            f"{metric.sentence}"
+        )
+
     def pairs(self):
         """All pairs (i, j, b) with a budget; j = size stands for no record. L2: budgets of a metric, or of a change in several
         groups, that are sums over pairs listed here need no look of their own, because ||u + v|| <= ||u|| + ||v||."""
+        if self.changes is not None:
+            yield from ((n, len(self.changes), b) for n, b in enumerate(self.costs) if b is not None)
+            return
         for i, j in combinations(range(self.size), 2):
             if (b := self.budget(i, j)) is not None:
                 yield i, j, b
@@ -834,15 +915,21 @@ class Relation:
         return sum(label[i] == i for i in range(len(label)))
 
     def facts(self):
-        """The number of components, the largest finite budget, and what the relation leaves public, in sentences."""
+        """What is told of the relation in a number, the largest finite budget, and what it leaves public, in sentences."""
+        if self.changes is not None:
+            moved = [v for v, b in zip(self.changes, self.costs, strict=True) if b is not None]
+            spans = rank([list(map(Fraction, v)) for v in moved]) + rank([list(map(Fraction, c)) for c in self.constraints])
+            further = ["No protected change moves some further statistics either, so those are published exactly too."]
+            most = max(b for b in self.costs if b is not None)
+            return {"adjacency": self.adjacency}, most, self.public + further * (spans < self.size)
         if self.alone:
             own = [part.components() for part in self.parts]
             most = sum(max((b for _, _, b in part.pairs()), default=Fraction(0)) for part in self.parts)
             apart = ["Changes between different connected components of a group are not protected."] * (max(own) > 1)
-            return math.prod(own), most, ["The number of records is public.", *apart]
+            return {"connected_components": math.prod(own)}, most, ["The number of records is public.", *apart]
         count, most = self.components(), max((b for _, _, b in self.pairs()), default=Fraction(0))
         apart = ["Changes between different connected components of the relation are not protected."] * (count > 1)
-        return count, most, ["The number of records is public."] * (not self.absent) + apart
+        return {"connected_components": count}, most, ["The number of records is public."] * (not self.absent) + apart
 
 
 NONE_IMPLIED = ("per_element", "partition", "taxonomy", "restricted", "smooth_threshold")
@@ -854,7 +941,8 @@ KINDS = {
     "hamming": "attributes values budgets", "product": "attributes values parts", "sum": "parts", "maximum": "parts",
     "root_sum_squares": "parts", "scaled": "factor part", "restricted": "part elements",
     "taxonomy": "ancestors budgets form", "add_remove": "epsilons", "appear_or_change": "change epsilons closure",
-    "row_groups": "names parts",
+    "row_groups": "names parts", "invariant": "invariant adjacency epsilon",
+    "metric_and_invariant": "metric invariant adjacency",
 }  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------------ 6 additive noise
@@ -947,7 +1035,13 @@ class Additive:
         self._substance()
 
     def difference(self, i, j):
-        """u of a pair."""
+        """u of a pair; of a change and its end, in this order, the sum of what it moves."""
+        if self.relation.changes is not None:
+            change, sign = self.relation.changes[min(i, j)], 1 if i < j else -1
+            moved = [
+                (sign * n, point) for n, point in zip(change, self.points, strict=False) if n
+            ]  # the last point is no record
+            return [sum((n * point[k] for n, point in moved), Fraction(0)) for k in range(len(self.grid))]
         return [a - b for a, b in zip(self.points[i], self.points[j], strict=True)]
 
     def ratio(self, u, b):
@@ -997,6 +1091,9 @@ class Additive:
 
     def words(self, i, j):
         """A pair in the words of a witness."""
+        if self.relation.changes is not None:
+            moved = zip(self.relation.changes[min(i, j)], self.elements, strict=True)
+            return "the histogram changes by " + ", ".join(f"{n:+d} {name}" for n, name in moved if n)
         if self.relation.size in (i, j):
             return f"a record of {self.elements[min(i, j)]} appears"
         return f"{self.elements[i]} -> {self.elements[j]}"
@@ -1012,12 +1109,17 @@ class Additive:
             unit, notion, after = ALONE + BUDGETS_ADD, NOTIONS[self.falloff], AFTERWARDS
         else:
             unit, notion, after = ALONE + DELTA_GROUPS, APPROXIMATE.format(delta=float(self.delta)), DELTAS_ADD
+        if self.relation.changes is not None:
+            unit = (
+                f"Up to {self.relation._records('record')} whose change leaves the invariant statistics as they are; nothing "
+                "is claimed for more, or for other changes."
+            )
         quiet = [name for name, silent in zip(self.queries, self.norm.silent, strict=True) if silent] if self.direct else []
         listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
         exactly = [f"Published exactly, because no protected change moves them: {listed}."] if quiet else []
         rebuilt = "; the answers are a fixed linear map of the noisy measurements" if self.back is not None else ""
         parameters = {"smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst}
-        parameters |= {"connected_components": count} | ({} if self.delta is None else {"delta": self.delta})
+        parameters |= count | ({} if self.delta is None else {"delta": self.delta})
         return {
             "unit": unit,
             "relation": self.relation.sentence,
@@ -1197,6 +1299,9 @@ def check_certificate(said, made):
     require(
         claimed <= 1 and abs(claimed - made.worst) <= NEAR, f"worst_ratio: says {ratio[:40]}, recomputed {float(made.worst)!r}"
     )
+    only(
+        type(said["arithmetic"]) is not str or not said["arithmetic"].startswith("exact rationals: "), "lengths without a list"
+    )
     shape = "exact rationals for the [0-9]+ pairs that decide, floating-point upper bounds with a proven error for all [0-9]+"
     only(
         type(said["arithmetic"]) is str and "whole groups" not in said["arithmetic"],
@@ -1213,10 +1318,18 @@ def check_certificate(said, made):
         left = [f"certificate.pairs, {said['pairs']}: how many pairs the designer looked at; here all {made.count} were"]
     pair = said["witness"]
     keys(pair, "left right words difference budget".split(), where="certificate.witness")
-    i, j = (whole(pair[key], f"witness.{key}", 0, made.relation.size - 1 + made.relation.absent) for key in ("left", "right"))
-    low, high = min(i, j), max(i, j)
-    require(low != high, "witness: is no pair")
-    b = made.relation.origin(low) if high == made.relation.size else made.relation.budget(low, high)
+    relation = made.relation
+    last = relation.size - 1 + relation.absent if relation.changes is None else len(relation.changes)
+    i, j = (whole(pair[key], f"witness.{key}", 0, last) for key in ("left", "right"))
+    require(i != j and (relation.changes is None or last in (i, j)), "witness: is no pair")
+    if relation.changes is not None:  # the list of the designer may be in another order: the words say which change it is
+        left.append("certificate.witness.left and .right: the number of the change in a list that the file does not hold")
+        own = next((n for n in range(last) if made.words(n, last) == pair["words"].partition(" (budget ")[0]), None)
+        require(own is not None, "witness.words: name no change")
+        i, j = (own, last) if j == last else (last, own)
+        b = relation.costs[own]
+    else:
+        b = relation.origin(min(i, j)) if max(i, j) == relation.size else relation.budget(min(i, j), max(i, j))
     require(b is not None, "witness: has no budget")
     u = made.difference(i, j)
     found = made.ratio(u, b)

@@ -28,8 +28,8 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "for i, j in combinations(range(self.size), 2):\n            if (b := self.budget(i, j)) is not None:\n                yield",
-        "for i, j in combinations(range(self.size - 1), 2):\n            if (b := self.budget(i, j)) is not None:\n                yield",
+        "for i, j in combinations(range(self.size), 2):\n            if (b := self.budget(i, j)) is not None:\n",
+        "for i, j in combinations(range(self.size - 1), 2):\n            if (b := self.budget(i, j)) is not None:\n",
         "the pairs of the last element are skipped",
         HOLES,
     ),
