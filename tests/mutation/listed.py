@@ -46,5 +46,6 @@ ROOMS = (
     handed_on,
     solvers,
     families,
+    verified,
 )
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)
