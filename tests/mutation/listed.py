@@ -23,6 +23,7 @@ from tests.mutation import (
     sampling,
     solvers,
     tables,
+    verified,
 )
 
 ROOMS = (

@@ -1,5 +1,5 @@
 """Ten holes, planted in the project's own verifier one at a time: it then accepts a spec that it should refuse, and the second
-verifier, which shares no line with it, refuses that spec."""
+verifier, which imports nothing of it, refuses that spec."""
 
 from __future__ import annotations
 
