@@ -3,7 +3,7 @@
 
     python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here, and why
 
-It imports nothing of the project, and shares with it the sentences of guarantees alone; copy it anywhere. Contents, in the order to read:
+It imports nothing of the project, and shares with it only the sentences that guarantees have to say; copy it anywhere. Contents:
 
   1  verdicts                  a file holds, does not hold, or is named as one that this program cannot check
   2  strict JSON               one meaning for every byte: no key twice, no NaN, numbers are binary64, within a range
@@ -429,6 +429,7 @@ class Norm:
         keys(spec, ("order", "map", "cap"), where="norm")
         weights = numbers(spec["map"], "norm.map", positive=True, infinite=True)
         cap = number(spec["cap"], "norm.cap", positive=True)
+        only(cap <= 4 * len(weights), "a cap far above the number of coordinates")
         self.silent, self.products = [w is None for w in weights], len(weights)
         self.rates = [w for w in weights if w is not None]
 
@@ -1031,6 +1032,8 @@ class Additive:
         heard = [e for e, quiet in zip(self.grid, self.norm.silent, strict=True) if not quiet]
         rates = [rate * Fraction(2) ** e for rate, e in zip(self.norm.rates, heard, strict=True)]
         only(all(Fraction(1, 2**48) <= rate <= 64 for rate in rates), "grid: a step is below 2^-48 or above 64 noise scales")
+        shaped = self.norm.order != "l1" and self.falloff == "exponential"  # drawn from a body: a coarse grid fits it badly
+        only(not shaped or all(rate <= Fraction(1, 1000) for rate in rates), "grid: a step is above a thousandth of the body")
         self._certify()
         self._substance()
 
