@@ -3,7 +3,7 @@
 
     python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here, and why
 
-It imports nothing of the project, and shares with it only the sentences that guarantees have to say; copy it anywhere. Contents:
+It imports nothing of the project, and shares with it only the sentences that guarantees must say; copy it anywhere. Contents:
 
   1  verdicts                  a file holds, does not hold, or is named as one that this program cannot check
   2  strict JSON               one meaning for every byte: no key twice, no NaN, numbers are binary64, within a range
