@@ -116,8 +116,15 @@ def number(value, where, positive=False, infinite=False):
     return Fraction(value)
 
 
+def written_out(value, where):
+    """Lists of more than 1,024 entries may have to be written as runs, which this program does not read."""
+    only(not isinstance(value, dict) or "runs" not in value, f"{where}: is written as runs")
+    only(not isinstance(value, list) or len(value) <= 1024, f"{where}: has more than 1,024 entries")
+
+
 def numbers(value, where, positive=False, infinite=False, count=None):
     """A list of numbers, not empty."""
+    written_out(value, where)
     require(isinstance(value, list) and value, f"{where} is no list of numbers")
     require(count is None or len(value) == count, f"{where} has {len(value)} entries, {count} are needed")
     return [number(entry, where, positive, infinite) for entry in value]
@@ -139,6 +146,7 @@ def whole(value, where, least=0, most=10**9):
 
 def names(value, where, count=None):
     """Different texts."""
+    written_out(value, where)
     require(isinstance(value, list) and value and all(type(name) is str for name in value), f"{where} is no list of texts")
     require(count is None or len(value) == count, f"{where} has {len(value)} names, {count} are needed")
     require(len(set(value)) == len(value), f"{where} has a name twice")
@@ -340,7 +348,7 @@ class Norm:
 
     def _mapped(self, spec):
         keys(spec, ("order", "map"), where="norm")
-        if spec["map"] and isinstance(spec["map"], list) and isinstance(spec["map"][0], list):
+        if isinstance(spec["map"], list) and spec["map"] and isinstance(spec["map"][0], list):
             require(self.order == "l2", "norm: a matrix goes with l2 only")
             rows = matrix(spec["map"], "norm.map", infinite=True)
             self.silent = [all(entry is None for entry in column) for column in zip(*rows, strict=True)]
@@ -957,6 +965,7 @@ FAMILIES = set(
 
 def workload(spec):
     """Names of queries and elements, and the matrix between them, from rows or compressed rows."""
+    only(not isinstance(spec, dict) or "ranges" not in spec, "a workload of ranges")
     form = "rows" if isinstance(spec, dict) and "rows" in spec else "matrix"
     keys(spec, ("queries", "elements", form), ("keys",), "workload")
     queries, elements = names(spec["queries"], "workload.queries"), names(spec["elements"], "workload.elements")
@@ -973,7 +982,9 @@ def workload(spec):
     only(len(queries) * len(elements) <= 10**6, "a sparse workload of more than a million entries")
     rows = spec["rows"]
     keys(rows, ("values", "columns", "starts"), where="workload.rows")
-    require(all(isinstance(rows[key], list) for key in rows), "workload.rows: are no lists")
+    for part in rows.values():
+        written_out(part, "workload.rows")
+        require(isinstance(part, list), "workload.rows: are no lists")
     values = [number(entry, "workload.rows") for entry in rows["values"]]
     columns = [whole(c, "workload.rows", 0, len(elements) - 1) for c in rows["columns"]]
     starts = [whole(s, "workload.rows", 0, len(values)) for s in rows["starts"]]
@@ -1010,6 +1021,7 @@ class Additive:
         self.queries, self.elements, asked = workload(core["workload"])
         self.relation, self.norm = Relation(core["relation"]), Norm(core["norm"], self.falloff)
         require(self.relation.size == len(self.elements), "relation: speaks of another number of elements")
+        written_out(core["grid"], "grid")
         require(isinstance(core["grid"], list), "grid: is no list")
         self.grid = [whole(e, "grid", -1999, 1999) for e in core["grid"]]
         only(all(abs(e) <= 400 for e in self.grid), "grid: steps beyond 2^-400 to 2^400")
@@ -1230,7 +1242,7 @@ FORMATS = {"dp-designer/mechanism": Additive}
 NAMED_ELSEWHERE = set(
     "lattice-mechanism row-mechanism staircase-mechanism structured-mechanism marginals odds-ratio-test mwem "
     "table-plan small-db "
-    "selection".split()
+    "selection channel".split()
 )
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
 NOTES = {
