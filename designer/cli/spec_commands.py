@@ -13,6 +13,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.certified.frozen import to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
+from designer.cli.independent import add_independent, independently, refuse_independent
 from designer.cli.options import (
     add_output,
     caution_data,
@@ -37,6 +38,7 @@ def add_verify(made: argparse.ArgumentParser) -> None:
     made.add_argument("release", type=Path, nargs="?", help="a release (JSON), to be checked against the spec, or the ledger")
     add_check_options(made)
     add_deep_options(made)
+    add_independent(made)
 
 
 def add_show(made: argparse.ArgumentParser) -> None:
@@ -49,6 +51,7 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     if is_ledger(options.file) or options.release is not None:
         refuse_deep(options)
     if is_ledger(options.file):
+        refuse_independent(options)
         from designer.cli.ledger_commands import check_ledger
 
         return check_ledger(options, [] if options.release is None else [options.release])
@@ -63,9 +66,10 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     }
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
     holds = f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"
-    lines = [*cautions(mechanism), holds, privacy_line(mechanism)]
+    by_words, by_data = independently(options, mechanism.fingerprint)
+    lines = [*cautions(mechanism), holds, privacy_line(mechanism), by_words]
     deep_text, deep_data = deep_lines(mechanism, options)
-    return "\n".join([*lines, *_signer_line(signer)]) + deep_text, {**data, **_signer_data(signer), **deep_data}
+    return "\n".join([*lines, *_signer_line(signer)]) + deep_text, {**data, **by_data, **_signer_data(signer), **deep_data}
 
 
 def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
@@ -74,7 +78,8 @@ def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
     verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
     lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
     lines.append(privacy_line(mechanism, rows_per_entity=(release.get("rows") or {}).get("rows_per_entity") or 1))
-    return "\n".join([*lines, *_signer_line(signer)]), {**verdict.to_dict(), **_signer_data(signer)}
+    by_words, by_data = independently(options, mechanism.fingerprint)
+    return "\n".join([*lines, by_words, *_signer_line(signer)]), {**verdict.to_dict(), **by_data, **_signer_data(signer)}
 
 
 def _signer_line(signer: SignedBy | None) -> list[str]:

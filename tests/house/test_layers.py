@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 LAYERS = (
-    {"base"},
+    {"base", "verifier"},
     {"problem", "promises", "sampling"},
     {"certified"},
     {"relations"},

@@ -23,6 +23,7 @@ from tests.mutation import (
     sampling,
     solvers,
     tables,
+    verified,
 )
 
 ROOMS = (
@@ -46,5 +47,6 @@ ROOMS = (
     handed_on,
     solvers,
     families,
+    verified,
 )
 MUTANTS = tuple(mutant for room in ROOMS for mutant in room.MUTANTS)

@@ -1,0 +1,57 @@
+"""`verify --independent`: the second verifier, one file that shares no line with the first, has to come to the same verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.printing import printed
+from designer.certified.guarantee import Guarantee
+
+FIRST = "this program"
+SECOND = "designer/verifier/standalone.py"
+
+
+def add_independent(made: argparse.ArgumentParser) -> None:
+    """The option of `verify` that asks for it."""
+    made.add_argument(
+        "--independent",
+        action="store_true",
+        help="also verify by a second program, a file that imports nothing of this one",
+    )
+
+
+def refuse_independent(options: argparse.Namespace) -> None:
+    """Ledgers are read by one program alone."""
+    if options.independent:
+        raise InvalidProblem("--independent: verifies specs, and releases beside them; leave it out for ledgers.")
+
+
+def independently(options: argparse.Namespace, fingerprint: str) -> tuple[str, dict[str, Any]]:
+    """Which verifiers were used, in words and as data, once the first has accepted the file: where the second was asked for and
+    does not accept it, too, `InvalidSpec`; where it cannot check it, `DesignFailed`.
+
+    fingerprint: of the mechanism that the first one certified, which the file has to have still.
+    """
+    used = [f"{FIRST} ({Guarantee.software})"]
+    if not options.independent:
+        return f"Verified by: {used[0]}. --independent also asks a second one.", {"verified_by": used}
+    from designer.verifier.standalone import verify
+
+    paths = [options.file] if options.release is None else [options.file, options.release]
+    contents = [path.read_bytes() for path in paths]
+    verdict, sentences = verify(*contents)
+    said = "; ".join(map(printed, sentences))
+    if verdict == "cannot check":
+        raise DesignFailed(
+            f"--independent: {printed(options.file)} holds by this program, and {SECOND} cannot check it: {said}. Leave the "
+            "option out to go by one verifier."
+        )
+    if verdict != "holds" or json.loads(contents[0])["fingerprint"] != fingerprint:
+        raise InvalidSpec(
+            f"--independent: {printed(options.file)} holds by this program, but not by {SECOND}: {said}. One of the two is "
+            "wrong: release nothing with it, and report it as SECURITY.md says."
+        )
+    return f"Verified by: {used[0]}, and independently by {SECOND}: {said}.", {"verified_by": [*used, SECOND]}

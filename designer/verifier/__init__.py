@@ -1,0 +1,1 @@
+"""A second verifier of specs and releases: one file, standalone.py, that imports nothing of the project."""

@@ -1,0 +1,55 @@
+"""Breaks of the second verifier: each lets it accept what it should refuse."""
+
+from __future__ import annotations
+
+from tests.mutation.mutant import Mutant
+
+FILE = "designer/verifier/standalone.py"
+HOLES, ALONE = ("tests/verifier/test_holes.py",), ("tests/verifier/test_standalone.py",)
+
+MUTANTS = (
+    Mutant(FILE, 'require(known[key] <= 1, f"{said} spends', 'require(True, f"{said} spends', "any ratio holds", HOLES),
+    Mutant(FILE, 'require(spec["seal"] == seal_of(spec)', "require(True", "no seal is compared", HOLES),
+    Mutant(
+        FILE,
+        "require(len({key for key, _ in pairs}) == len(pairs)",
+        "require(True",
+        "an object may have a key twice",
+        HOLES,
+    ),
+    Mutant(
+        FILE,
+        "require(not positive or value > 0",
+        "require(True",
+        "a rate may be negative",
+        HOLES,
+    ),
+    Mutant(
+        FILE,
+        "for i, j in combinations(range(self.size), 2):\n            if (b := self.budget(i, j)) is not None:\n",
+        "for i, j in combinations(range(self.size - 1), 2):\n            if (b := self.budget(i, j)) is not None:\n",
+        "the pairs of the last element are skipped",
+        HOLES,
+    ),
+    Mutant(
+        FILE,
+        'require(said[field] == value, f"guarantee.{field}',
+        'require(True, f"guarantee.{field}',
+        "the guarantee may say anything",
+        ALONE,
+    ),
+    Mutant(
+        FILE,
+        'require(release["fingerprint"] == spec["fingerprint"]',
+        "require(True",
+        "a release of another mechanism is accepted",
+        ALONE,
+    ),
+    Mutant(
+        FILE,
+        "low, high = (middle, high) if below(Fraction(middle)) else (low, middle)",
+        "low, high = (middle, high) if below(Fraction(middle * (1 - 1e-9))) else (low, middle)",
+        "a length under a delta is too long",
+        ALONE,
+    ),
+)

@@ -1,0 +1,259 @@
+"""The second verifier against the project's own: the same verdict on every specimen and on altered ones, or it says that it
+cannot check; and its mathematics against other libraries."""
+
+from __future__ import annotations
+
+import ast
+import json
+import random
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import asdict
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer.base.json_text import plain
+from designer.certified.frozen import to_spec
+from designer.files.releases import save_release
+from designer.files.spec import load
+from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.promises.approximate import GaussianAllowance, PureAllowance
+from designer.verifier import standalone
+from tests.oracles.spec_specimens import specimens
+from tests.verifier.altered import altered, bytes_of, core_verdicts, main_verdict, sealed, standalone_verdict
+
+FILE = Path(standalone.__file__)
+FILES = sorted((Path(__file__).parents[1] / "data" / "specs").glob("*.json"))
+ADDITIVE = "dp-designer/mechanism"
+# Additive specimens that it does not check, and why; every other one it has to check.
+LEFT = {
+    "laplace_great_circle": "relation.kind: 'great_circle'",
+    "laplace great_circle": "relation.kind: 'great_circle'",
+    "laplace matrix closure": "closed by shortest paths",
+    "linked_projected": "projected",
+    "linked projected": "projected",
+}
+MOST_LINES = 1500
+
+
+@cache
+def all_specs() -> dict[str, dict[str, Any]]:
+    """Those of `tests/data`, and the specimens made here."""
+    read = {path.stem: json.loads(path.read_text()) for path in FILES}
+    return read | {name: json.loads(json.dumps(plain(to_spec(made)))) for name, made in specimens().items()}
+
+
+@cache
+def checked() -> dict[str, dict[str, Any]]:
+    """The specs that it checks, those with other names of families left out."""
+    return {
+        name: spec
+        for name, spec in all_specs().items()
+        if spec["format"] == ADDITIVE and name not in LEFT and not name.startswith("named_")
+    }
+
+
+def test_it_is_one_file_of_the_standard_library(capsys: pytest.CaptureFixture[str]) -> None:
+    text = FILE.read_text()
+    tree = ast.parse(text)
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
+    assert not {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)} & {
+        "eval",
+        "exec",
+        "__import__",
+        "compile",
+    }
+    lines = len(text.splitlines())
+    with capsys.disabled():
+        print(f"\n{FILE.name}: {lines} lines")
+    assert lines <= MOST_LINES
+
+
+def test_it_runs_where_nothing_is_installed(tmp_path: Path) -> None:
+    shutil.copy(FILE, tmp_path / "verifier.py")
+    codes = {}
+    for name in ("family_box", "lattice_l1"):
+        shutil.copy(next(path for path in FILES if path.stem == name), tmp_path / f"{name}.json")
+        command = [sys.executable, "-I", "-S", "verifier.py", f"{name}.json"]
+        codes[name] = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).returncode
+    (tmp_path / "bad.json").write_text((tmp_path / "family_box.json").read_text().replace("0.5", "0.25"))
+    command = [sys.executable, "-I", "-S", "verifier.py", "bad.json"]
+    codes["bad"] = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).returncode
+    assert codes == {"family_box": 0, "lattice_l1": 3, "bad": 4}
+
+
+def test_every_specimen_has_the_same_verdict_or_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    table: Counter[tuple[str, str]] = Counter()
+    for name, spec in all_specs().items():
+        verdict, sentences = standalone_verdict(bytes_of(spec))
+        table[spec["format"], verdict] += 1
+        if spec["format"] != ADDITIVE:
+            assert verdict == "cannot check" and spec["format"] in sentences[0], (name, sentences)
+        elif name in LEFT:
+            assert verdict == "cannot check" and LEFT[name] in sentences[0], (name, sentences)
+        else:
+            assert verdict == "holds", (name, sentences)
+    with capsys.disabled():
+        print()
+        for (form, verdict), count in sorted(table.items()):
+            print(f"{form:36} {verdict:14} {count}")
+
+
+def require_agreement(spec: dict[str, Any], way: str, count: Counter[tuple[str, str]]) -> None:
+    """Where it says that a file holds, the project does; only the number of pairs that were looked at it may not know."""
+    content = bytes_of(spec)
+    first, (second, sentences) = main_verdict(content), standalone_verdict(content)
+    count[first, second] += 1
+    if second == "holds" and first != "holds":
+        assert any("certificate.pairs" in sentence for sentence in sentences), (way, first, sentences)
+        assert main_verdict(bytes_of(with_counts(spec))) == "holds", way
+    if way.startswith("mechanism") and "mechanism" in spec:
+        mine, theirs, words = core_verdicts(spec["mechanism"])
+        count["core " + mine, theirs] += 1
+        assert not (theirs == "holds" and mine != "holds"), (way, mine, words)
+    # What it refuses and the project does not: a number written as another type, a name that is no text, another last digit.
+    if second == "does not hold" and first == "holds":
+        assert any(part in sentences[0] for part in ("is no ", "no float", "witness", "parameters")), (way, sentences)
+
+
+def with_counts(spec: dict[str, Any]) -> dict[str, Any]:
+    """The spec with the numbers that the second verifier names as not compared: of pairs, and of a change in a list."""
+    proven = plain(asdict(AdditiveMechanism.from_core(spec["mechanism"]).privacy))
+    claimed = {**spec["certificate"], "pairs": proven["pairs"]}
+    if spec["mechanism"]["relation"]["kind"].endswith("invariant"):
+        claimed["witness"] = {**claimed["witness"], **{side: proven["witness"][side] for side in ("left", "right")}}
+    return sealed({**spec, "certificate": claimed})
+
+
+def search(seed: int, number: int) -> Counter[tuple[str, str]]:
+    chance, count = random.Random(seed), Counter[tuple[str, str]]()
+    listed = list(checked())
+    for _ in range(number):
+        name = chance.choice(listed)
+        spec, way = altered(checked()[name], chance)
+        require_agreement(spec, way, count)
+    return count
+
+
+def test_altered_specs_have_the_same_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    count = search(33, 400)
+    with capsys.disabled():
+        print("\nthe project's verdict, the second one's:", dict(count))
+    assert count["holds", "holds"] > 50 and count["does not hold", "does not hold"] > 200
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("part", range(20))
+def test_many_altered_specs_have_the_same_verdict(part: int) -> None:
+    count = search(1000 + part, 5000)
+    assert count["holds", "holds"] > 500
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"a": 1, "a": 2}', "twice"),
+        ('{"a": NaN}', "NaN"),
+        ('{"a": -Infinity}', "Infinity"),
+        ('{"a": 1e999}', "beyond"),
+        ("[1]", "no JSON object"),
+        ('{"a": ', "not JSON"),
+        ('{"a": ' + "[" * 100_000, "not JSON"),
+        ('{"a": "\xff"}', "not JSON"),
+    ],
+)
+def test_its_reader_is_strict(text: str, why: str) -> None:
+    verdict, sentences = standalone_verdict(text.encode("latin-1"))
+    assert verdict == "does not hold" and why in sentences[0]
+
+
+def test_a_relaxed_seal_and_fingerprint_are_refused() -> None:
+    for field in ("seal", "fingerprint"):
+        spec = json.loads(next(path for path in FILES if path.stem == "family_box").read_text())
+        spec[field] = "0" * 64
+        verdict, sentences = standalone_verdict(bytes_of(spec))
+        assert verdict == "does not hold" and sentences[0].startswith("seal")
+
+
+RELEASED = ("family_box", "family_gaussian", "bundles_sum", "laplace_partition", "line_days")
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_releases_are_those_of_the_spec(name: str, tmp_path: Path) -> None:
+    content = next(path for path in FILES if path.stem == name).read_bytes()
+    made = load(content)
+    path = tmp_path / "release.json"
+    save_release(made, made.release([3] * made.workload.shape[1]), path)  # type: ignore[attr-defined]
+    release = json.loads(path.read_text())
+    verdict, sentences = standalone.verify(content, path.read_bytes())
+    if release["measured"] is None:
+        assert verdict == "cannot check"
+        return
+    assert verdict == "holds", sentences
+
+    def refused(change: dict[str, Any], why: str) -> None:
+        other = {**release, **change}
+        other["seal"] = standalone.seal_of(other)
+        found, said = standalone.verify(content, bytes_of(other))
+        assert found == "does not hold" and why in said[0], said
+
+    drawn = release["measured"]["multiples"]
+    refused({"measured": {**release["measured"], "multiples": [*drawn[:-1], drawn[-1] + 2**40]}}, "answers")
+    refused({"measured": {**release["measured"], "multiples": [float(n) for n in drawn]}}, "whole numbers")
+    refused({"measured": {**release["measured"], "multiples": drawn[:-1]}}, "one for each step")
+    refused({"fingerprint": "0" * 64}, "another mechanism")
+    refused({"guarantee": {**release["guarantee"], "unit": "Everybody."}}, "another one")
+    first = next(iter(release["answers"]))
+    refused({"answers": {**release["answers"], first: release["answers"][first] + 1.0}}, "answers")
+
+
+@pytest.mark.parametrize("x", [Fraction(0), Fraction(1, 3), Fraction(-7, 2), Fraction(25), Fraction(-40)])
+def test_bounds_of_exp_and_of_the_normal_law_hold_the_numbers(x: Fraction) -> None:
+    from flint import arb, ctx, fmpq
+
+    old, ctx.prec = ctx.prec, 700
+    try:
+        ball = arb(fmpq(x.numerator, x.denominator))
+        low, high = standalone.exp(x)
+        scaled = ball.exp() * arb(2) ** standalone.BITS
+        assert arb(low) <= scaled <= arb(high) and high - low < 2 ** (standalone.BITS - 150)
+        if abs(x) <= 13:
+            low, high = standalone.normal(x)
+            scaled = (1 + (ball / arb(2).sqrt()).erf()) / 2 * arb(2) ** standalone.BITS
+            assert arb(low) <= scaled <= arb(high) and high - low < 2 ** (standalone.BITS - 150)
+    finally:
+        ctx.prec = old
+
+
+@pytest.mark.parametrize("budget", [Fraction(1, 10), Fraction(0.5), Fraction(3)])
+@pytest.mark.parametrize("delta", [1e-2, 1e-6, 1e-12])
+def test_lengths_under_a_delta_are_those_of_the_project(budget: Fraction, delta: float) -> None:
+    for falloff, law in (("exponential", PureAllowance), ("rounded_gaussian", GaussianAllowance)):
+        theirs = law(Fraction(delta)).most(budget)
+        mine = standalone.allowed_length(falloff, budget, Fraction(delta))
+        assert abs(mine - theirs) <= theirs * Fraction(1, 2**45)
+
+
+def test_gauges_are_those_of_a_linear_program() -> None:
+    from scipy.optimize import linprog
+
+    chance = np.random.default_rng(3)
+    for _ in range(30):
+        size = int(chance.integers(1, 4))
+        points = chance.integers(-3, 4, (size + 3, size)).astype(float)
+        if np.linalg.matrix_rank(points) < size:
+            continue
+        v = chance.integers(-5, 6, size).astype(float)
+        mine = standalone.gauge([list(map(Fraction, p)) for p in points.tolist()], list(map(Fraction, v.tolist())))
+        both = np.hstack([points.T, -points.T])
+        assert mine == pytest.approx(linprog(np.ones(both.shape[1]), A_eq=both, b_eq=v).fun, abs=1e-9)
+    assert standalone.gauge([[Fraction(1), Fraction(0)]], [Fraction(0), Fraction(1)]) is None
