@@ -125,6 +125,7 @@ def require_canonical(entry: Entry) -> None:
 def _names_itself(entry: Entry) -> bool:
     """Is the body an object with the number of its entry?"""
     try:
-        return isinstance(entry.content, dict) and entry.content.get("number") == entry.number
+        named = isinstance(entry.content, dict) and entry.content.get("number")
+        return type(named) is int and named == entry.number
     except (ValueError, RecursionError):
         return False

@@ -18,6 +18,7 @@ from designer.accounts.standing import SUMMED, Standings, advanced, summed
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
+from designer.base.json_text import canonical
 from designer.base.progress import step
 from designer.files.spec import read_signed
 
@@ -100,7 +101,7 @@ def _require_sums(entries: Sequence[Entry]) -> None:
     for place, entry in enumerate(entries):
         if entry.kind == SUMMED:
             standings, begin = advanced(standings, entries[begin:place]), place + 1
-            if entry.content["standings"] != summed(standings)["standings"]:
+            if canonical(entry.content["standings"]) != canonical(summed(standings)["standings"]):
                 raise InvalidLedger(
                     f"ledger: entry {entry.number} does not say what the entries before it add up to. {RESTORE}"
                 )

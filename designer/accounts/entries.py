@@ -150,7 +150,8 @@ def require_known(entries: Sequence[Entry]) -> None:
 def require_opened(first: Entry) -> str:
     """The identifier of the ledger that an entry opens; `InvalidLedger` where it opens none of this version."""
     require_known([first])
-    if first.content.get("format") != FORMAT or first.content.get("version") != LEDGER_VERSION:
+    version = first.content.get("version")
+    if first.content.get("format") != FORMAT or type(version) is not int or version != LEDGER_VERSION:
         raise InvalidLedger(
             f"ledger: its first entry does not open a ledger of version {LEDGER_VERSION}; open it with the version that wrote "
             "it."

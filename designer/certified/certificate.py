@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import DesignFailed, NotPrivate
+from designer.base.json_text import canonical
 from designer.base.printing import printed
 from designer.base.progress import step
 from designer.base.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
@@ -304,7 +305,8 @@ def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fr
     length = norm.exact(u)
     if not budget or length is None or abs(length / budget - ratio) > Fraction(1, 1 << 40):
         return False
-    return witness == describe_pair(sensitivity, witness.left, witness.right, elements)
+    described = describe_pair(sensitivity, witness.left, witness.right, elements)
+    return canonical(asdict(witness)) == canonical(asdict(described))  # 1, 1.0 and true are equal only to Python
 
 
 def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
@@ -356,7 +358,8 @@ def settled_claim(mechanism: Certified, claimed: dict[str, Any], proven: dict[st
     if not (near and sentence):
         return claimed
     same = {**claimed, "worst_ratio": proven["worst_ratio"], "arithmetic": proven["arithmetic"]}
-    if claimed.get("witness") == proven["witness"] or _is_witness(claimed.get("witness"), proven["witness"], mechanism):
+    pair = claimed.get("witness")
+    if canonical(pair) == canonical(proven["witness"]) or _is_witness(pair, proven["witness"], mechanism):
         same["witness"] = proven["witness"]
     return same
 

@@ -71,6 +71,11 @@ FRAME = record(
     },
     {"about": About.schema},
 )
+# What may differ in its last digits between machines, because floats or bounds of real numbers lead to it; all else is exact.
+ROUNDED = (
+    *("smallest_budget", "largest_finite_budget", "worst_ratio", "estimated_total_variation", "estimated_delta"),
+    *("largest_r_hat", "least_alpha_plus_beta", "delta_of_one_row"),
+)
 TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float), "array": list}
 
 
@@ -290,7 +295,9 @@ def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[st
     parameters = claimed.get("parameters")
     if isinstance(parameters, dict):
         result["parameters"] = {
-            key: proven["parameters"].get(key) if _same_float(value, proven["parameters"].get(key)) else value
+            key: proven["parameters"].get(key)
+            if key in ROUNDED and _same_float(value, proven["parameters"].get(key))
+            else value
             for key, value in parameters.items()
         }
     return result

@@ -43,6 +43,8 @@ class Domain:
     def __post_init__(self) -> None:
         if not self.attributes:
             raise InvalidProblem("domain: has no attributes; name at least one.")
+        if not all(isinstance(name, str) for given in (self.attributes, *self.values) for name in given):
+            raise InvalidProblem("domain: attributes and their values must be texts; make it with `Domain.of`.")
         if len(set(self.attributes)) != len(self.attributes):
             raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
         for name, values in zip(self.attributes, self.values, strict=True):

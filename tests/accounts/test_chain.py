@@ -14,8 +14,10 @@ import pytest
 
 from designer import InvalidProblem
 from designer.accounts import Ledger, checked
-from designer.accounts.chain import FIRST, Entry
+from designer.accounts.chain import FIRST, Entry, alone
+from designer.accounts.entries import require_opened
 from designer.base.errors import InvalidLedger
+from designer.base.json_text import canonical
 from tests.oracles.ledgers import busy_ledger, unlocked
 
 
@@ -49,6 +51,17 @@ def test_the_chain_is_what_the_page_says_it_is(original: Path) -> None:
     kinds = {json.loads(row[2])["kind"] for row in rows}
     assert kinds == {"opened", "stated", "raised", "reserved", "released", "abandoned"}
     assert checked(Ledger(original)).head == before
+
+
+@pytest.mark.parametrize("key", ["number", "version"])
+@pytest.mark.parametrize("kind", [float, bool])
+def test_numbers_of_an_entry_are_whole_numbers(original: Path, key: str, kind: type) -> None:
+    """1, 1.0 and true are equal to Python, and three things in JSON."""
+    first = entries_of(original)[0]
+    body = canonical({**first.content, key: kind(1)}).decode()
+    row = (1, FIRST, body, hashlib.sha256(f"{FIRST}\n{body}".encode()).hexdigest(), None)
+    with pytest.raises(InvalidLedger):
+        require_opened(alone(row))
 
 
 def altered_texts(text: str, places: random.Random) -> list[str]:

@@ -42,6 +42,7 @@ SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").re
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = ["plain", "Zürich 東京 🗽", 'say "no" \\ / \'', "two\nlines\ttab", ""]
 INF = math.inf
+CORPUS = Path(__file__).parents[1] / "data" / "specs"
 
 
 @cache
@@ -301,6 +302,54 @@ def test_parameters_may_differ_in_their_last_digits_only(name: str, tmp_path: Pa
             continue
         with pytest.raises(InvalidSpec, match="guarantee: the file claims something else"):
             read(tmp_path, resealed(spec))
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        ("family_rounded", "delta"),
+        ("selection_linear", "rate"),
+        ("table_plan", "rho_per_split_row"),
+        ("lattice_distance", "budget_per_unit_of_distance"),
+    ],
+)
+def test_parameters_that_the_core_states_are_exact(name: str, parameter: str) -> None:
+    spec = json.loads((CORPUS / f"{name}.json").read_text())
+    load(spec)
+    spec["guarantee"]["parameters"][parameter] *= 1 + 1e-12
+    with pytest.raises(InvalidSpec, match="guarantee: the file claims something else"):
+        load(resealed(spec))
+
+
+@pytest.mark.parametrize("name", ["family_box", "lattice_l1", "selection_linear", "mwem", "small_db", "channel_line"])
+def test_numbers_of_a_witness_are_of_one_type(name: str) -> None:
+    """A place is a whole number and a budget a float: 1, 1.0 and true are equal in Python, and three things in JSON."""
+    spec = json.loads((CORPUS / f"{name}.json").read_text())
+    load(spec)
+    witness = spec["certificate"]["witness"]
+    values = [(witness, key) for key in ("left", "right", "budget")]
+    values += [(witness["difference"], k) for k in range(len(witness["difference"]))]
+    tried = 0
+    for holder, key in values:
+        own = holder[key]
+        for kind in (int, float, bool):
+            if kind is not type(own) and kind(own) == own:
+                holder[key], tried = kind(own), tried + 1
+                with pytest.raises(InvalidSpec, match="certificate: the file claims something else"):
+                    load(resealed(spec))
+        holder[key] = own
+    assert tried >= 3
+
+
+def test_values_of_attributes_are_texts() -> None:
+    spec = json.loads((CORPUS / "laplace_product.json").read_text())
+    for key in ("values", "attributes"):
+        for other in (None, 0, False):
+            false = copy.deepcopy(spec)
+            held = false["mechanism"]["relation"][key]
+            (held[0] if key == "values" else held)[0] = other
+            with pytest.raises(InvalidSpec, match="mechanism"):
+                load(resealed(false))
 
 
 def test_a_worst_ratio_below_or_above_the_proven_one_is_refused(tmp_path: Path) -> None:

@@ -252,12 +252,34 @@ MUTANTS = (
         "designer/files/spec.py",
         (
             'result["parameters"] = {\n'
-            '            key: proven["parameters"].get(key) if _same_float(value, '
-            'proven["parameters"].get(key)) else value'
+            '            key: proven["parameters"].get(key)\n'
+            '            if key in ROUNDED and _same_float(value, proven["parameters"].get(key))\n'
+            "            else value"
         ),
         'result["parameters"] = {\n            key: proven["parameters"].get(key)',
         "the parameters of a guarantee are not compared",
         ("tests/files/test_spec.py::test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven",),
+    ),
+    Mutant(
+        "designer/files/spec.py",
+        "if key in ROUNDED and _same_float(",
+        "if _same_float(",
+        "the delta of a guarantee may be another one in its last digits",
+        ("tests/files/test_spec.py::test_parameters_that_the_core_states_are_exact",),
+    ),
+    Mutant(
+        "designer/certified/certificate.py",
+        "    return canonical(asdict(witness)) == canonical(asdict(described))",
+        "    return witness == described",
+        "a place in a witness may be a float",
+        ("tests/files/test_spec.py::test_numbers_of_a_witness_are_of_one_type",),
+    ),
+    Mutant(
+        "designer/problem/domain.py",
+        "if not all(isinstance(name, str) for given in (self.attributes, *self.values) for name in given):",
+        "if not all(isinstance(name, str) for name in self.attributes):",
+        "a value of an attribute may be null",
+        ("tests/files/test_spec.py::test_values_of_attributes_are_texts",),
     ),
     Mutant(
         "designer/files/spec.py",
