@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
+from designer.base.rounding import at_least, at_most
 from designer.certified.frozen import Specified
 from designer.designing.choosing import cap_of, units_of
 from designer.designing.comparison import Comparison, compare_linear, empty_row
 from designer.designing.least import LeastBudget, least_linear
 from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+from designer.designing.report_budget import loss_asked
 from designer.designing.structured_problem import FAMILY, StructuredProblem
 from designer.families.made import Design, DesignOfKind
 from designer.mechanisms.channel.problem import ReportProblem
@@ -160,6 +162,18 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
     from designer.families.channel import OPTIONS, build_channel, loss_of
 
     start, (options, other) = time.perf_counter(), _apart(rest)
+    if (targets := other.pop("targets", None)) is not None:
+        asked = loss_asked(targets)
+        found = design_report(problem, family, **options, **other)
+        if found.loss > asked:
+            bound = 0.0 if found.optimality is None else found.optimality.lower_bound
+            beyond = f", and no private channel has less than {at_least(bound, 6)}" if bound > asked else ""
+            raise DesignFailed(
+                f"targets.loss: {shown(asked)} is asked for, and {at_most(found.loss, 6)} is reached at these budgets{beyond}; "
+                "ask for less accuracy, or let `least_budget` (`dp-designer budget`) say which budgets are enough.",
+                value=asked,
+            )
+        return found
     solver, settings = other.pop("solver", "auto"), other.pop("solver_options", None)
     chosen = _chosen(problem, family, options, OPTIONS.get(family, ()), other)
     if solver not in (None, "auto"):
@@ -354,7 +368,6 @@ def no_least(problem: Any, targets: object, family: str = "auto", **options: Any
     what = {
         "SelectionProblem": "a choice has no standard error; compare `design(problem).loss` at other budgets",
         "SyntheticProblem": "the errors of synthetic data depend on the data; compare `design(problem).loss` at other budgets",
-        "ReportProblem": "a report has no standard error; compare `design(problem).error` at other budgets",
         "HierarchyProblem": "its targets are its own (`accuracies`), and `design(problem)` meets them at the least loss",
     }[type(problem).__name__]
     raise InvalidProblem(f"problem: a {type(problem).__name__} has no least budget: {what}; use design.", value=problem)

@@ -67,7 +67,7 @@ LISTED = (
         problem="designer.mechanisms.channel.problem:ReportProblem",
         design=f"{OWN}:design_report",
         compare=f"{OWN}:compare_own",
-        least_budget=f"{OWN}:no_least",
+        least_budget="designer.designing.report_budget:least_report",
     ),
     ProblemKind(
         problem="designer.designing.problems:HierarchyProblem",

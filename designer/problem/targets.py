@@ -1,5 +1,5 @@
 """Accuracy that is asked for: a standard error, a 95 % margin or a relative error at a public value, for all queries or by
-name."""
+name; the loss of a report that a person draws alone."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ class Targets(Immutable):
     relative_error: the standard error over the absolute value of `reference`, a value that was public before the data were
     looked at, such as last year's count: a number for all, or by query. Designs that are biased on purpose count their largest
     bias over histograms of `problem.records` records beside the noise: root of the sum of squares, or sum for margins.
-    Raises `InvalidProblem` for numbers that are not positive and finite, a query with two targets, relative errors without a
-    reference other than 0, and no target at all.
+    loss: of a `ReportProblem`, as that measures it; it is the only target there, and no target elsewhere. Raises
+    `InvalidProblem` for numbers that are not positive and finite, a query with two targets, relative errors without a reference
+    other than 0, and no target at all.
 
     >>> [target.sentence() for target in Targets(standard_error={"north": 5}).of(["south", "north"])]
     ['north: standard error at most 5']
@@ -60,18 +61,27 @@ class Targets(Immutable):
     margin: ForQueries = None
     relative_error: ForQueries = None
     reference: ForQueries = None
+    loss: float | None = None
 
     def __post_init__(self) -> None:
         for kind in KINDS:
             assign(self, **{kind: _checked(getattr(self, kind), f"targets.{kind}", positive)})
         assign(self, reference=_checked(self.reference, "targets.reference", _not_zero))
+        if self.loss is not None:
+            assign(self, loss=positive(self.loss, "targets.loss"))
         self._require_one_each()
         self._require_references()
 
     def _require_one_each(self) -> None:
         given = [kind for kind in KINDS if getattr(self, kind) is not None]
-        if not given:
-            raise InvalidProblem(f"targets: none is given; give at least one of {', '.join(KINDS)}.")
+        if not given and self.loss is None:
+            raise InvalidProblem(
+                f"targets: none is given; give at least one of {', '.join(KINDS)}; or loss, for an own report."
+            )
+        if given and self.loss is not None:
+            raise InvalidProblem(
+                f"targets.loss: is for an own report, which has no answers for targets.{given[0]} to hold of; drop one of them."
+            )
         if len(given) > 1 and (for_all := [kind for kind in given if isinstance(getattr(self, kind), float)]):
             raise InvalidProblem(
                 f"targets.{for_all[0]}: {getattr(self, for_all[0])!r} is for all queries, so that those of "
@@ -101,6 +111,10 @@ class Targets(Immutable):
 
     def of(self, queries: Sequence[str]) -> tuple[Target, ...]:
         """The targets of these queries, in their order; `InvalidProblem` for a name that is not among them."""
+        if self.loss is not None:
+            raise InvalidProblem(
+                f"targets.loss: is for an own report; give at least one of {', '.join(KINDS)} for queries.", value=self.loss
+            )
         places = {query: place for place, query in enumerate(queries)}
         for name in (*KINDS, "reference"):
             named = getattr(self, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,31 @@ def test_what_cannot_be_answered_is_refused(problem: Path, capsys: pytest.Captur
         assert code == 2 and words in err
     code, _, err = run(capsys, "budget", problem, "--family", "laplace")
     assert code == 3 and "pure" in err
+
+
+REPORT = """kind = "own_report"
+title = "How people came to work"
+[domain]
+way = ["on foot", "bicycle", "bus", "car"]
+[relation]
+metric = "uniform"
+epsilon = 1
+[report]
+loss = "zero_one"
+"""
+
+
+def test_the_least_budget_of_an_own_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Randomised response is wrong with 3 / (e^b + 3), and nothing is better."""
+    path, spec = tmp_path / "p.toml", tmp_path / "s.json"
+    path.write_text(REPORT)
+    assert "section [targets] is missing; say there what a report may lose" in run(capsys, "budget", path)[2]
+    path.write_text(REPORT + "[targets]\nloss = 0.3\n")
+    code, out, err = run(capsys, "budget", path, "-o", spec, "--json")
+    data, least = json.loads(out), math.log(7)
+    assert (code, err) == (0, "") and data["missed_at"] < least * 1.001 and least <= data["factor"] < least * 1.001
+    assert data["lower_bound"] <= least and data["reached"] <= 0.3 and run(capsys, "verify", spec)[0] == 0
+    assert "Least factor: 1.94" in run(capsys, "budget", path)[1]
+    assert "0.3 is asked for, and 0.5246" in run(capsys, "design", path)[2]
+    path.write_text(REPORT + "[targets]\nmargin = 3\n")
+    assert "[targets] takes ['loss']" in run(capsys, "budget", path)[2]

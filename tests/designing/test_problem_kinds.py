@@ -153,7 +153,7 @@ def test_least_budgets_are_those_of_the_kind() -> None:
     large = StructuredProblem(StructuredWorkload.of(Domain.of({"a": 600}), [{"a": "prefix"}]), Presence(1.0), "zcdp")
     with pytest.raises(InvalidProblem, match="too many queries or elements"):
         least_budget(large, Targets(standard_error=3.0))
-    for name in ("SelectionProblem", "SyntheticProblem", "ReportProblem", "HierarchyProblem"):
+    for name in ("SelectionProblem", "SyntheticProblem", "HierarchyProblem"):
         with pytest.raises(InvalidProblem, match="has no least budget"):
             least_budget(PROBLEMS[name], wanted)
 

@@ -4,20 +4,26 @@
 [report]  loss = "distance" | "squared" | "zero_one" | [[..], ..] or a file of a matrix, a row for each value;
           reports = [names] (of values, or of the columns of a matrix), prior = "equal" | "worst" | [..] or a file,
           family; all optional
+[targets] loss: the most that a report may lose, which `budget` finds the least budgets for
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import MATRIX, POSITIVE_VECTOR, Schema, either, list_of, noted, one_of, record, text
-from designer.certified.frozen import Specified
+from designer.base.printing import printed
+from designer.base.rounding import at_least, at_most
+from designer.base.schema import MATRIX, POSITIVE, POSITIVE_VECTOR, Schema, either, list_of, noted, one_of, record, text
+from designer.certified.frozen import Specified, to_spec
+from designer.designing.caution_lines import cautions
+from designer.designing.least import STEP
 from designer.designing.of_kinds import design_report
+from designer.designing.report_budget import least_report
 from designer.files.data_files import read_matrix
 from designer.files.problem.asked import AskingReader, naming
 from designer.files.problem.kind import Kind
@@ -25,9 +31,10 @@ from designer.files.problem.linear_forms import DOMAIN, ELEMENTS
 from designer.files.problem.linear_request import listing_of
 from designer.files.problem.listing import Listing
 from designer.files.problem.relations import metric_forms
-from designer.files.problem.request import Choices, Request
+from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.channel.problem import FAMILIES, LOSSES, ReportProblem
+from designer.problem.targets import Targets
 
 SECTION = record(
     {},
@@ -60,11 +67,32 @@ class ReportFile(Request):
     path: Path
     problem: ReportProblem
     family: str
+    targets: Targets | None
 
     def make(self, choices: Choices) -> Specified:
         with naming(self.path, "report"):
-            made: Specified = design_report(self.problem, choices.family or self.family).mechanism
+            made: Specified = design_report(self.problem, choices.family or self.family, targets=self.targets).mechanism
         return made
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The least factor on all budgets at which a report loses no more than [targets] says."""
+        if self.targets is None:
+            raise InvalidProblem(f"{self.path}: section [targets] is missing; say there what a report may lose, as loss.")
+        chosen = choices or Choices()
+        chosen.require(self.kind, self.choices)
+        with naming(self.path, "report"):
+            family = chosen.family or self.family
+            found = least_report(self.problem, self.targets, family, step=STEP if step is None else step)
+        made, title = found.mechanism.described(self.about), printed(self.title)
+        lines = (
+            *(title, "=" * len(title), *cautions(made)),
+            f"Least factor: {at_most(found.factor, 6)} times all budgets",
+            f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}",
+            *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for every private channel"] if found.lower_bound else []),
+            *replace(self, problem=found.problem).accuracy_lines(made),
+        )
+        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
+        return Outcome(made, lines, {**data, "reached": found.reached, "spec": to_spec(made)})
 
     def listing(self) -> Listing:
         return listing_of([self.problem.keys])
@@ -110,8 +138,15 @@ class ReportReader(AskingReader):
                 counted.elements,
                 counted.keys,
             )
+        with naming(self.path, "targets"):
+            targets = Targets(**self.data["targets"]) if "targets" in self.data else None
         return ReportFile(
-            title=self.title, path=self.path, problem=problem, family=section.get("family", "auto"), files=self.read_files()
+            title=self.title,
+            path=self.path,
+            problem=problem,
+            family=section.get("family", "auto"),
+            targets=targets,
+            files=self.read_files(),
         )
 
     def _loss(self) -> Any:
@@ -134,7 +169,8 @@ class ReportReader(AskingReader):
 def report_form() -> Schema:
     """The sections of a whole file."""
     metric, _ = metric_forms()
-    return record({"relation": metric}, {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION})
+    targets = record({"loss": POSITIVE}, note="The most that a report may lose, as [report] measures it.")
+    return record({"relation": metric}, {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets})
 
 
 OWN_REPORT = Kind("own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader)

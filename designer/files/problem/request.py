@@ -115,7 +115,7 @@ class Request(ABC):
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
-        raise self.without("budget", "the least budget is found for linear queries, marginals and table plans")
+        raise self.without("budget", "the least budget is found for linear queries, marginals, table plans and own reports")
 
     def listing(self) -> Listing:
         """Which values, groups and numbers the records are expected to have."""

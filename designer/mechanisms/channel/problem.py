@@ -10,12 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array
-from designer.base.checks import names, shown
+from designer.base.checks import names, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.channel.mechanism import MOST_ENTRIES, checked_prior, require_finite
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import Indices
+from designer.relations.budget_factor import with_budgets_times
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.points import Euclidean, GreatCircle
 from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
@@ -196,6 +197,25 @@ class ReportProblem(Immutable):
             return 1.0
         name = "per_km" if isinstance(self.metric, GreatCircle) else "rate" if isinstance(self.metric, Ordered) else "per_unit"
         return float(getattr(self.metric, name))
+
+    def with_budgets_times(self, factor: float) -> ReportProblem:
+        """The problem with every budget multiplied by a positive factor, and losses as they are."""
+        times = positive(factor, "factor")
+        reports: Any = self.report_names if self.report_points is None else self.report_points
+        metric, loss = self.metric, self.losses if self.loss == MATRIX else self.loss
+        if isinstance(metric, GreatCircle):
+            return self._again(replace(metric, per_km=metric.per_km * times), reports, loss)
+        if isinstance(metric, Ordered):
+            return self._again(replace(metric, epsilon=metric.epsilon * times), reports, loss)
+        if isinstance(metric, (Euclidean, Chebyshev, Manhattan)):
+            return self._again(replace(metric, per_unit=metric.per_unit * times), reports, loss)
+        wider = with_budgets_times(times, metric)
+        assert isinstance(wider, Metric)
+        return self._again(wider, reports, loss if self.loss == "zero_one" else self.losses)
+
+    def _again(self, metric: Metric, reports: Any, loss: Any) -> ReportProblem:
+        prior = "worst" if self.worst else self.prior
+        return ReportProblem(metric, reports, prior, loss, self.elements, self.keys)
 
     @cached_property
     def distances(self) -> Floats:
