@@ -26,6 +26,7 @@ from designer.mechanisms.channel.problem import ReportProblem
 from designer.mechanisms.marginals.noise import WIDE
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.targets import Targets
+from designer.relations.problem import Problem
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:  # they bring solvers
@@ -157,8 +158,8 @@ def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest:
 
 
 def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
-    """A channel for one person's own report; "auto" takes the best one, or the best mixture of poles where that is too
-    large."""
+    """A channel for one person's own report; "auto" takes the best one, or where that is too large the best mixture of poles,
+    for estimates the exponential mechanism."""
     from designer.families.channel import OPTIONS, build_channel, loss_of
 
     start, (options, other) = time.perf_counter(), _apart(rest)
@@ -192,7 +193,7 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
     except DesignFailed:
         if family != "auto":
             raise
-        made = build_channel(problem, "poles")
+        made = build_channel(problem, "poles" if problem.queries is None else "exponential")
     return _made(problem, start, made, loss_of(problem, made))
 
 
@@ -271,7 +272,29 @@ def compare_own(
         own = {"loss": made.loss, "gap": gap, "worst_ratio": ratio, "seconds": made.seconds}
         rows.append({**empty_row(name, ""), **own})
         designs[name] = made
+    if (
+        isinstance(problem, ReportProblem)
+        and problem.queries is not None
+        and (words := _with_a_trusted_holder(problem, effort))
+    ):
+        rows = [{**row, "note": words} if row["family"] in designs else row for row in rows]
     return Comparison(problem, rows, designs)
+
+
+def _with_a_trusted_holder(problem: ReportProblem, effort: str) -> str:
+    """What the estimates of an own report would be off by if somebody held the values and added noise to the answers."""
+    from designer.designing.best import design
+
+    assert problem.queries is not None
+    try:
+        made = design(Problem(problem.queries, problem.metric), effort=effort)
+    except (DesignFailed, InvalidProblem):
+        return ""
+    return (
+        "loss is for each person: n times as much for the reports of n people; with a trusted holder of the values, who adds "
+        f"noise to the answers under the same budgets, squared errors add up to {at_most(made.loss, 4)}, however many people "
+        f"there are ({made.mechanism.family})"
+    )
 
 
 def compare_structured(

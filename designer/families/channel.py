@@ -17,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.errors import DesignFailed, NotPrivate
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.base.progress import step
 from designer.certified.guarantee import Optimality, bounded
+from designer.mechanisms.channel.accuracy import estimation_losses, queries_of
 from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
@@ -36,6 +38,7 @@ from solvers.columns.generation import (
     mixture_of_poles,
 )
 from solvers.columns.whole import NoSlack, whole_table
+from solvers.columns.workload import least_moment
 from solvers.exact.balls import exp_ball, fraction_above
 from solvers.exact.rational import float_below
 from solvers.solution import Solution
@@ -44,6 +47,7 @@ MOST_POLES = 3000
 MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
+MOST_ESTIMATED, MOST_ROUNDS, ROUND_WORK = 200, 20, 12500  # values, rounds of local searches: 20 s for 25 values, 1 min for 200
 EVEN = 1e-9  # of steps on a line
 FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
 TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
@@ -98,6 +102,8 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     try:
         whole = whole_table(raised, ratios)
         numerators = tuple(map(tuple, whole.numerators.tolist()))
+        if problem.queries is not None:
+            losses = _of_estimates(problem, whole.numerators.astype(np.float64) / (1 << whole.bits))
         return Channel(
             problem.metric, problem.elements or (), reports, numerators, 1 << whole.bits, problem.prior, losses, problem.keys
         )
@@ -106,6 +112,15 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
             f"channel: no table of whole numbers near the solution keeps every budget ({failure}); merge the nearest "
             "elements, or use 'exponential'."
         ) from failure
+
+
+def _of_estimates(problem: ReportProblem, table: Floats) -> Floats:
+    """What each report of each value is off by in the estimates that are asked for, (N, M)."""
+    matrix, _ = queries_of(problem.queries, tuple(map(str, problem.elements or ())))
+    try:
+        return estimation_losses(table, problem.prior, matrix)
+    except InvalidProblem as failure:
+        raise DesignFailed(f"channel: its reports do not tell what is asked apart ({failure}).") from failure
 
 
 def _between(problem: ReportProblem) -> tuple[Floats, Floats]:
@@ -124,6 +139,8 @@ def _least(budgets: Floats) -> float:
 
 def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
+    if problem.queries is not None:
+        return _best_for_estimates(problem)
     try:
         found = _generated(problem, gap)
     except (ValueError, ArithmeticError, NoMixture) as failure:
@@ -133,6 +150,30 @@ def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
         ) from failure
     mixture = found.point
     return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=_bound(problem, found))
+
+
+def _best_for_estimates(problem: ReportProblem) -> Proposal:
+    """The channel of the least expected squared error of estimates that local searches find from poles, with a bound on all
+    (docs/theory/columns.md, 6)."""
+    matrix, _ = queries_of(problem.queries, tuple(map(str, problem.elements or ())))
+    size = len(problem.prior)
+    if size > MOST_ESTIMATED:
+        raise DesignFailed(
+            f"channel: {size} values; channels for estimates are searched for at most {MOST_ESTIMATED}: merge near values, or "
+            "use 'exponential'.",
+            value=size,
+        )
+    start, own = cone.poles(pole_budgets(problem)), float(problem.prior @ (matrix**2).sum(axis=0))
+    try:
+        with step("channel for estimates"):
+            rounds = max(1, min(MOST_ROUNDS, ROUND_WORK // size**2))
+            found = least_moment(_between(problem)[1], problem.prior, matrix.T @ matrix, start, rounds)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError) as failure:
+        raise DesignFailed(f"channel: the solver stopped ({failure}); use 'exponential'.") from failure
+    table = found.point.table()
+    names, bound = tuple(f"r{z}" for z in range(table.shape[1])), max(found.lower_bound * (1 - 1e-9) - own, 0.0)
+    words = "ranges of the entries of every column that keeps the budgets, in floats (docs/theory/columns.md, 6)"
+    return Proposal(table, np.arange(table.shape[1]), names, np.zeros(table.shape), (bound, words))
 
 
 def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str]:
@@ -171,6 +212,7 @@ def _costs(problem: ReportProblem) -> tuple[Floats, tuple[Limits, ...]]:
 
 def poles(problem: ReportProblem) -> Proposal:
     """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss."""
+    _require_single(problem, "poles")
     if problem.worst:
         raise DesignFailed("poles: is for a prior; use 'channel' for the worst one.")
     try:
@@ -178,6 +220,11 @@ def poles(problem: ReportProblem) -> Proposal:
     except (ValueError, ArithmeticError, NoMixture) as failure:
         raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
     return Proposal(found.columns * found.weights, found.reports)
+
+
+def _require_single(problem: ReportProblem, what: str) -> None:
+    if problem.queries is not None:
+        raise DesignFailed(f"{what}: is for losses of single reports, and estimates are asked for; use 'channel'.")
 
 
 def pole_budgets(problem: ReportProblem) -> Floats:
@@ -208,6 +255,8 @@ def _wider_grid(points: Floats, distances: Floats) -> Floats:
 
 def exponential(problem: ReportProblem, *, remap: bool = False) -> Proposal:
     """`K[x, z]` proportional to `exp(-b(x, z) / 2)`: the exponential mechanism, at half of the budget."""
+    if remap:
+        _require_single(problem, "exponential, remap")
     budgets = problem.budgets if problem.places is None else problem.budgets[:, problem.places]
     if problem.report_points is not None:
         budgets = problem.budgets_to(problem.report_points)
@@ -225,6 +274,8 @@ def _uniform_budget(problem: ReportProblem, family: str) -> float:
 
 def randomised_response(problem: ReportProblem, *, remap: bool = False) -> Proposal:
     """The value itself with probability `e^b / (e^b + N - 1)`, any other one with `1 / (e^b + N - 1)`."""
+    if remap:
+        _require_single(problem, "randomised_response, remap")
     budget, size = _uniform_budget(problem, "randomised_response"), problem.metric.size
     channel = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-budget))
     channel /= channel.sum(axis=1, keepdims=True)
@@ -264,6 +315,8 @@ def geometric(problem: ReportProblem, *, remap: bool = True) -> Proposal:
     On a line the poles at the values alone have nonnegative weights, `(tanh(left / 2) + tanh(right / 2)) / 2` with the budgets
     to both neighbours, 1 in the place of the tangent at an end; on even steps that is the truncated geometric mechanism.
     """
+    if remap:
+        _require_single(problem, "geometric")
     points = problem.points
     if points is None or points.shape[1] != 1:
         raise DesignFailed("geometric: is for values on a line; use metrics.line, or the family 'channel' or 'poles'.")

@@ -41,6 +41,11 @@ class ChannelProgram:
     def __init__(self, problem: ReportProblem) -> None:
         if not isinstance(problem, ReportProblem):
             raise InvalidProblem(f"problem: {shown(problem)} is no ReportProblem.", value=problem)
+        if problem.queries is not None:
+            raise InvalidProblem(
+                "loss: the squared error of estimates is not convex in the table, only in the weights of given columns "
+                "(docs/theory/columns.md, 6); use design(problem, 'channel')."
+            )
         size, reports = problem.losses.shape
         if size * (size - 1) * reports > MOST_RATIOS:
             raise InvalidProblem(

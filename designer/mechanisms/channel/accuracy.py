@@ -1,8 +1,8 @@
 """What a collector learns from reports: unbiased counts with their covariance, intervals that hold, a consistent histogram.
 
 Reports r, (M,), of people c, (N,), have the mean `K^T c`. For queries Q, any B with `B K^T = Q` makes `B r` unbiased. The one
-used has the least total variance where people are spread evenly; its exact covariance is `B diag(K^T c) B^T - Q diag(c) Q^T`
-(docs/theory/own_reports.md, 4).
+used has the least total variance where people are spread as the prior says; its exact covariance is
+`B diag(K^T c) B^T - Q diag(c) Q^T` (docs/theory/own_reports.md, 4).
 """
 
 from __future__ import annotations
@@ -100,10 +100,12 @@ class Estimate:
         return self._likeliest[2]
 
 
-def estimated(channel: Floats, reports: NDArray[np.int64], queries: object, elements: tuple[str, ...]) -> Estimate:
-    """The estimate behind `Channel.estimate`: channel (N, M), reports (M,)."""
+def estimated(
+    channel: Floats, prior: Floats, reports: NDArray[np.int64], queries: object, elements: tuple[str, ...]
+) -> Estimate:
+    """The estimate behind `Channel.estimate`: channel (N, M), prior (N,), reports (M,)."""
     matrix, names = queries_of(queries, elements)
-    weights, told = left_inverse(channel, matrix)
+    weights, told = left_inverse(channel, prior, matrix)
     answers = weights @ reports
     covariance = (weights * reports) @ weights.T
     if told is not None:
@@ -111,13 +113,13 @@ def estimated(channel: Floats, reports: NDArray[np.int64], queries: object, elem
     return Estimate(names, frozen(answers), frozen(covariance), reports, channel, frozen(weights), frozen(matrix))
 
 
-def left_inverse(channel: Floats, queries: Floats) -> tuple[Floats, Floats | None]:
-    """`B` with `B K^T = Q` of least total variance where people are spread evenly, (Q, M), and the same for the counts
-    themselves, (N, M); None where the channel does not tell all values apart.
+def left_inverse(channel: Floats, prior: Floats, queries: Floats) -> tuple[Floats, Floats | None]:
+    """`B` with `B K^T = Q` of least total variance where people are spread as the prior says, (Q, M), and the same for the
+    counts themselves, (N, M); None where the channel does not tell all values apart.
 
-    channel: (N, M); queries: (Q, N). `InvalidProblem` where no such B exists.
+    channel: (N, M); prior: (N,); queries: (Q, N). `InvalidProblem` where no such B exists.
     """
-    root = 1 / np.sqrt(channel.mean(axis=0))
+    root = 1 / np.sqrt(prior @ channel)
     inverse = np.linalg.pinv((channel * root).T, rcond=SINGULAR) * root
     told = np.abs(inverse @ channel.T - np.eye(len(channel))).max() <= UNBIASED
     weights = queries @ inverse
@@ -130,10 +132,18 @@ def left_inverse(channel: Floats, queries: Floats) -> tuple[Floats, Floats | Non
     return weights, inverse if told else None
 
 
-def covariance(channel: Floats, people: Floats, queries: Floats) -> Floats:
+def estimation_losses(channel: Floats, prior: Floats, queries: Floats) -> Floats:
+    """`|B_z - Q_x|^2`, (N, M): what a report z of a person of value x is off by in the answers of Q, (Q, N). Its mean over
+    reports and prior is the expected squared error of all answers, for each person."""
+    weights, _ = left_inverse(channel, prior, queries)
+    own, reports = (queries**2).sum(axis=0), (weights**2).sum(axis=0)
+    return np.asarray(np.maximum(own[:, None] - 2 * queries.T @ weights + reports, 0.0))
+
+
+def covariance(channel: Floats, prior: Floats, people: Floats, queries: Floats) -> Floats:
     """The exact covariance, (Q, Q), of the unbiased answers of Q, (Q, N), when `people`, (N,), report once each by the channel,
     (N, M)."""
-    weights, _ = left_inverse(channel, queries)
+    weights, _ = left_inverse(channel, prior, queries)
     return np.asarray((weights * (people @ channel)) @ weights.T - (queries * people) @ queries.T)
 
 

@@ -189,7 +189,8 @@ class Channel(TakesCounts[Reports]):
     def _release_of(self, counted: Sequence[int]) -> Reports:
         """The release of so many reports of each kind."""
         named = tuple(map(str, self.reports)), tuple(map(str, self.elements))
-        return Reports(frozen(np.array(counted, dtype=np.int64)), *named, self.channel, self.guarantee, self.fingerprint)
+        found = frozen(np.array(counted, dtype=np.int64))
+        return Reports(found, *named, self.channel, self.prior, self.guarantee, self.fingerprint)
 
     def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedReports:
         """The reports of `size` collections from `data`, which are PUBLIC or invented: counts, or records. Stamped."""
@@ -205,7 +206,8 @@ class Channel(TakesCounts[Reports]):
         cannot make, and where the reports of different counts have the same law, so that nothing unbiased exists.
         """
         given = dict(zip(reports.reports, reports.counts.tolist(), strict=True)) if isinstance(reports, Reports) else reports
-        return estimated(self.channel, tally(given, tuple(map(str, self.reports))), queries, tuple(map(str, self.elements)))
+        counted = tally(given, tuple(map(str, self.reports)))
+        return estimated(self.channel, self.prior, counted, queries, tuple(map(str, self.elements)))
 
     def covariance(self, people: object, queries: object = None) -> Floats:
         """The exact covariance, (Q, Q), of what `estimate` answers when `people`, (N,), public or invented, report once each.
@@ -216,7 +218,7 @@ class Channel(TakesCounts[Reports]):
         matrix, _ = queries_of(queries, tuple(map(str, self.elements)))
         if len(given) != len(matrix[0]) or (given < 0).any():
             raise InvalidProblem(f"people: give a number from 0 on for each of {len(matrix[0])} values.")
-        return covariance(self.channel, given, matrix)
+        return covariance(self.channel, self.prior, given, matrix)
 
     def require_listed(self) -> None:
         require_listed(self.relation)

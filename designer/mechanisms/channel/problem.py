@@ -13,9 +13,11 @@ from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import names, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.mechanisms.channel.accuracy import queries_of
 from designer.mechanisms.channel.mechanism import MOST_ENTRIES, checked_prior, require_finite
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import Indices
+from designer.problem.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.points import Euclidean, GreatCircle
@@ -23,7 +25,7 @@ from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
 from designer.relations.metrics.triangle import ROUNDING
 
 LOSSES = {"distance": "expected distance", "squared": "expected squared distance", "zero_one": "chance of a wrong report"}
-MATRIX = "matrix"
+MATRIX, ESTIMATES = "matrix", "estimates"
 MOST_ELEMENTS = 4000
 FAMILIES = (
     "channel",
@@ -43,8 +45,9 @@ class ReportProblem(Immutable):
     reports: what may be said. None: the values themselves; names of some of them; points, (M, dimensions), where the metric has
     points; or M names, with a matrix as loss. prior: (N,), how likely each value is; equal by default; "worst" counts the loss
     at the worst value. loss: "distance" between value and report, in the units of the points, or in budgets where the metric
-    has none; "squared"; "zero_one", 1 where they differ; or a matrix, (N, M). elements: names of the values. keys: columns
-    that hold them. Raises `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
+    has none; "squared"; "zero_one", 1 where they differ; a matrix, (N, M); or a `Workload`: the expected squared error, for
+    each person, of unbiased estimates of its answers, from reports that are the channel's own. elements: names of the values.
+    keys: columns that hold them. Raises `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
 
     >>> from designer import design, metrics
     >>> made = design(ReportProblem(metrics.uniform(3, epsilon=1.0), loss="zero_one"), "randomised_response")
@@ -62,6 +65,7 @@ class ReportProblem(Immutable):
     losses: Floats = field(init=False, repr=False)  # (N, M)
     places: Indices | None = field(init=False, repr=False)  # of the reports among the values, (M,)
     report_points: Floats | None = field(init=False, repr=False)
+    queries: Workload | None = field(init=False, repr=False)  # whose estimates count
     notion: ClassVar[str] = "pure"
     families: ClassVar[tuple[str, ...]] = FAMILIES
 
@@ -118,10 +122,12 @@ class ReportProblem(Immutable):
     def _stated_reports(self) -> dict[str, Any]:
         """What the reports are called, and what each costs from each value."""
         given, size = self.reports, self.metric.size
+        if isinstance(self.loss, Workload):
+            return self._estimates(self.loss)
         matrix = None if isinstance(self.loss, str) else real_array(self.loss, "loss", 2)
         if matrix is None and self.loss not in LOSSES:
             raise InvalidProblem(
-                f"loss: {shown(self.loss)} is unknown; use one of {sorted(LOSSES)}, or a matrix.", value=self.loss
+                f"loss: {shown(self.loss)} is unknown; use one of {sorted(LOSSES)}, a matrix, or a Workload.", value=self.loss
             )
         if matrix is not None and (matrix.shape[0] != size or (matrix < 0).any()):
             raise InvalidProblem(
@@ -154,7 +160,23 @@ class ReportProblem(Immutable):
             raise InvalidProblem(f"loss: {matrix.shape[1]} columns for {len(called)} reports; give one for each.")
         losses = matrix if matrix is not None else self._losses(places, points)
         loss = MATRIX if matrix is not None else self.loss
-        return {"reports": called, "losses": frozen(losses), "loss": loss, "places": places, "report_points": points}
+        stated = {"reports": called, "losses": frozen(losses), "loss": loss, "places": places, "report_points": points}
+        return {**stated, "queries": None}
+
+    def _estimates(self, asked: Workload) -> dict[str, Any]:
+        """The channel has reports of its own, which cost what the estimates make of them: nothing is known of that yet."""
+        size = self.metric.size
+        if self.reports is not None or self.worst:
+            named = "reports" if self.reports is not None else "prior"
+            raise InvalidProblem(
+                f"{named}: a channel for estimates has reports of its own, and a prior of probabilities; leave {named} out.",
+                value=getattr(self, named),
+            )
+        queries, _ = queries_of(asked, self._named)
+        if not queries.any():
+            raise InvalidProblem("loss: every query of the workload is 0, and needs no reports; ask for something.")
+        stated = {"reports": self._named, "losses": frozen(np.zeros((size, size))), "loss": ESTIMATES, "queries": asked}
+        return {**stated, "places": np.arange(size), "report_points": None}
 
     def _losses(self, places: Any, points: Any) -> Floats:
         distances = self.distances[:, places] if points is None else self.budgets_to(points) / self.rate
@@ -202,7 +224,10 @@ class ReportProblem(Immutable):
         """The problem with every budget multiplied by a positive factor, and losses as they are."""
         times = positive(factor, "factor")
         reports: Any = self.report_names if self.report_points is None else self.report_points
-        metric, loss = self.metric, self.losses if self.loss == MATRIX else self.loss
+        loss: Any = self.losses if self.loss == MATRIX else self.loss
+        if self.queries is not None:
+            reports, loss = None, self.queries
+        metric = self.metric
         if isinstance(metric, GreatCircle):
             return self._again(replace(metric, per_km=metric.per_km * times), reports, loss)
         if isinstance(metric, Ordered):
@@ -211,7 +236,7 @@ class ReportProblem(Immutable):
             return self._again(replace(metric, per_unit=metric.per_unit * times), reports, loss)
         wider = with_budgets_times(times, metric)
         assert isinstance(wider, Metric)
-        return self._again(wider, reports, loss if self.loss == "zero_one" else self.losses)
+        return self._again(wider, reports, loss if self.loss in ("zero_one", ESTIMATES) else self.losses)
 
     def _again(self, metric: Metric, reports: Any, loss: Any) -> ReportProblem:
         prior = "worst" if self.worst else self.prior
@@ -234,6 +259,8 @@ class ReportProblem(Immutable):
     @property
     def loss_words(self) -> str:
         """What the loss is, in words."""
+        if self.queries is not None:
+            return "expected squared error of all estimates, for each person"
         words = LOSSES.get(self.loss, "expected loss") + (" at the worst value" if self.worst else "")
         unit = "units of the points" if self.points is not None else "nats"
         unit = "kilometres" if isinstance(self.metric, GreatCircle) else unit

@@ -25,13 +25,15 @@ NO_ESTIMATE = "these are counts of reports; different counts of people lead to t
 class Reports(Tabular):
     """How often each report came, (M,), from people who each reported once; `estimate` is of the people.
 
-    reports, elements: the names of reports and values. channel: (N, M), the probabilities.
+    reports, elements: the names of reports and values. channel: (N, M), the probabilities; prior: (N,), how likely each value
+    is.
     """
 
     counts: NDArray[np.int64]
     reports: tuple[str, ...]
     elements: tuple[str, ...]
     channel: Floats = field(repr=False)
+    prior: Floats = field(repr=False)
     guarantee: Guarantee
     fingerprint: str
     row: RowUnit | None = field(default=None, kw_only=True)
@@ -40,7 +42,7 @@ class Reports(Tabular):
     def estimate(self) -> Estimate | None:
         """The number of people of each value; None where the channel does not tell all values apart."""
         try:
-            return estimated(self.channel, self.counts, None, self.elements)
+            return estimated(self.channel, self.prior, self.counts, None, self.elements)
         except InvalidProblem:
             return None
 
