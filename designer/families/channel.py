@@ -120,7 +120,7 @@ def _of_estimates(problem: ReportProblem, table: Floats) -> Floats:
     try:
         return estimation_losses(table, problem.prior, matrix)
     except InvalidProblem as failure:
-        raise DesignFailed(f"channel: its reports do not tell what is asked apart ({failure}).") from failure
+        raise DesignFailed(f"channel: its reports do not tell what is asked apart ({failure}); use 'channel'.") from failure
 
 
 def _between(problem: ReportProblem) -> tuple[Floats, Floats]:

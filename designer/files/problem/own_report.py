@@ -169,7 +169,9 @@ class ReportReader(AskingReader):
 def report_form() -> Schema:
     """The sections of a whole file."""
     metric, _ = metric_forms()
-    targets = record({"loss": POSITIVE}, note="The most that a report may lose, as [report] measures it.")
+    targets = record(
+        {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)}, note="How good reports must be."
+    )
     return record({"relation": metric}, {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets})
 
 
