@@ -49,11 +49,12 @@ from designer.designing.choosing import (
 from designer.designing.factor_search import Make
 from designer.designing.meeting import TargetsMissed, design_meeting, remedy
 from designer.designing.problem_kinds import kind_of
-from designer.designing.published import BREAKS, BROKEN, standing
+from designer.designing.published import BREAKS, BROKEN, FRACTIONS, asks_for_whole, standing
 from designer.designing.structured_problem import StructuredProblem, designed_structured
 from designer.families.approximate import FALLOFFS, under_the_notion
 from designer.families.family import Family
 from designer.families.made import Design
+from designer.families.outdone import Outdone, beside
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.interface import BIASED, Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -502,21 +503,28 @@ def best_of_all(
     begun = time.perf_counter()
     allowance = Allowance(problem, units_of(effort), cap_of(seconds))
     ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
+    if whole := asks_for_whole(problem):
+        ways.sort(key=lambda way: way.family.fractions)
     best: Design[Mechanism] | None = None
     place = NOWHERE
     tried: dict[str, str] = {}
     given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
     own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
     for way in each_of(ways, "designing", weight_of, allowance.units):
+        if whole and way.family.fractions and place[0] == 0:
+            tried[way.name] = f"not started: {FRACTIONS}, and whole numbers are found"
+            continue
         usable = best is not None and place[0] != BROKEN
         if why := allowance.refusal(way, (math.inf if place[0] else place[1]) if usable else None):
             tried[way.name] = why
             continue
         try:
-            with allowance.running(way, usable):
+            with allowance.running(way, usable), beside(problem, math.inf if place[0] else place[1]):
                 candidate = own(way)
             rank, words = standing(problem, candidate)
             tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
+        except Outdone as behind:
+            tried[way.name] = str(behind)
         except Exception as failure:
             tried[way.name] = NOTHING_MADE + reason(failure)
         else:

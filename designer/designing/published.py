@@ -79,6 +79,11 @@ def is_whole(mechanism: Mechanism) -> bool:
     return bool((noise == np.rint(noise)).all())
 
 
+def asks_for_whole(problem: Problem) -> bool:
+    """Whether statistics are published and every query is one of whole numbers, so that whole answers go before others."""
+    return invariant_of(problem) is not None and bool(problem.workload.whole_rows.all())
+
+
 def standing(problem: Problem, made: Design[Mechanism]) -> tuple[int, str]:
     """0 where the default may take a design, 1 where another one that releases whole numbers goes before it, 2 where it breaks
     what is published; and why, in words."""
@@ -86,7 +91,7 @@ def standing(problem: Problem, made: Design[Mechanism]) -> tuple[int, str]:
         return 0, ""
     if not keeps_published(made.mechanism):
         return BROKEN, BREAKS
-    if problem.workload.whole_rows.all() and not is_whole(made.mechanism):
+    if asks_for_whole(problem) and not is_whole(made.mechanism):
         return 1, FRACTIONS
     return 0, ""
 

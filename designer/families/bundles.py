@@ -24,6 +24,7 @@ from designer.families.family import Family
 from designer.families.k_norm import BUNDLED as LARGEST_DIMENSION
 from designer.families.k_norm import PAIRS, merging_work, spanning
 from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.outdone import refuse_outdone
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -58,6 +59,8 @@ def design_bundles(
     made: list[AdditiveMechanism] = []
     for _ in range(1 if problem.loss == "squared" else REWEIGHTED):
         found = min((_bundled(vectors, coordinates, problem, weights, most, way) for way in WAYS[combine]), key=_value)
+        if problem.loss == "squared":
+            refuse_outdone(problem, found[0].value)
         made.append(_frozen(problem, coordinates, *found, weights))
         weights = _slopes(problem, made[-1], weights)
     return min(made, key=lambda one: _loss(problem, one))
@@ -160,5 +163,11 @@ def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
 
 
 BUNDLES = Family(
-    "bundles", "the largest or the sum of the hulls of bundles of coordinates", "pure", design_bundles, work=_work, anytime=True
+    "bundles",
+    "the largest or the sum of the hulls of bundles of coordinates",
+    "pure",
+    design_bundles,
+    work=_work,
+    anytime=True,
+    fractions=True,
 )

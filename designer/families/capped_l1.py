@@ -87,4 +87,6 @@ def _work(sizes: Sizes) -> float:
     return 0.1 + 2e-7 * s * sizes.pairs + 3e-7 * s**3 if 0 < s <= LARGEST_DIMENSION else 0.0
 
 
-CAPPED_L1 = Family("capped_l1", "exponential noise in a box with its corners cut", "pure", design_capped_l1, work=_work)
+CAPPED_L1 = Family(
+    "capped_l1", "exponential noise in a box with its corners cut", "pure", design_capped_l1, work=_work, fractions=True
+)

@@ -309,6 +309,7 @@ ELLIPSOID = Family(
     has_program=True,
     work=covering_work,
     anytime=True,
+    fractions=True,
 )
 GAUSSIAN = Family(
     "gaussian",

@@ -32,7 +32,8 @@ class Family:
     on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations under
     an invariant; "auto" and `compare` leave it out elsewhere; where: a rule of any other kind. with_delta: serves the notion
     "approximate" too, under its own one with other budgets. biased: its answers may be off on purpose, so that no limit of
-    unbiased noise speaks of it.
+    unbiased noise speaks of it. fractions: its answers to counts are no whole numbers, so that it goes behind all others where
+    statistics are published and counts are asked, and is not started where another one has whole numbers.
     choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
     each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
     moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
@@ -58,6 +59,7 @@ class Family:
     with_delta: bool = True
     has_program: bool = False
     biased: bool = False
+    fractions: bool = False
     choices: tuple[Mapping[str, Any], ...] = ({},)
     work: Callable[..., float] | None = None
     anytime: bool = False
@@ -84,7 +86,7 @@ class Family:
         for key in ("work", "floor", "where"):
             if (value := getattr(self, key)) is not None and not callable(value):
                 raise InvalidProblem(f"family.{key}: {shown(value)} is no function; give one, or leave it out.", value=value)
-        for key in ("anytime", "gives_up", "biased"):
+        for key in ("anytime", "gives_up", "biased", "fractions"):
             if not isinstance(value := getattr(self, key), bool):
                 raise InvalidProblem(f"family.{key}: {shown(value)} is neither true nor false; give one of them.", value=value)
         if not isinstance(self.rank, int) or isinstance(self.rank, bool):

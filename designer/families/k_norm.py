@@ -284,4 +284,12 @@ def _directions(sizes: Sizes) -> int:
     return len(np.unique((moves * np.sign(leading)[:, None] / PARALLEL).round(), axis=0))
 
 
-K_NORM = Family("k_norm", "K-norm: the convex hull of the sensitivity set", "pure", design_k_norm, work=_work, gives_up=True)
+K_NORM = Family(
+    "k_norm",
+    "K-norm: the convex hull of the sensitivity set",
+    "pure",
+    design_k_norm,
+    work=_work,
+    gives_up=True,
+    fractions=True,
+)

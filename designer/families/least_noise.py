@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from designer.problem.relation import Block, Indices, Relation, finite_pairs, gr
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.problem import Problem
 from solvers.threads import one_thread
+from solvers.work import within
 
 PAGE = "docs/theory/least_noise.md"
 THEOREMS = {
@@ -171,7 +173,8 @@ def _limit_of(
     if pairs is None or not (pairs.budgets > 0).all() or (not everyone and problem.records < each):  # type: ignore[operator]
         return None
     least = records_for_every_change(problem.relation)
-    first = _alone(problem, pairs) if _is_closed(problem, pairs) else _together(problem, coordinates, pairs, tolerance)
+    closed = _is_closed(problem, pairs)
+    first = _alone(problem, pairs) if closed else _together_once(problem, coordinates, pairs, tolerance)
     found = _sharpened(problem, pairs, first, rows) if first.theorem in ("T2", "T3") else first
     if (cut := _records_of_one_count(problem, pairs)) is not None:
         unbiased = first.value * _part_of_cut_noise(cut, float(pairs.budgets.min()))
@@ -253,6 +256,22 @@ def _alone(problem: Problem, pairs: ProtectedPairs) -> _Bound:
     return _Bound(value, 0.0, "T4" if pairs.move_one_answer_each else "T2", problem.costs)
 
 
+_together_known: WeakKeyDictionary[Problem, dict[float, _Bound]] = WeakKeyDictionary()
+
+
+def _together_once(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
+    """`_together`, once for a problem and a tolerance: "auto" asks for it before and with linear programs, and so does what it
+    designs. What was cut off is not kept."""
+    known = _together_known.setdefault(problem, {})
+    if tolerance not in known:
+        with within() as budget:
+            found = _together(problem, coordinates, pairs, tolerance)
+        if budget.cut:
+            return found
+        known[tolerance] = found
+    return known[tolerance]
+
+
 def _together(problem: Problem, coordinates: Coordinates, pairs: ProtectedPairs, tolerance: float) -> _Bound:
     """The proven bound of the ellipsoid program."""
     from solvers.ellipsoids.program import minimise_maximum, minimise_trace
@@ -298,9 +317,9 @@ def _farthest(rows: Floats, directions: Floats) -> Indices:
     best, found = np.zeros(len(directions)), np.zeros(len(directions), dtype=np.intp)
     step = max(1, CHUNK // len(directions))
     for start in range(0, len(rows), step):
-        products = np.abs(rows[start : start + step] @ directions.T)
-        here = products.argmax(axis=0)
-        size = products[here, np.arange(len(directions))]
+        products = np.abs(directions @ rows[start : start + step].T)
+        here = products.argmax(axis=1)
+        size = products[np.arange(len(directions)), here]
         found, best = np.where(size > best, start + here, found), np.maximum(size, best)
     return found
 

@@ -23,6 +23,7 @@ from designer.families.atoms import Atoms
 from designer.families.family import Family
 from designer.families.laplace import best_weights
 from designer.families.measured import Coordinates, combination, measurable
+from designer.families.outdone import refuse_outdone
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
 from designer.families.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
@@ -109,6 +110,7 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
     if not found:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
     if problem.loss != "absolute":
+        refuse_outdone(problem, found[0].loss)
         return next(_made(problem, atoms, asked, found, bound))
     first = {rates.name: rates for rates in reversed(found)}  # the best of every name
     chosen = [*found[:FROZEN], *(first[name] for name in FOLKLORE if name in first and first[name] not in found[:FROZEN])]

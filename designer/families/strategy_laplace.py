@@ -24,6 +24,7 @@ from designer.families.element_classes import Classes, classes
 from designer.families.ellipsoid import independent_gaussian
 from designer.families.family import Family, StrategyRows
 from designer.families.measured import Coordinates, combination, measurable
+from designer.families.outdone import refuse_outdone
 from designer.families.repair import Bound, freeze
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -65,6 +66,8 @@ def design_strategy(
         if (seconds := _work(Sizes(problem))) > 2:
             announce(f"a strategy for {len(universe)} elements, about {seconds:.0f} s")
         found = searched(problem, universe, changes, steps, starts)
+        if problem.loss == "squared":
+            refuse_outdone(problem, found.value)
     bound = None
     if problem.loss == "squared":
         bound = Bound("sum_k v_k Var_k, the weighted squared error", found.lower_bound, f"{found.point.name}, {found.method}")
@@ -245,5 +248,6 @@ STRATEGY_LAPLACE = Family(
     has_program=True,
     work=_work,
     anytime=True,
+    fractions=True,
     floor=floor,
 )

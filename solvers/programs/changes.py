@@ -134,6 +134,11 @@ class Changes:
         return int(self.budget.size)
 
     @cached_property
+    def typical_budget(self) -> float:
+        """The median of the budgets."""
+        return float(np.median(self.budget))
+
+    @cached_property
     def written_out(self) -> Array | None:
         """The matrix (N, M) with its zeros, where it is small: products with it take a tenth of the time then, most of which
         sparse arrays spend on looking after themselves. None for larger ones."""

@@ -63,14 +63,14 @@ class NoiseCost:
 
     def pull(self, weights: Floats) -> Floats:
         """`-w_k` times the derivative in w_k, (K,), positive."""
-        narrowing, growth = self._shape(weights)
-        return np.asarray(self.power * self.costs * weights**-self.power * narrowing**self.power * growth)
+        return self.slopes(weights)[0]
 
-    def curvature(self, weights: Floats) -> Floats:
-        """`w_k^2` times the second derivative in w_k, (K,), positive."""
+    def slopes(self, weights: Floats) -> tuple[Floats, Floats]:
+        """`pull`, and `w_k^2` times the second derivative in w_k, (K,), positive."""
         narrowing, growth = self._shape(weights)
         bent = self.power * growth**2 + narrowing**2
-        return np.asarray(self.power * self.costs * weights**-self.power * narrowing**self.power * bent)
+        part = self.power * self.costs * weights**-self.power * narrowing**self.power
+        return part * growth, part * bent
 
     def _shape(self, weights: Floats) -> tuple[Floats, Floats]:
         """`y / sinh y` and `y / tanh y`, both 1 at 0."""
@@ -125,13 +125,11 @@ class GaussianCost(NoiseCost):
         rates, line = self._rates(weights)
         return np.asarray(self.costs * np.where(line, 1 / weights, self.steps**2 * gaussian_moments(rates)[0]))
 
-    def pull(self, weights: Floats) -> Floats:
+    def slopes(self, weights: Floats) -> tuple[Floats, Floats]:
         rates, line = self._rates(weights)
-        return np.asarray(self.costs * np.where(line, 1 / weights, self.steps**2 * rates * gaussian_moments(rates)[1]))
-
-    def curvature(self, weights: Floats) -> Floats:
-        rates, line = self._rates(weights)
-        return np.asarray(self.costs * np.where(line, 2 / weights, self.steps**2 * rates**2 * gaussian_moments(rates)[2]))
+        _, drop, bend = gaussian_moments(rates)
+        pull = np.where(line, 1 / weights, self.steps**2 * rates * drop)
+        return self.costs * pull, self.costs * np.where(line, 2 / weights, self.steps**2 * rates**2 * bend)
 
     def weights_at(self, value: float | Floats) -> Floats:
         return self._at(value / self.costs, lambda found: (found[0], found[1]), 2, 1)

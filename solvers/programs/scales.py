@@ -27,6 +27,7 @@ DUAL_STEPS = 40  # Newton's method on a multiple of the multipliers; any number 
 # Of what the noise costs on the real line: less is nothing that floats could balance, so all costs are made equal.
 NIL, VANISHED = 1e-60, 1e-250
 STRAIGHT = 1e-40  # of the largest curvature
+FAR_OFF = 1e-3  # of the value: a surrogate gap above it is not worth a certified one
 MANY, SPARSE = 64, 0.05  # columns, and the share of entries that are not 0, from and up to which zeros are skipped
 
 
@@ -170,11 +171,11 @@ def _bound_on_grid(cost: NoiseCost, start: float) -> float:
     t = start
     for _ in range(DUAL_STEPS):
         weights = cost.least(np.full_like(cost.costs, t))
-        pull, load = cost.pull(weights), float(weights.sum())
+        (pull, curvature), load = cost.slopes(weights), float(weights.sum())
         if abs(load - 1.0) <= 1e-12 or not pull.sum() > 0.0:
             break
         # Of log(load) in log(t): a w falls by a^2 / (v f'') for a step of log a.
-        slope = float((pull**2 / cost.curvature(weights)).sum()) / float(pull.sum())
+        slope = float((pull**2 / curvature).sum()) / float(pull.sum())
         t *= min(max(load ** (1 / slope), 1e-30), 1e30)
     weights = cost.least(np.full_like(cost.costs, t))
     pull = cost.pull(weights)
@@ -192,16 +193,26 @@ def interior_point(rows: Floats, cost: NoiseCost, tolerance: float = 1e-11) -> t
     scaled, inner = rows * unit, cost.in_units(unit)
     x = _warm_start(scaled, inner.costs, cost.power)
     multipliers = inner.value(x) / len(rows) / (1.0 - scaled @ x)
-    best = (np.inf, x, multipliers)
-    for _ in range(200):
-        value = inner.value(x / (scaled @ x).max())
-        gap = 1.0 - dual_bound(scaled, inner, multipliers) / value
-        best = min(best, (gap, x, multipliers), key=lambda state: state[0])
-        moved = _newton_step(scaled, inner, x, multipliers) if gap > tolerance else None
+    states = [_certified(scaled, inner, x, multipliers)]
+    passed: list[tuple[Floats, Floats]] = []
+    while states[-1][0] > tolerance and len(states) + len(passed) < 200:
+        moved = _newton_step(scaled, inner, x, multipliers)
         if moved is None:
             break
         x, multipliers = moved
+        if float((1.0 - scaled @ x) @ multipliers) > FAR_OFF * inner.value(x):
+            passed.append(moved)
+        else:
+            states.append(_certified(scaled, inner, x, multipliers))
+    if states[-1][0] > FAR_OFF:
+        states += [_certified(scaled, inner, *state) for state in passed]
+    best = min(states, key=lambda state: state[0])
     return best[1] * unit, best[2]
+
+
+def _certified(rows: Floats, cost: NoiseCost, x: Floats, multipliers: Floats) -> tuple[float, Floats, Floats]:
+    """The certified gap of a state, and the state."""
+    return 1.0 - dual_bound(rows, cost, multipliers) / cost.value(x / (rows @ x).max()), x, multipliers
 
 
 def _warm_start(rows: Floats, v: Floats, p: int) -> Floats:
@@ -257,7 +268,7 @@ def _newton_step(rows: Floats, cost: NoiseCost, x: Floats, multipliers: Floats) 
     target = 0.1 * float(slack @ multipliers) / len(slack)
     ratio = multipliers / slack
     # In the units x_k of each variable the Newton matrix is well scaled whatever the costs are.
-    step = _newton_direction(rows * x, ratio, target / slack, cost.pull(x), cost.curvature(x)) * x
+    step = _newton_direction(rows * x, ratio, target / slack, *cost.slopes(x)) * x
     multiplier_step = target / slack - multipliers + ratio * (rows @ step)
 
     def residual(point: Floats, dual: Floats) -> float:

@@ -214,7 +214,7 @@ def _log_error(matrix: Array, wanted: Array, span: Array) -> tuple[float, Array]
 
 def _log_worst(matrix: Array, changes: Changes, temperature: float) -> tuple[float, Array]:
     """Logarithm of a smooth upper bound of the worst ratio, `t log sum exp(ratio / t)` with rounded |x|, and its gradient."""
-    rounding = temperature * float(np.median(changes.budget)) / len(matrix)
+    rounding = temperature * changes.typical_budget / len(matrix)
     ratios = changes.lengths(matrix, rounding)
     top = float(ratios.max())
     weight = np.exp((ratios - top) / temperature)

@@ -20,7 +20,7 @@ from designer.certified.norms import Gauge
 from designer.families.least_noise import limit
 from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
-from solvers.programs.bundling import best_bundling, bundle_costs, bundle_weights
+from solvers.programs.bundling import _different, best_bundling, bundle_costs, bundle_weights
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 BUDGETS = (0.5, 0.8, 1.1, 1.4, 1.7, 2.0)
@@ -226,3 +226,10 @@ def test_coordinates_that_fill_the_memory_are_refused_before_they_do() -> None:
     line = Gauge(np.array([[2.0]]), np.ones(1))
     with pytest.raises(InvalidProblem, match=r"norm\.size: 9007199254740992 coordinates, with 2 facets, are more than"):
         BundleNorm((line, line), ((0,), (2,)), "sum", 2**53)
+
+
+def test_different_rows_are_those_that_numpy_finds() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        rows = rng.integers(-2, 3, (int(rng.integers(1, 40)), int(rng.integers(1, 5)))) / 2.0
+        assert np.array_equal(_different(rows), np.unique(rows, axis=0))

@@ -30,11 +30,12 @@ from designer.certified.frozen import to_spec
 from designer.designing import factor_search
 from designer.designing.choosing import CHEAP, ROOM, automatic_families, ways_of
 from designer.designing.printouts import budget_summary, design_summary
-from designer.families import forget, listed, register
+from designer.families import forget, listed, outdone, register
 from designer.families.family import Family
 from designer.families.k_norm import K_NORM
 from designer.families.laplace import LAPLACE, design_laplace
 from designer.families.lattice import LATTICE_LAPLACE
+from designer.families.outdone import Outdone, beside
 from designer.families.sizes import Sizes
 from designer.families.staircase import STAIRCASE
 from designer.families.strategy_geometric import STRATEGY_GEOMETRIC
@@ -136,6 +137,35 @@ def test_a_family_that_cannot_win_is_not_started_and_its_own_bound_is_named(few:
         with family(name, work=lambda sizes: 1.0, rank=9, floor=lambda problem, part=part: part * best):
             started = tried(REAL)[name].startswith("loss ")
         assert started == (part < 0.999), name
+
+
+OUTDONE = ["bundles", "strategy_geometric", "strategy_laplace"]
+
+
+@pytest.mark.parametrize("name", OUTDONE)
+def test_a_family_that_is_behind_is_not_certified(name: str) -> None:
+    """It ends where another one has clearly less, of this problem alone; by its name, and where it is ahead, it does not."""
+    problem = asked("places", 8)
+    loss = design(problem, name).loss
+    with beside(problem, loss / 1.01), pytest.raises(Outdone, match=rf"^not certified: its noise loses about {loss:.4g}, and"):
+        design(problem, name)
+    for other, reached in ((problem, loss), (problem, loss * 1.01), (problem, np.inf), (asked("places", 8), loss / 2)):
+        with beside(other, reached):
+            assert design(problem, name).loss == loss
+    assert design(problem, name).loss == loss
+
+
+def test_what_was_not_certified_says_so_and_the_rest_is_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = asked("ranges", 0)
+    made = design(problem)
+    notes = {name: said for name, said in made.mechanism.provenance["tried"].items() if said.startswith("not certified: ")}
+    assert "bundles" in notes and notes["bundles"].endswith(" is reached")
+    monkeypatch.setattr(outdone, "BEHIND", np.inf)
+    whole = design(problem)
+    assert whole.mechanism.fingerprint == made.mechanism.fingerprint
+    for name, said in notes.items():
+        loss = float(whole.mechanism.provenance["tried"][name].split()[1].rstrip(","))
+        assert float(said.split("about ")[1].split(",")[0]) == pytest.approx(loss, rel=1e-3) and loss > made.loss
 
 
 def _small(number: int) -> Problem:

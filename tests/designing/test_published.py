@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,13 @@ from designer import DesignFailed, Problem, Workload, compare, design, invariant
 from designer.cli import main
 from designer.designing import best
 from designer.designing.caution_lines import cautions
+from designer.designing.choosing import ways_of
 from designer.designing.published import BREAKS, FRACTIONS, is_whole, keeps_published, told_combinations
+from designer.families import listed
 from designer.families.laplace import LAPLACE
 from designer.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLACE
 from designer.families.projected import PROJECTED_LAPLACE
+from tests.oracles.asked_problems import asked
 
 MARGINS = invariants.margins((2, 3))
 TOLD = np.array([[1.0, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0, 1, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0]])
@@ -70,6 +74,26 @@ def test_answers_that_are_no_counts_take_the_least_loss_that_agrees() -> None:
     losses = {name: design(made.problem, name).loss for name in ("projected_laplace", "k_norm", "lattice_laplace", "ellipsoid")}
     assert keeps_published(made.mechanism) and made.loss <= min(losses.values()) * (1 + 1e-9)
     assert not keeps_published(design(made.problem, "laplace").mechanism)
+
+
+def test_noise_in_fractions_is_not_started_where_whole_numbers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Families that say so have fractions wherever they have a mechanism; they go last, and start where nothing else is."""
+    stated = [family for family in listed.FAMILIES if family.fractions]
+    assert [family.name for family in stated] == ["k_norm", "ellipsoid", "box", "capped_l1", "bundles", "strategy_laplace"]
+    for number in range(0, 20, 4):
+        problem = asked("published margins", number)
+        if not problem.workload.whole_rows.all():
+            continue
+        for family in stated:
+            with suppress(DesignFailed):
+                assert not is_whole(design(problem, family.name, effort="quick").mechanism), (number, family.name)
+    table = Problem(Workload.identity(6), MARGINS.protect(1.0))
+    notes = design(table).mechanism.provenance["tried"]
+    assert {notes[family.name] for family in stated} == {f"not started: {FRACTIONS}, and whole numbers are found"}
+    assert list(notes)[-len(stated) :] == [way.name for way in ways_of(stated, table)]
+    monkeypatch.setattr(listed, "FAMILIES", tuple(family for family in listed.FAMILIES if family in stated))
+    made = design(table)
+    assert made.mechanism.family in {family.name for family in stated} and not is_whole(made.mechanism)
 
 
 def test_without_published_statistics_nothing_changes() -> None:

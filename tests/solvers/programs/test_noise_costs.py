@@ -29,7 +29,7 @@ def test_slopes_and_curvatures_are_those_of_the_cost(power: int) -> None:
     e = 1e-5 * WEIGHTS
     low, here, high = (cost.values(w) for w in (WEIGHTS - e, WEIGHTS, WEIGHTS + e))
     assert cost.pull(WEIGHTS) == pytest.approx((low - high) / (2e-5), rel=1e-6)
-    assert cost.curvature(WEIGHTS) == pytest.approx((low - 2 * here + high) / 1e-10, rel=1e-3)
+    assert cost.slopes(WEIGHTS)[1] == pytest.approx((low - 2 * here + high) / 1e-10, rel=1e-3)
     assert cost.least(cost.pull(WEIGHTS) / WEIGHTS) == pytest.approx(WEIGHTS, rel=1e-12)
 
 
@@ -111,7 +111,7 @@ def test_slopes_curvatures_and_inverses_of_gaussian_costs() -> None:
     e = 1e-5 * WEIGHTS
     low, here, high = (cost.values(w) for w in (WEIGHTS - e, WEIGHTS, WEIGHTS + e))
     assert cost.pull(WEIGHTS) == pytest.approx((low - high) / (2e-5), rel=1e-6)
-    assert cost.curvature(WEIGHTS) == pytest.approx((low - 2 * here + high) / 1e-10, rel=1e-3)
+    assert cost.slopes(WEIGHTS)[1] == pytest.approx((low - 2 * here + high) / 1e-10, rel=1e-3)
     assert cost.least(cost.pull(WEIGHTS) / WEIGHTS) == pytest.approx(WEIGHTS, rel=1e-12)
     for value in (1e-200, 1e-9, 0.3, 1e6):
         assert cost.values(cost.weights_at(value)) == pytest.approx(np.full(5, value), rel=3e-13)
