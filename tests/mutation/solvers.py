@@ -96,8 +96,8 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/programs/whole_strategy.py",
-        "            found[i] = float(np.gcd.reduce(np.abs(whole).astype(np.int64)))\n",
-        "            found[i] = 0.0\n",
+        "        found[start + counted] = np.gcd.reduce(np.abs(whole[counted]).astype(np.int64), axis=1)\n",
+        "        found[start + counted] = 0.0\n",
         "rates of whole-number noise are chosen as if it were continuous",
         ("tests/designing/test_whole_strategies.py::test_rates_are_those_of_whole_number_noise",),
     ),
