@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from designer.families.made import Design
     from designer.relations.problem import Problem
 
-MOST_QUERIES = 1500  # whose products are decomposed
+MOST_QUERIES = 1500  # whose products are decomposed, or as many elements
+PROBES, STEPS = 3, 2000  # combinations of the noise of very many queries, and iterations for each
 DEPENDENT = 1e-9  # of the largest number of a decomposition: what is below it is 0
 SILENT = 1e-6  # of the largest standard deviation: what is below it is the rounding of a grid
 DRAWS, SEED = 64, 1
@@ -34,23 +35,24 @@ def invariant_of(made: object) -> Statistics | None:
     return found if isinstance(found, Statistics) else None
 
 
-def told_combinations(mechanism: Mechanism, statistics: Statistics) -> Floats | None:
+def told_combinations(mechanism: Mechanism, statistics: Statistics) -> Floats:
     """Combinations of the answers, (q, K), that the statistics tell: those whose sum of queries is a combination of the
-    statistics. None where they are too many to find."""
+    statistics."""
     queries = mechanism.workload
     if queries.is_identity:
         return np.asarray(statistics.constraints, dtype=np.float64)
-    if len(queries.queries) > MOST_QUERIES:
-        return None
-    rows, layout = queries.dense(), statistics.layout
-    if layout is not None:
-        left = layout.projected(rows)
-    else:
-        _, values, basis = np.linalg.svd(statistics.constraints.astype(np.float64), full_matrices=False)
-        basis = basis[values > DEPENDENT * values[0]]
-        left = rows - (rows @ basis.T) @ basis
+    left = _moving_part(queries.dense(), statistics)
     values, vectors = np.linalg.eigh(left @ left.T)
     return np.asarray(vectors[:, values <= DEPENDENT * max(float(values[-1]), 1e-300)].T)
+
+
+def _moving_part(rows: Floats, statistics: Statistics) -> Floats:
+    """The queries, (K, N), without what is a combination of the statistics."""
+    if statistics.layout is not None:
+        return statistics.layout.projected(rows)
+    _, values, basis = np.linalg.svd(statistics.constraints.astype(np.float64), full_matrices=False)
+    basis = basis[values > DEPENDENT * values[0]]
+    return np.asarray(rows - (rows @ basis.T) @ basis)
 
 
 def keeps_published(mechanism: Mechanism) -> bool:
@@ -58,13 +60,46 @@ def keeps_published(mechanism: Mechanism) -> bool:
     statistics = invariant_of(mechanism)
     if statistics is None or mechanism.lattice_noise:
         return True
+    if len(mechanism.workload.queries) > MOST_QUERIES and not mechanism.workload.is_identity:
+        return _is_moved_alike(mechanism, statistics)
     told = told_combinations(mechanism, statistics)
-    if told is None or not len(told):
+    if not len(told):
         return True
     covariance = mechanism.covariance()
     moved = np.einsum("qk,kl,ql->q", told, covariance, told)
     largest = float(covariance.diagonal().max(initial=0.0))
     return bool((moved <= SILENT**2 * largest * np.square(told).sum(axis=1)).all())
+
+
+def _is_moved_alike(mechanism: Mechanism, statistics: Statistics) -> bool:
+    """The same for many queries: whether the noise moves the answers as some change does that keeps the statistics, up to
+    `SILENT` of what moves most. Of very many elements, too, combinations of the noise are looked at instead of all of it, by
+    iterations; where these do not reach that accuracy it counts as moved otherwise."""
+    noise, left = _root_of_noise(mechanism), _moving_part(mechanism.workload.dense(), statistics)
+    if left.shape[1] <= MOST_QUERIES:
+        values, vectors = np.linalg.eigh(left.T @ left)
+        kept = values > DEPENDENT * max(float(values[-1]), 1e-300)
+        basis = np.linalg.qr(left @ vectors[:, kept])[0]
+        rest = noise - basis @ (basis.T @ noise)
+    else:
+        from scipy.sparse.linalg import lsmr
+
+        noise = noise @ np.random.default_rng(SEED).normal(size=(noise.shape[1], PROBES))
+        found = [lsmr(left, one, atol=0.1 * SILENT / STEPS, btol=0.1 * SILENT, maxiter=STEPS)[0] for one in noise.T]
+        rest = noise - left @ np.stack(found, axis=1)
+    return bool(np.square(rest).sum(axis=1).max() <= SILENT**2 * np.square(noise).sum(axis=1).max(initial=0.0))
+
+
+def _root_of_noise(mechanism: Mechanism) -> Floats:
+    """F with `F F'` the covariance of the noise in the answers, (K, s)."""
+    if not isinstance(mechanism, AdditiveMechanism):
+        values, vectors = np.linalg.eigh(mechanism.covariance())
+        return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
+    own, rows = mechanism.noise.heard_covariance, mechanism.noise.rows(mechanism.reconstruction)
+    if own.ndim == 1:
+        return np.asarray(rows * np.sqrt(own))
+    values, vectors = np.linalg.eigh(own)
+    return np.asarray(rows @ (vectors * np.sqrt(np.maximum(values, 0.0))))
 
 
 def is_whole(mechanism: Mechanism) -> bool:

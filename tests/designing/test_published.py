@@ -10,7 +10,7 @@ import pytest
 
 from designer import DesignFailed, Problem, Workload, compare, design, invariants, metrics
 from designer.cli import main
-from designer.designing import best
+from designer.designing import best, published
 from designer.designing.caution_lines import cautions
 from designer.designing.choosing import ways_of
 from designer.designing.published import BREAKS, FRACTIONS, is_whole, keeps_published, told_combinations
@@ -51,6 +51,26 @@ def test_what_agrees_is_what_no_draw_moves(family: str, queries: np.ndarray) -> 
     assert keeps_published(made) is not bool(moved)
     assert bool(cautions(made)[-1:] and "DISAGREES" in "".join(cautions(made))) is bool(moved)
     assert not is_whole(made) or bool((noise == np.rint(noise)).all()) or not problem.workload.whole_rows.all()
+
+
+@pytest.mark.parametrize("most", [0, 3, 5])
+@pytest.mark.parametrize("queries", [np.vstack([np.eye(6), np.ones(6)]), TOLD, np.array([[1.0, 0, 0, 0, 0, 0.5]])])
+def test_many_queries_agree_as_few_do(queries: np.ndarray, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same by the span of what moves, from a decomposition or by iterations, as by the combinations that are told."""
+    problem = Problem(Workload(queries), MARGINS.protect(1.0))
+    made = [design(problem, name).mechanism for name in ("laplace", "projected_laplace", "k_norm", "ellipsoid", "lattice_rows")]
+    known = [keeps_published(one) for one in made]
+    monkeypatch.setattr(published, "MOST_QUERIES", most)
+    assert [keeps_published(one) for one in made] == known
+
+
+def test_noise_that_breaks_totals_of_very_many_queries_is_not_taken() -> None:
+    """1,600 sums of nine cells: more queries than are decomposed."""
+    rng = np.random.default_rng(4)
+    rows = rng.integers(0, 2, (1600, 9)).astype(float)
+    problem = Problem(Workload(rows), invariants.margins((3, 3)).protect(1.0))
+    assert not keeps_published(design(problem, "laplace").mechanism)
+    assert keeps_published(design(problem, "strategy_laplace", effort="quick").mechanism)
 
 
 @pytest.mark.parametrize(("notion", "size"), [("pure", 2), ("pure", 3), ("zcdp", 3)])
