@@ -333,6 +333,7 @@ def _asked_rows(queries: AttributeQueries) -> StrategyMatrix | None:
 def _sparse(rows: Sequence[Mapping[Key, float]], places: Mapping[Key, int]) -> Any:
     from scipy.sparse import coo_array, csr_array
 
-    listed = [(k, places[key], value) for k, row in enumerate(rows) for key, value in row.items()]
-    row, column, value = (np.array(part) for part in zip(*listed, strict=True))
-    return csr_array(coo_array((value.astype(np.float64), (row, column)), shape=(len(rows), len(places))))
+    row = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+    column = np.fromiter((places[key] for own in rows for key in own), np.int64, len(row))
+    value = np.fromiter((one for own in rows for one in own.values()), np.float64, len(row))
+    return csr_array(coo_array((value, (row, column)), shape=(len(rows), len(places))))

@@ -228,12 +228,11 @@ def parts_of(axes: Sequence[int]) -> list[frozenset[int]]:
 
 def reach_of(block: MeasuredProduct, bases: Mapping[int, SharedBasis]) -> dict[Key, float]:
     """How precisely a block at precision 1 knows each direction that it sees; axes that it sums over see the first alone."""
-    axes = sorted(block.parts)
-    seen = [[(c, float(s)) for c, s in enumerate(bases[a].seen[block.parts[a]]) if s > 0.0] for a in axes]
-    return {
-        tuple((axis, c) for axis, (c, _) in zip(axes, chosen, strict=True) if c): math.prod(s for _, s in chosen)
-        for chosen in product(*seen)
-    }
+    found: dict[Key, float] = {(): 1.0}
+    for axis in sorted(block.parts):
+        seen = [(((axis, c),) if c else (), s) for c, s in enumerate(bases[axis].seen[block.parts[axis]].tolist()) if s > 0.0]
+        found = {key + own: value * s for key, value in found.items() for own, s in seen}
+    return found
 
 
 def keys_of(term: Term, bases: Mapping[int, SharedBasis]) -> list[tuple[Key, tuple[int, ...]]]:
