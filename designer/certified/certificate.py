@@ -330,7 +330,9 @@ def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> P
 
 
 # How far above its pair the claim says that it is, in percent.
-BOUND = re.compile(rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?) {SEEN}")
+BOUND = re.compile(
+    rf"[^,]*, [^,]*, which for whole groups of pairs are up to ([0-9]{{1,3}}(?:[.][0-9]{{1,3}})?(?:e-[0-9]{{2}})?) {SEEN}"
+)
 
 
 class Certified(Protocol):

@@ -34,10 +34,12 @@ GUARD = 2.0**-40  # relative, far above the rounding of float budgets and of a f
 
 @dataclass(frozen=True)
 class Slope:
-    """`||p_i - p_j|| <= steep b(i, j) + apart` for all pairs of elements."""
+    """`||p_i - p_j|| <= steep b(i, j) + apart` for all pairs of elements; way: the direction of places in which answers differ
+    most for their budget."""
 
     steep: float
     apart: float
+    way: tuple[float, ...]
 
     @classmethod
     def of(cls, near: Nearness, points: Floats, norm: Norm) -> Slope | None:
@@ -65,12 +67,14 @@ class Slope:
         if highest is None:
             return None
         error = sums * float(norm.length((np.abs(images) @ np.abs(slopes[:, ~norm.silent]).T).sum(axis=1)))
-        steep = (highest + error) * (1 + GUARD) / rate
-        return cls(steep, apart) if apart < steep * rate * float(np.ptp(places, axis=0).max(initial=0.0)) else None
+        steep = (highest[0] + error) * (1 + GUARD) / rate
+        far = rate * float(np.ptp(places, axis=0).max(initial=0.0))
+        return cls(steep, apart, tuple(highest[1].tolist())) if apart < steep * far else None
 
 
 TOLERANCES = (0.01, 0.02, 0.05)  # how far bounds of groups may be above the worst pair seen, where ties defeat the search
-FINE = (0.001,)  # the same, where slopes bound the answers: such bounds are near the worst pair
+FINE = (1e-9, 1e-6, 1e-4, 1e-3)  # the same, where slopes bound the answers: such bounds are near the worst pair
+EACH = 500  # pairs for each element that a search looks at before a slope is taken instead, so that its time grows as they do
 COARSE = (0.1, 0.2)  # the same, of searches that seek pairs for a design: what these miss costs noise, and no privacy
 HEAVY = 2e9  # pairs; a search that looks at more gives way to a bound: a minute
 WORTH = 0.5  # a bound that is no quicker than this part of the time of an exact ratio is not worth what it gives away
@@ -80,6 +84,7 @@ MOST_LOOKED_AT = 1e12  # pairs; at 5e7 a second some hours
 LONG = 1e9  # so many are announced: half a minute
 MODERATE = 1e150  # numbers up to this size have differences and products that are finite
 CORNERS = 8  # groups far out in each direction are compared with each other first
+STRAIGHT, BESIDE = 64, 4  # so many pairs of elements that lie along the steepest way, of the next few of each across it
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,15 +266,44 @@ class Clusters:
         return ratios
 
     def first(self) -> tuple[Indices, Indices]:
-        """Pairs of leaves whose ratios are often large: each with itself and the next,
-        and those that are far out in the answers."""
+        """Pairs of leaves whose ratios are often large: each with itself and the next, those that are far out in the answers,
+        and those along the steepest way."""
         leaves = np.arange(len(self.tree.leaves))
         centre = self.balls[0][-1]
         ways = np.random.default_rng(1).choice([-1.0, 1.0], size=(8, len(centre)))
         scaled = centre / np.where(np.ptp(centre, axis=1, keepdims=True) > 0, np.ptp(centre, axis=1, keepdims=True), 1.0)
         far = np.argsort(np.vstack([scaled, -scaled, ways @ scaled])[:64], axis=1)[:, : CORNERS // 2]
         x, y = np.triu_indices(len(far := np.unique(far)), 1)
-        return np.concatenate([leaves, leaves[:-1], far[x]]), np.concatenate([leaves, leaves[1:], far[y]])
+        here, there = self._straight()
+        return np.concatenate([leaves, leaves[:-1], far[x], here]), np.concatenate([leaves, leaves[1:], far[y], there])
+
+    def _straight(self) -> tuple[Indices, Indices]:
+        """The leaves of elements that differ nearly along the steepest way alone: of those that are near each other across it,
+        the ones that are farthest apart along it for that."""
+        places = self.near.features
+        if self.slope is None or places.shape[1] < 2:
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        turned = np.linalg.svd(np.array([self.slope.way]))[2]
+        along, across = (places - places.mean(axis=0)) @ turned[0], (places - places.mean(axis=0)) @ turned[1:].T
+        left, right = _beside(across)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slant = np.sqrt(((across[left] - across[right]) ** 2).sum(axis=1)) / np.abs(along[left] - along[right])
+        chosen = np.argsort(np.where(np.isnan(slant), np.inf, slant), kind="stable")[:STRAIGHT]
+        leaf = np.empty(len(places), dtype=np.intp)
+        leaf[self.tree.leaves] = np.arange(len(self.tree.leaves))[:, None]
+        return leaf[left[chosen]], leaf[right[chosen]]
+
+
+def _beside(points: Floats) -> tuple[Indices, Indices]:
+    """Each point with the next few, (n,) and (n,); points (N, d)."""
+    if points.shape[1] == 1:
+        order = np.argsort(points[:, 0], kind="stable")
+        steps = range(1, min(BESIDE, len(order) - 1) + 1)
+        return np.concatenate([order[:-k] for k in steps]), np.concatenate([order[k:] for k in steps])
+    from scipy.spatial import cKDTree
+
+    near = np.asarray(cKDTree(points).query(points, k=min(BESIDE, len(points)))[1])
+    return np.repeat(np.arange(len(points)), near.shape[1] - 1), near[:, 1:].ravel()
 
 
 CLOSE = 1 << 12  # points of a group whose radius is measured; larger groups take that of their halves
@@ -314,10 +348,10 @@ class Hunt:
     def _search(self) -> None:
         """By the shortest way: counts decide, never clocks, so that whoever repeats it decides the same."""
         scan = self.groups.near.pairs * SCANNED_EACH if self.groups.mapped else np.inf
-        if not self._walk(0.0, min(scan, HEAVY)):
+        if self._by_slope(min(scan, EACH * len(self.groups.points))) or not self._walk(0.0, min(scan, HEAVY)):
             return
         steps = (*(FINE if self.groups.slope else ()), *TOLERANCES, *(COARSE if self.partners else ()))
-        if scan > HEAVY and any(self._allows(t) and not self._walk(t, HEAVY) for t in steps):
+        if scan > HEAVY and any(not self._walk(t, HEAVY) for t in steps):
             return
         exact = self._walk(0.0, 0.0, whole=True)
         shortest, largest = min(scan, exact), TOLERANCES[-1]
@@ -329,6 +363,10 @@ class Hunt:
             self.in_vain = True
         else:
             self._walk(0.0, np.inf)
+
+    def _by_slope(self, limit: float) -> bool:
+        """Whether little work finds the worst pair of answers with a slope, or the least tolerance by which it bounds them."""
+        return self.groups.slope is not None and any(self._allows(t) and not self._walk(t, limit) for t in (0.0, *FINE))
 
     def _allows(self, tolerance: float) -> bool:
         """Whether what the tolerance lets pass stays below what it has to."""

@@ -31,7 +31,8 @@ STEEP = "designer.certified.steep"
 def bounding(tolerance: float) -> Iterator[None]:
     """Every search gives way to a bound, whatever it saves."""
     ladder = patch(f"{STEEP}.TOLERANCES", (tolerance,)), patch(f"{STEEP}.COARSE", ())
-    with searching(), patch(f"{STEEP}.HEAVY", 0.0), patch(f"{STEEP}.WORTH", np.inf), ladder[0], ladder[1]:
+    limits = patch(f"{STEEP}.HEAVY", 0.0), patch(f"{STEEP}.EACH", 0), patch(f"{STEEP}.WORTH", np.inf)
+    with searching(), limits[0], limits[1], limits[2], ladder[0], ladder[1]:
         yield
 
 
@@ -157,7 +158,7 @@ def leaf_pairs_looked_at(n: int, tolerance: float) -> int:
         taken[0] += len(a)
         take(hunt, a, b)
 
-    with bounding(tolerance) if tolerance else searching(), patch.object(Hunt, "_take", counting):
+    with bounding(tolerance) if tolerance else searching(), patch(f"{STEEP}.EACH", 0), patch.object(Hunt, "_take", counting):
         hunt = told.hunt(Norm(np.ones(2), "l1"), 512, RatioBounds(1e-14, 2.0**-40))
     assert hunt is not None and hunt.tolerance == tolerance
     return taken[0]

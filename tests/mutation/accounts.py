@@ -97,8 +97,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/steep.py",
-        "steep = (highest + error) * (1 + GUARD) / rate",
-        "steep = (highest + error) * (1 + GUARD) / rate / 2",
+        "steep = (highest[0] + error) * (1 + GUARD) / rate",
+        "steep = (highest[0] + error) * (1 + GUARD) / rate / 2",
         "the slope of answers is half as steep",
         SLOPES,
     ),

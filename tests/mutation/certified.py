@@ -135,6 +135,13 @@ MUTANTS = (
     ),
     Mutant(
         "designer/certified/steep.py",
+        "any(self._allows(t) and not self._walk(t, limit) for t in (0.0, *FINE))",
+        "any(not self._walk(t, limit) for t in (0.0, *FINE))",
+        "a slope bounds the worst pair where the verdict hangs on it",
+        ("tests/certified/test_slopes.py::test_a_slope_leaves_the_verdict_to_the_worst_pair_where_it_hangs_on_it",),
+    ),
+    Mutant(
+        "designer/certified/steep.py",
         "self.covered = self._enough\n",
         "self.covered = 0.0\n",
         "groups that a tolerance settled are not covered",

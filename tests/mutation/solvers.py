@@ -383,8 +383,8 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/pairs/cones.py",
-        '    if order == "linf":\n',
-        '    if order != "linf":\n',
+        'if order == "l2" and dimension > 1:',
+        'if order == "linf" and dimension > 1:',
         "corners of the cube stand for the sphere, and the sphere for the cube",
         ("tests/solvers/pairs/test_cones.py::test_the_length_of_a_map_over_each_ball",),
     ),
