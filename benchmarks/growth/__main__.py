@@ -46,7 +46,7 @@ def table(case: Case, small: bool, largest: bool, each: float) -> dict[str, Any]
         print(f"{figures}  {found.result}", flush=True)
     grown = exponent(points)
     reached = points[-1].size if points else None
-    said = "no exponent: too fast to tell" if grown is None else f"seconds grow as size^{grown:.2f}"
+    said = "no exponent: too fast to tell" if grown is None else f"processor seconds grow as size^{grown:.2f} at last"
     print(f"{said}; largest: {reached} {case.unit} ({ended})", flush=True)
     kept = [asdict(point) for point in points]
     return {"unit": case.unit, "exponent": grown, "largest": reached, "ended": ended, "points": kept}

@@ -17,6 +17,7 @@ from designer import DesignFailed, InvalidProblem
 
 SECONDS = 600
 MEGABYTES = 8_192
+LAST = 3  # points whose slope is told
 EACH = 45.0  # processor seconds of a case: no size is begun that is foretold to take it beyond them
 
 
@@ -95,11 +96,12 @@ def foretold(points: list[Point], size: int) -> float:
 
 
 def exponent(points: list[Point]) -> float | None:
-    """The slope of log seconds on log size, by least squares, over points of at least 0.1 s; None if fewer than two remain."""
-    told = [point for point in points if point.seconds >= 0.1]
+    """The slope of log processor seconds on log size, by least squares over the last `LAST` of points of at least 0.1 s, where
+    what every run costs weighs least; None if fewer than two remain."""
+    told = [point for point in points if point.processor >= 0.1][-LAST:]
     if len(told) < 2:
         return None
-    return float(np.polyfit(np.log([p.size for p in told]), np.log([p.seconds for p in told]), 1)[0])
+    return float(np.polyfit(np.log([p.size for p in told]), np.log([p.processor for p in told]), 1)[0])
 
 
 def _one(case: Case, size: int) -> Point | str:
@@ -122,15 +124,16 @@ def _one(case: Case, size: int) -> Point | str:
 def _run(case: Case, size: int, out: Connection) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (MEGABYTES << 20, MEGABYTES << 20))
     try:
-        out.send(_measured(case, size))
+        given = size if case.prepare is None else case.prepare(size)
+        begun = time.process_time()
+        out.send(_measured(case, size, given))
     except MemoryError:
         out.send(f"took over {MEGABYTES / 1024:.0f} GB")
     except (DesignFailed, InvalidProblem) as refused:
-        out.send(f"is refused: {refused}")
+        out.send(f"is refused after {time.process_time() - begun:.2f} s: {refused}")
 
 
-def _measured(case: Case, size: int) -> Point:
-    given = size if case.prepare is None else case.prepare(size)
+def _measured(case: Case, size: int, given: Any) -> Point:
     start, used = time.perf_counter(), time.process_time()
     result = case.run(given)
     seconds, processor = time.perf_counter() - start, time.process_time() - used
