@@ -24,7 +24,7 @@ MAKERS: dict[str, Callable[[bool], Sequence[PeerTable]]] = {
     "opendp": opendp.tables,
 }
 AHEAD = 1.0005  # a ratio from which on the others' number is better than rounding explains
-INTRODUCTION = """# Beside its peers
+INTRODUCTION = """# Benchmarks against other tools
 
 For readers who ask what a design gains over the tools they know. Each table has numbers that others published, or that their
 own code gave, and ours for the same problem, computed by `python -m benchmarks.peers --page docs/benchmarks.md` from the

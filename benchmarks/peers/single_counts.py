@@ -52,8 +52,8 @@ def table(small: bool) -> PeerTable:
     rows += [real(steps, epsilon) for steps in ((2,) if small else (2, 5, 10)) for epsilon in (1, 4)]
     about = (
         "A count's noise is the geometric one. A sum of multiples of 1/m gets noise on the lattice of these multiples: its "
-        "answers look like the sums. The staircase for real numbers is not bound to a lattice: where the steps of the "
-        "lattice are wide beside its stairs it can be ahead, and where they are wider still it is behind."
+        "answers look like the sums. The continuous staircase is not restricted to a lattice, so it wins for "
+        "moderately coarse lattices and loses for very coarse ones."
     )
     number = "variance of the answer when one record appears or disappears"
     return PeerTable("single_counts", "One answer: geometric noise and the staircase", about, number, SOURCE, tuple(rows))

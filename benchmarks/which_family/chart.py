@@ -159,7 +159,7 @@ def _leaf(leaf: Advice, by_key: dict[str, Measured]) -> str:
     advised = " or ".join(f"**`{name}`**" for name in leaf.use)
     ending = f" {leaf.words}" if leaf.words else ""
     if not leaf.shown:
-        return f"{leaf.when}: {advised}. *A rule of thumb: the table does not speak of it.*{ending}"
+        return f"{leaf.when}: {advised}. (Rule of thumb; not benchmarked.){ending}"
     return f"{leaf.when}: {advised}.{ending} *{_evidence(leaf, [by_key[key] for key in leaf.shown])}.*"
 
 
@@ -169,11 +169,11 @@ def _evidence(leaf: Advice, shown: list[Measured]) -> str:
         next((row for row in one.rows if row.family.split(",")[0] not in leaf.use and not row.baseline), None) for one in shown
     ]
     farther = [row.ratio for row in nexts if row is not None]
-    told = [f"the next family {_range(farther)}"] if farther else ["no other family"]
+    told = [f"runner-up: {_range(farther)} the loss"] if farther else ["no other family"]
     plain = [row.ratio for one in shown for row in one.rows if row.family in ("uniform_budget", "isotropic_gaussian")]
     if plain:
-        told.append(f"plain noise {_range(plain)}")
-    return f"Shown by {'; '.join(one.key for one in shown)}: {', '.join(told)}"
+        told.append(f"plain noise: {_range(plain)}")
+    return f"Evidence: {'; '.join(one.key for one in shown)} ({', '.join(told)})"
 
 
 def _range(ratios: list[float]) -> str:

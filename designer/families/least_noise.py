@@ -92,7 +92,7 @@ class Limit:
 
     def _others(self) -> str:
         if self.every_mechanism:
-            return "Nor does any mechanism, biased or not, at its worst database, where the number of records has no bound."
+            return "If the number of records is unbounded, no mechanism at all, biased or not, has a smaller worst-case loss."
         return "At the public number of records, mechanisms that are not additive may lose less."
 
     def _fair(self) -> tuple[str, ...]:

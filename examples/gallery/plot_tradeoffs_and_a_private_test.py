@@ -7,8 +7,8 @@ mistakes, and the curve is the least of the second kind for every level of the f
 be told; on the dashed line nothing can.
 
 The same curve says how well honest questions are answered. Right: do women with a doctorate earn more than 50,000 dollars as
-often as men? Of 594 doctors both margins are public, and the most powerful unbiased test that keeps the promise finds a given
-odds ratio with this probability, at a level of 5 %. An odds ratio of 2 is found with 84 % under a budget of 1, with 87 % by
+often as men? Of 594 doctorate holders both margins are public, and the most powerful unbiased test that keeps the promise
+finds a given odds ratio with this probability, at a level of 5 %. An odds ratio of 2 is found with 84 % under a budget of 1, with 87 % by
 Fisher's test, which keeps no promise, and with 15 % under a budget of 1/10.
 """
 
@@ -51,7 +51,7 @@ right.set_xscale("log", base=2)
 right.set_xticks([1, 2, 4], ["1", "2", "4"])
 right.set_xlabel("true odds ratio")
 right.set_ylabel("power at level 5 %")
-right.set_title("What a test of 594 doctors finds")
+right.set_title("Power of the test, 594 doctorate holders")
 left.legend(frameon=False)
 right.legend(frameon=False, loc="upper left")
 right.set_ylim(0, 1.45)

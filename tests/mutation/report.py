@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from tests.mutation.runner import Verdict
 
-OPENING = """# Breaks that the tests see
+OPENING = """# Mutation testing
 
-Each line is one break made on purpose in the code that privacy rests on, and the first test that fails with it. Written by
+Each line is a deliberate fault injected into the code that privacy rests on, and the first test that fails with it. Written by
 `python -m tests.mutation --markdown docs/explanation/mutants.md`, which takes verdicts over from earlier runs (`--since`); the
 breaks themselves, old text and new, are in `tests/mutation/`.
 

@@ -41,7 +41,7 @@ def test_the_chart_speaks_of_every_problem_of_the_grid_and_says_what_is_a_rule_o
     known = {family.name for family in known_families()} | {name for asked in GRID for name, _ in asked.others}
     assert {family for leaf in LEAVES if leaf.shown for family in leaf.use} <= known
     bare = [leaf for leaf in LEAVES if not leaf.shown]
-    assert PAGE.read_text(encoding="utf-8").count("rule of thumb") >= len(bare) > 0
+    assert PAGE.read_text(encoding="utf-8").count("Rule of thumb") >= len(bare) > 0
 
 
 def close(found: Measured, kept: Measured) -> None:
