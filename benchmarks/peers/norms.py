@@ -59,7 +59,8 @@ def table(small: bool) -> PeerTable:
     rows = [counts(d, k) for d, k in ((4, 1), (6, 2), (10, 3), (12, 6))[: 2 if small else 4]]
     rows += [votes(d) for d in range(3, 5 if small else 8)]
     about = (
-        "The same optimum, found by a program that is given a list of answers and no formula: matching digits are the expected result. "
+        "The same optimum, found by a program that is given a list of answers and no formula: matching digits are the expected "
+        "result. "
         "The peer's forms hold at any dimension at once; a list of all rankings ends at about eight candidates."
     )
     number = "total variance at 0.5-zCDP"

@@ -8,7 +8,8 @@ be told; on the dashed line nothing can.
 
 The same curve says how well honest questions are answered. Right: do women with a doctorate earn more than 50,000 dollars as
 often as men? Of 594 doctorate holders both margins are public, and the most powerful unbiased test that keeps the promise
-finds a given odds ratio with this probability, at a level of 5 %. An odds ratio of 2 is found with 84 % under a budget of 1, with 87 % by
+finds a given odds ratio with this probability, at a level of 5 %. An odds ratio of 2 is found with 84 % under a budget of 1,
+with 87 % by
 Fisher's test, which keeps no promise, and with 15 % under a budget of 1/10.
 """
 
