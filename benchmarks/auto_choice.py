@@ -15,6 +15,7 @@ A row for each problem is added to a file; problems whose rows it has are left o
     python -m benchmarks.auto_choice --rows FILE [--of-each 20] [--kind WORDS ...] [--effort normal] [--seconds 3600] [--busy 3]
                                      [--without-all]
     python -m benchmarks.auto_choice --rows FILE --summary
+    python -m benchmarks.auto_choice --page    # the figures of benchmarks/auto_choice.jsonl into docs/guides/which_family.md
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ from designer.designing.choosing import automatic_families, ways_of
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 from tests.oracles.folklore import folklore
 
+ROWS = Path(__file__).with_suffix(".jsonl")
+PAGE = Path(__file__).parents[1] / "docs" / "guides" / "which_family.md"
+BEGIN, END = "<!-- default: begin -->", "<!-- default: end -->"
 LIMITS = (1.001, 1.02)  # of loss over the least: for 95 of 100, and for all
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -189,10 +193,36 @@ def _of_kind(kind: str, rows: Sequence[Row]) -> str:
     return f"    {kind:18} {len(rows):3}: {told}"
 
 
+def written(text: str, rows: Sequence[Row]) -> str:
+    """The page with the figures of the default made anew."""
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n\n{_for_the_page(rows)}\n\n{END}{rest.split(END)[1]}"
+
+
+def _for_the_page(rows: Sequence[Row]) -> str:
+    kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in KINDS}
+    lines = ["| problems | how many | over the least of all | over folklore | seconds | times the winner alone |"]
+    lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
+    lines += [_line_of_page(kind, own) for kind, own in kinds.items() if own]
+    return "\n".join([*lines, _line_of_page("all", rows)])
+
+
+def _line_of_page(name: str, rows: Sequence[Row]) -> str:
+    worst = max((_excess(row) for row in rows if "least" in row), default=math.nan)
+    over = max(row["loss"] / row["folklore"] for row in rows)
+    seconds, ratio = (np.median([row["seconds"] / (row["alone"] if part else 1.0) for row in rows]) for part in (False, True))
+    return f"| {name} | {len(rows)} | {_up(worst)} | {_up(over)} | {seconds:.2f} | {ratio:.1f} |"
+
+
+def _up(ratio: float) -> str:
+    """A ratio, rounded up but for what is rounding of floats."""
+    return f"{math.ceil(ratio * 1e4 - 1e-4) / 1e4:.4f}"
+
+
 def main() -> None:
     """One line a problem that is new; at the end the ratios of all in the file."""
     parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
-    parser.add_argument("--rows", type=Path, required=True, help="a file, a row a line")
+    parser.add_argument("--rows", type=Path, default=ROWS, help="a file, a row a line")
     parser.add_argument("--of-each", type=int, default=OF_EACH, help="problems of each kind")
     parser.add_argument("--kind", nargs="*", default=[""], help="words of the kinds")
     parser.add_argument("--effort", default="normal")
@@ -200,9 +230,13 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=3, help="processes beside the second design")
     parser.add_argument("--without-all", action="store_true", help="without (b), the loss over the least of all families")
     parser.add_argument("--summary", action="store_true", help="what the file has, nothing new")
+    parser.add_argument("--page", action="store_true", help="write what the file has into the page, nothing new")
     given = parser.parse_args()
     end = time.monotonic() + given.seconds
     rows = {(row["kind"], row["number"], row["effort"]): row for row in read(given.rows)}
+    if given.page:
+        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), read(given.rows)), encoding="utf-8")
+        return
     for kind in KINDS:  # imports, outside the measurement
         design(asked(kind, OF_EACH), effort="quick")
     for kind, number in () if given.summary else names(given.of_each):

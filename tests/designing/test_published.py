@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ from designer.designing.published import BREAKS, FRACTIONS, is_whole, keeps_publ
 from designer.families import listed
 from designer.families.laplace import LAPLACE
 from designer.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+from designer.families.outdone import beside
 from designer.families.projected import PROJECTED_LAPLACE
 from tests.oracles.asked_problems import asked
 
@@ -114,6 +115,21 @@ def test_noise_in_fractions_is_not_started_where_whole_numbers_are_found(monkeyp
     monkeypatch.setattr(listed, "FAMILIES", tuple(family for family in listed.FAMILIES if family in stated))
     made = design(table)
     assert made.mechanism.family in {family.name for family in stated} and not is_whole(made.mechanism)
+
+
+def test_fractions_that_lose_less_do_not_end_whole_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is to be beaten is the loss of whole numbers, once there are some: nothing before."""
+    told: list[float] = []
+
+    def heard(problem: Problem, reached: float) -> AbstractContextManager[None]:
+        told.append(reached)
+        return beside(problem, reached)
+
+    monkeypatch.setattr(listed, "FAMILIES", (PROJECTED_LAPLACE, LATTICE_LAPLACE))
+    monkeypatch.setattr(best, "beside", heard)
+    made = design(Problem(Workload.identity(6), MARGINS.protect(1.0)))
+    assert FRACTIONS in made.mechanism.provenance["tried"]["projected_laplace"]
+    assert told[:2] == [np.inf, np.inf] and np.isfinite(told[2:]).all() and len(told) > 2
 
 
 def test_without_published_statistics_nothing_changes() -> None:
