@@ -68,14 +68,20 @@ def main() -> None:
     parser.add_argument("--each", type=float, default=EACH, help="processor seconds of a case, without --largest")
     parser.add_argument("--json", type=Path, help="keep the figures in this file")
     asked = parser.parse_args()
-    figures = {case.name: table(case, asked.small, asked.largest, asked.each) for case in cases(asked.words)}
-    spent = sum(point["processor"] for kept in figures.values() for point in kept["points"])
-    print(f"\n{len(figures)} cases, {spent / 60:.1f} minutes of processor time in what was measured")
-    if asked.json is not None:
-        kept = json.loads(asked.json.read_text())["cases"] if asked.json.exists() else {}
-        machine = {"python": platform.python_version(), "processor": platform.machine(), "cores": os.cpu_count()}
-        whole = {"machine": machine, "commit": commit(), "cases": kept | figures}
-        asked.json.write_text(json.dumps(whole, indent=1) + "\n")
+    spent, measured_cases = 0.0, cases(asked.words)
+    for case in measured_cases:
+        found = table(case, asked.small, asked.largest, asked.each)
+        spent += sum(point["processor"] for point in found["points"])
+        if asked.json is not None:
+            keep(asked.json, {case.name: found})
+    print(f"\n{len(measured_cases)} cases, {spent / 60:.1f} minutes of processor time in what was measured")
+
+
+def keep(path: Path, figures: dict[str, Any]) -> None:
+    """Write the figures of some cases beside those of others, so that a run that is ended loses none."""
+    kept = json.loads(path.read_text())["cases"] if path.exists() else {}
+    machine = {"python": platform.python_version(), "processor": platform.machine(), "cores": os.cpu_count()}
+    path.write_text(json.dumps({"machine": machine, "commit": commit(), "cases": kept | figures}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
