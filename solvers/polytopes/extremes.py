@@ -81,7 +81,8 @@ def extreme_rows(
     """
     m, s = vertices.shape
     require_within(least_simplices(s, s), max_simplices, s, s)
-    chosen, alive = _independent_rows(vertices), np.arange(m)
+    alive = without_twins(vertices, np.arange(m))  # the twin of a corner that its push has hidden would join for ever
+    chosen = alive[_independent_rows(vertices[alive])]
     grown: list[tuple[int, int]] = []
     settled = False
     while True:
@@ -106,11 +107,11 @@ def extreme_rows(
         _refuse_forecast(grown, len(beyond), max_simplices, s)
         settled = backend == "qhull" and grown[-1][1] > LARGE and len(chosen) + len(alive) <= SETTLED and not settled
         if settled:
-            chosen = corners_among(vertices, without_twins(vertices, np.append(chosen, alive)))
+            chosen = corners_among(vertices, np.append(chosen, alive))
             continue
         times = min(STEP, max_simplices / len(found.simplices))
         room = max(1, int(len(chosen) * (times ** (2.0 / s) - 1.0)))
-        chosen = without_twins(vertices, np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]]))
+        chosen = np.append(chosen, alive[beyond[np.argsort(-gauges[beyond])[:room]]])
         alive = alive[gauges > 1.0 - CLEAR]
 
 

@@ -29,6 +29,17 @@ def test_rounds_end_with_the_vertices_of_the_hull_of_all_points(dimension: int) 
     assert len(told) > 1
 
 
+def test_rounds_end_where_the_twin_of_a_corner_is_hidden_by_the_push_of_others() -> None:
+    """A corner that stands out by less than pushes add, several times and with its antipode: each is met once."""
+    for seed in range(20):
+        rows = np.array([[1.0, 0.0], [0.0, 1.0], *[[0.5001, 0.5001]] * 3, [-0.5001, -0.5001]])
+        rows = rows[np.random.default_rng(seed).permutation(len(rows))]
+        with within(0.2):
+            chosen, _ = extreme_rows(rows, Push.generic(len(rows)), 1000, "qhull")
+        assert {tuple(np.abs(row)) for row in rows[chosen]} == {(1.0, 0.0), (0.0, 1.0), (0.5001, 0.5001)}
+        assert len(chosen) == 3
+
+
 def test_rounds_end_where_their_work_is_done() -> None:
     points = sphere(40, 3)
     with within(0.0) as budget, pytest.raises(OutOfWork):
