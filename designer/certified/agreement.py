@@ -175,7 +175,7 @@ def agreement_words(whole: bool, proven: bool, published: bool) -> str:
     kind = "whole nonnegative" if whole else "nonnegative"
     margins = " and have the published margins" if published else ""
     near = (
-        "no nearer ones exist, but for rounding"
+        "no nearer ones exist, but for rounding and a thousandth of a standard error over all answers"
         if proven
         else "the nearest that were found, not proven to be the nearest there are"
     )

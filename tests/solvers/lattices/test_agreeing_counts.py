@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from itertools import product
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+import scipy.optimize
 from scipy.sparse import csr_array
 
-from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
+from solvers.lattices.agreeing_counts import CLOSE, WORK, AskedSums, nearest_counts
 from solvers.status import Status
 
 
@@ -159,3 +161,57 @@ def test_many_nested_groups_are_proven() -> None:
     near = sums @ rng.poisson(2, 600) + rng.normal(0, 3, 601)
     found = nearest_counts(AskedSums(sums, near, np.ones(601), csr_array((0, 600)), np.zeros(0)))
     assert found.proven and found.counts is not None and found.counts.min() >= 0
+
+
+def programs_of(asked: AskedSums) -> tuple[Any, list[dict[str, Any]]]:
+    """What was found, and the programs that were solved for it."""
+    programs: list[dict[str, Any]] = []
+    solve = scipy.optimize.milp
+
+    def told(cost: Any, **stated: Any) -> Any:
+        programs.append({"unknowns": len(cost), **stated, "options": dict(stated["options"])})  # which the solver uses up
+        return solve(cost, **stated)
+
+    with patch("scipy.optimize.milp", told):
+        return nearest_counts(asked), programs
+
+
+def crossing(sizes: tuple[int, int, int], deviation: float) -> AskedSums:
+    """Noisy answers to all three tables of two of three attributes, over a few counts in each cell."""
+    cells, rng = np.arange(int(np.prod(sizes))), np.random.default_rng(3)
+    at = np.unravel_index(cells, sizes)
+    rows = [np.ravel_multi_index((at[a], at[b]), (sizes[a], sizes[b])) for a, b in ((0, 1), (0, 2), (1, 2))]
+    ends = np.cumsum([0, *(int(row.max()) + 1 for row in rows)])
+    where = np.concatenate([row + end for row, end in zip(rows, ends, strict=False)])
+    sums = csr_array((np.ones(len(where)), (where, np.tile(cells, 3))), shape=(ends[-1], len(cells)))
+    near = sums @ rng.poisson(400.0, len(cells)) + np.rint(rng.normal(0, deviation, ends[-1]))
+    return AskedSums(sums, near, np.full(ends[-1], deviation**-2.0), csr_array((0, len(cells))), np.zeros(0))
+
+
+def test_many_cells_under_wide_noise_take_one_window() -> None:
+    """Steps of one are nothing beside noise of 350, so windows need not grow until they hold all that is a little nearer."""
+    asked = crossing((12, 10, 8), 350.0)
+    found, programs = programs_of(asked)
+    real = nearest_counts(asked, whole=False)
+    assert found.proven and (found.counts == np.rint(found.counts)).all() and (found.counts >= 0).all()
+    assert np.sqrt(found.value) <= np.sqrt(real.value) + 2 * CLOSE
+    assert len(programs) <= 2
+
+
+def test_an_integer_program_looks_at_fewer_nodes_the_larger_it_is() -> None:
+    for sizes in ((12, 10, 8), (20, 10, 8)):
+        found, programs = programs_of(crossing(sizes, 3.0))
+        assert found.counts is not None and len(programs) <= 4
+        branching = [each for each in programs if "integrality" in each]
+        assert branching and all(each["options"]["node_limit"] * each["unknowns"] <= WORK for each in branching)
+
+
+def test_nested_groups_take_no_integer_program() -> None:
+    groups, rng = 900, np.random.default_rng(1)
+    single, parents = np.arange(groups), np.arange(groups) // 30
+    rows = np.concatenate([single, groups + parents, np.full(groups, groups + 30)])
+    sums = csr_array((np.ones(3 * groups), (rows, np.tile(single, 3))), shape=(groups + 31, groups))
+    near = sums @ rng.poisson(10.0, groups) + np.rint(rng.normal(0, 3, groups + 31))
+    asked = AskedSums(sums, near, np.full(groups + 31, 1 / 9), csr_array((0, groups)), np.zeros(0))
+    found, programs = programs_of(asked)
+    assert found.proven and programs and not [each for each in programs if "integrality" in each]
