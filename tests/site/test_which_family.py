@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks import auto_choice
 from benchmarks.which_family.chart import CHART, NEAR
 from benchmarks.which_family.grid import GRID
 from benchmarks.which_family.measuring import Measured, measured, saved, ways
 from benchmarks.which_family.page import PAGE, written
 from designer.families import known_families
+from tests.oracles.asked_problems import KINDS
 
 FIGURES = {one.key: one for one in saved()}
 LEAVES = [leaf for branch in CHART for leaf in branch.leaves]
@@ -18,6 +20,15 @@ CHEAP = ("histogram of 10", "prefix sums of 16", "margins by distance", "two cou
 def test_the_page_is_what_the_command_writes_from_the_saved_figures() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert written(text, tuple(FIGURES.values())) == text
+
+
+def test_the_page_says_of_the_default_what_was_measured() -> None:
+    """Equal fingerprints beside busy processes, and never above folklore, as the page and the goal have it."""
+    text, rows = PAGE.read_text(encoding="utf-8"), auto_choice.read(auto_choice.ROWS)
+    assert auto_choice.written(text, rows) == text
+    assert all(row["same"] and row["loss"] <= row["folklore"] * (1 + 1e-9) for row in rows)
+    assert {row["kind"] for row in rows} == set(KINDS) and {row["effort"] for row in rows} == {"normal"}
+    assert all(row["loss"] <= row["least"] * auto_choice.LIMITS[1] for row in rows)
 
 
 @pytest.mark.slow
