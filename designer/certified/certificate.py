@@ -299,7 +299,7 @@ def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fr
     """Is `witness` a pair of this set, correctly described,
     whose ratio is within 2^-40 of `ratio`? Several pairs may attain the worst."""
     points = range(len(sensitivity.points))
-    if witness.left not in points or witness.right not in points:
+    if witness.left not in points or witness.right not in points or witness.left == witness.right:
         return False
     u, budget = sensitivity.exact(witness.left, witness.right)
     length = norm.exact(u)
@@ -385,7 +385,7 @@ def _is_bound(claimed: dict[str, Any], ratio: Fraction, mechanism: Certified) ->
         return False
     sensitivity = mechanism.sensitivity()
     points = range(len(sensitivity.points))
-    if witness.left not in points or witness.right not in points:
+    if witness.left not in points or witness.right not in points or witness.left == witness.right:
         return False
     u, budget = sensitivity.exact(witness.left, witness.right)
     length: Fraction | None = mechanism.norm.exact(u)

@@ -11,13 +11,17 @@ It imports nothing of the project, and shares with it only the sentences that gu
   4  norms                     ||u|| of one vector, as a fraction
   5  relations                 the budget of one pair, as a fraction rounded down, and the sentence that says so
   6  additive noise            every pair, one by one: ||u|| <= b
-  7  what the file says        fingerprint, seal, guarantee, certificate: field by field
-  8  releases                  whole multiples of steps, and the answers that follow
-  9  the command
+  7  own reports               every report of every pair: n <= e^b m
+  8  integer tables            every change that keeps published statistics
+  9  selections                how far a change pulls the scores of two candidates apart
+ 10  marginal tables           every kind of change: a sum over subsets of attributes
+ 11  what the file says        fingerprint, seal, guarantee, certificate: field by field
+ 12  releases                  of additive noise: whole multiples of steps, and the answers that follow
+ 13  the command
 
-What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and five lemmas. Each is
-stated where it is used, L1 to L5; they are proven in the project's docs/theory: foundations.md, 1 and 4, approximate.md, 1, and
-invariants.md, 1.
+What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and eight lemmas. Each is
+stated where it is used, L1 to L8; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3),
+approximate.md, 1 (L4), invariants.md, 1 (L5), selection.md, 2 (L7) and marginals.md, 2 (L8); L6 is the triangle inequality.
 No float takes part in a proof.
 """
 
@@ -29,7 +33,7 @@ import math
 import re
 import sys
 from fractions import Fraction
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 from pathlib import Path
 
 # ------------------------------------------------------------------------------------------------------------------ 1 verdicts
@@ -59,6 +63,8 @@ def only(condition, sentence):
 
 SIZE_LIMIT = 256 * 2**20  # bytes of a file
 MOST_PAIRS, MOST_WORK = 400_000, 30_000_000  # pairs, and products of entries, that are looked at one by one
+NEAR = Fraction(1, 1 << 40)  # how far a worst ratio may be off that another machine found with floats
+MOST_ENTRIES = 2_000_000  # of a list, and of described rows that are not 0
 SMALLEST, LARGEST = 1e-60, 1e60  # every number but 0 lies between: what is outside is left to the project's own verifier
 
 
@@ -116,15 +122,43 @@ def number(value, where, positive=False, infinite=False):
     return Fraction(value)
 
 
-def written_out(value, where):
-    """Lists of more than 1,024 entries may have to be written as runs, which this program does not read."""
-    only(not isinstance(value, dict) or "runs" not in value, f"{where}: is written as runs")
-    only(not isinstance(value, list) or len(value) <= 1024, f"{where}: has more than 1,024 entries")
+def listed(value, where):
+    """A list of numbers, or its runs [first, step, times] written out. There is one way to write a list: in runs where it has
+    more than 1,024 entries and 8 times fewer runs, each as long as it can be."""
+    runs = value["runs"] if isinstance(value, dict) and set(value) == {"runs"} else None
+    if runs is not None:
+        require(isinstance(runs, list) and runs and all(isinstance(r, list) and len(r) == 3 for r in runs), f"{where}: no runs")
+        made, size = [], sum(whole(times, where, 1, 2**31) for _, _, times in runs)
+        only(size <= MOST_ENTRIES, f"{where}: has {size} entries, of more than {MOST_ENTRIES}")
+        for first, step, times in runs:
+            require(
+                type(step) is int and (type(first) is int or (step == 0 and (type(first) is float or first == "inf"))), where
+            )
+            made += [first + step * k for k in range(times)] if type(first) is int else [first] * times
+    require(runs is not None or isinstance(value, list), f"{where}: is no list")
+    made = value if runs is None else made
+    if len(made) > 1024:
+        found, at = [], 0
+        while at < len(made):
+            first, rest = made[at], len(made) - at
+            step = made[at + 1] - first if rest > 1 and type(first) is type(made[at + 1]) is int else 0
+            times = 1
+            while times < rest and (
+                made[at + times] == first + times * step if type(first) is int else made[at + times] == first
+            ):
+                times += 1
+            found.append([first, step if times > 1 else 0, times])
+            at += times
+        few = 8 * (len(found) - 1) <= len(made)
+        require(json.dumps(value) == json.dumps({"runs": found} if few else made), f"{where}: is not written as lists are")
+    else:
+        require(runs is None, f"{where}: a short list is written as it is")
+    return made
 
 
-def numbers(value, where, positive=False, infinite=False, count=None):
-    """A list of numbers, not empty."""
-    written_out(value, where)
+def numbers(value, where, positive=False, infinite=False, count=None, runs=False):
+    """A list of numbers, not empty; it may be written as runs where that is said."""
+    value = listed(value, where) if runs else value
     require(isinstance(value, list) and value, f"{where} is no list of numbers")
     require(count is None or len(value) == count, f"{where} has {len(value)} entries, {count} are needed")
     return [number(entry, where, positive, infinite) for entry in value]
@@ -144,9 +178,37 @@ def whole(value, where, least=0, most=10**9):
     return value
 
 
+def numbered(value, where):
+    """Names, or runs of them: one by itself, or [text, n, times] for text followed by n, n + 1, ...; as for `listed`."""
+    if isinstance(value, dict):
+        require(set(value) == {"runs"} and isinstance(value["runs"], list) and value["runs"], f"{where}: no runs")
+        made = []
+        for run in value["runs"]:
+            if type(run) is str:
+                made.append(run)
+                continue
+            require(isinstance(run, list) and len(run) == 3 and type(run[0]) is str, f"{where}: no runs")
+            first, times = (whole(n, where, 0, 2**31 - 1) for n in run[1:])
+            only(len(made) + times <= MOST_ENTRIES, f"{where}: has more than {MOST_ENTRIES} names")
+            made += [f"{run[0]}{n}" for n in range(first, first + times)]
+        require(len(made) > 1024, f"{where}: a short list is written as it is")
+    else:
+        made = value
+    if isinstance(made, list) and len(made) > 1024 and all(type(name) is str for name in made):
+        runs, at = [], 0
+        while at < len(made):
+            found, last = re.fullmatch("(.*?)(0|[1-9][0-9]{0,8})", made[at], re.DOTALL), at + 1
+            while found and last < len(made) and made[last] == f"{found[1]}{int(found[2]) + last - at}":
+                last += 1
+            runs.append([found[1], int(found[2]), last - at] if found else made[at])
+            at = last
+        few = 8 * len(runs) <= len(made)
+        require(value == ({"runs": runs} if few else made), f"{where}: is not written as names are")
+    return made
+
+
 def names(value, where, count=None):
     """Different texts."""
-    written_out(value, where)
     require(isinstance(value, list) and value and all(type(name) is str for name in value), f"{where} is no list of texts")
     require(count is None or len(value) == count, f"{where} has {len(value)} names, {count} are needed")
     require(len(set(value)) == len(value), f"{where} has a name twice")
@@ -334,7 +396,7 @@ class Norm:
 
     def __init__(self, spec, falloff):
         require(isinstance(spec, dict) and type(spec.get("order")) is str, "norm: is no object with an order")
-        self.order, self.products = spec.get("order"), 1
+        self.order, self.products, self.weights = spec.get("order"), 1, None
         {"l1": self._mapped, "l2": self._mapped, "linf": self._mapped, "gauge": self._gauge, "bundles": self._bundles}.get(
             self.order, self._capped
         )(spec)
@@ -362,15 +424,19 @@ class Norm:
                 sum((sum((a * u[k] for a, k in zip(row, heard, strict=True)), Fraction(0)) ** 2 for row in rows), Fraction(0))
             )
         else:
-            weights = numbers(spec["map"], "norm.map", positive=True, infinite=True)
+            weights = numbers(spec["map"], "norm.map", positive=True, infinite=True, runs=True)
             self.silent, self.products = [w is None for w in weights], len(weights)
-            self.rates = [w for w in weights if w is not None]
+            self.rates, self.weights = [w for w in weights if w is not None], weights
 
             def measure(u):
-                images = [w * abs(c) for w, c in zip(weights, u, strict=True) if w is not None]
+                images = [w * abs(c) for w, c in zip(weights, u, strict=True) if c and w is not None]
                 if self.order == "l1":
                     return sum(images, Fraction(0))
-                return max(images, default=Fraction(0)) if self.order == "linf" else root_above(sum(i * i for i in images))
+                return (
+                    max(images, default=Fraction(0))
+                    if self.order == "linf"
+                    else root_above(sum((i * i for i in images), Fraction(0)))
+                )
 
             self.measure = measure
         self.sentence = {
@@ -442,7 +508,7 @@ class Norm:
         self.rates = [w for w in weights if w is not None]
 
         def measure(u):
-            images = [w * abs(c) for w, c in zip(weights, u, strict=True) if w is not None]
+            images = [w * abs(c) for w, c in zip(weights, u, strict=True) if c and w is not None]
             return max([sum(images, Fraction(0)) / cap, *images])
 
         self.measure = measure
@@ -473,7 +539,7 @@ class Relation:
     it is not protected. origin(i): of a record of element i that appears; `absent` says that this is protected at all. listed:
     how many pairs the certificate counts, those that imply all others, where that is told by a formula; None elsewhere."""
 
-    absent, alone, listed, changes = False, False, None, None
+    absent, alone, listed, changes, plain = False, False, None, None, False
 
     def __init__(self, spec, depth=1):
         require(isinstance(spec, dict) and type(spec.get("kind")) is str, "relation.kind: is missing")
@@ -484,7 +550,9 @@ class Relation:
         only("by_length" not in spec and "by_exchanges" not in spec, "changes that are known without a list of them")
         keys(spec, ("kind", *KINDS[spec["kind"]].split()), where=f"relation {spec['kind']}")
         make(spec)
-        only(self.size <= 2000, f"a relation on {self.size} elements, of more than 2000")
+        self.kind = spec["kind"]
+        most = MOST_ENTRIES if depth == 1 and self.kind in ("uniform", "add_remove") else 2000
+        only(self.size <= most, f"a relation on {self.size} elements, of more than {most}")
         if spec["kind"] in NONE_IMPLIED:
             self.listed = sum(self.budget(i, j) is not None for i, j in combinations(range(self.size), 2))
 
@@ -529,8 +597,8 @@ class Relation:
             f"One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, {span}."
         )
 
-    def _own(self, spec, count=None):
-        return numbers(spec["epsilons"], "relation.epsilons", positive=True, infinite=True, count=count)
+    def _own(self, spec, count=None, runs=False):
+        return numbers(spec["epsilons"], "relation.epsilons", positive=True, infinite=True, count=count, runs=runs)
 
     def _run(self, own):
         """The budgets of elements from the least to the largest, in words."""
@@ -774,7 +842,7 @@ class Relation:
         )
 
     def _add_remove(self, spec):
-        own = self._own(spec)
+        own = self._own(spec, runs=True)
         self.size, self.absent, self.listed = len(own), True, sum(e is not None for e in own)
         self.budget, self.origin, (low, high) = lambda i, j: None, lambda i: own[i], self._run(own)
         said = f"budget {low}" if low == high else f"a budget of its own for each universe element, from {low} to {high}"
@@ -782,7 +850,8 @@ class Relation:
 
     def _appear_or_change(self, spec):
         change, closed = self.inside(spec["change"]), spec["closure"]
-        own, size = self._own(spec, change.size), change.size
+        own, size = self._own(spec, change.size, runs=True), change.size
+        self.plain = change.kind == "uniform" and not closed
         require(type(closed) is bool, "relation.closure: is no boolean")
         exact = [[Fraction(0) if i == j else change.budget(min(i, j), max(i, j)) for j in range(size)] for i in range(size)]
         d = [[math.inf if b is None else b for b in row] for row in exact]
@@ -821,10 +890,8 @@ class Relation:
             f"changed groups of: {said}."
         )
 
-    def _statistics(self, spec, adjacency):
-        """All changes v of at most `adjacency` records that keep the published statistics, one of each pair +-v: A v = 0, and v
-        sums to 0 and has at most 2 a entries in size where the number of records is public; |v|_1 <= a elsewhere. L5: these are
-        all differences of two histograms so close, whatever the histogram (docs/theory/invariants.md, 1)."""
+    def _parse_statistics(self, spec):
+        """Published statistics A x of the histogram x; whether the number of records is one of them is returned."""
         keys(spec, ("rows", "names", "records_public", "groups"), ("impossible",), "relation.invariant")
         only("impossible" not in spec, "elements that no record can have")
         require(
@@ -836,8 +903,19 @@ class Relation:
         called, public = names(spec["names"], "invariant.names", len(rows)), spec["records_public"]
         require(type(public) is bool, "invariant.records_public: is no boolean")
         require(spec["groups"] is None or whole(spec["groups"], "invariant.groups") >= 0, "invariant.groups: is no number")
-        whole(adjacency, "relation.adjacency", 1)
-        reach, constraints = adjacency * (1 + public), [*rows, [1] * size] if public else rows
+        self.called, self.constraints = called, [*rows, [1] * size] if public else rows
+        listed = ", ".join(called[:8]) + (" and more" if len(called) > 8 else "")
+        said = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
+        self.public = [said] + ["The number of records is public."] * public
+        return public
+
+    def _statistics(self, spec, adjacency):
+        """All changes v of at most `adjacency` records that keep the published statistics, one of each pair +-v: A v = 0, and v
+        sums to 0 and has at most 2 a entries in size where the number of records is public; |v|_1 <= a elsewhere. L5: these are
+        all differences of two histograms so close, whatever the histogram (docs/theory/invariants.md, 1)."""
+        public = self._parse_statistics(spec)
+        size, called, constraints = self.size, self.called, self.constraints
+        reach = whole(adjacency, "relation.adjacency", 1) * (1 + public)
         only(
             sum(math.comb(size, k) * math.comb(reach, k) << k for k in range(reach + 1)) <= 200_000,
             "a list of too many changes",
@@ -854,15 +932,12 @@ class Relation:
             v[k] = 0
 
         extend(0, reach, [0] * len(constraints))
-        self.changes, self.adjacency, self.constraints = found, adjacency, constraints
+        self.changes, self.adjacency = found, adjacency
         many = "s" if len(called) > 1 else ""
         kind = "replaced" if public else "added or removed"
         self.moved = (
             f"Databases with the same {len(called):,} invariant statistic{many} and at most {self._records(kind + ' record')}"
         )
-        listed = ", ".join(called[:8]) + (" and more" if len(called) > 8 else "")
-        said = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
-        self.public = [said] + ["The number of records is public."] * public
 
     def _records(self, noun):
         return f"{self.adjacency:,} {noun}{'s' if self.adjacency > 1 else ''}"
@@ -902,7 +977,7 @@ class Relation:
         if self.changes is not None:
             yield from ((n, len(self.changes), b) for n, b in enumerate(self.costs) if b is not None)
             return
-        for i, j in combinations(range(self.size), 2):
+        for i, j in combinations(range(self.size), 2) if self.kind != "add_remove" else ():
             if (b := self.budget(i, j)) is not None:
                 yield i, j, b
         if self.absent:
@@ -936,7 +1011,10 @@ class Relation:
             most = sum(max((b for _, _, b in part.pairs()), default=Fraction(0)) for part in self.parts)
             apart = ["Changes between different connected components of a group are not protected."] * (max(own) > 1)
             return {"connected_components": math.prod(own)}, most, ["The number of records is public.", *apart]
-        count, most = self.components(), max((b for _, _, b in self.pairs()), default=Fraction(0))
+        if self.kind == "uniform":
+            count, most = 1, self.budget(0, 1) if self.size > 1 else Fraction(0)
+        else:
+            count, most = self.components(), max((b for _, _, b in self.pairs()), default=Fraction(0))
         apart = ["Changes between different connected components of the relation are not protected."] * (count > 1)
         return {"connected_components": count}, most, ["The number of records is public."] * (not self.absent) + apart
 
@@ -963,43 +1041,181 @@ FAMILIES = set(
 )
 
 
+def require_spelled(spec, elements):
+    """Columns of a table of records, and what they hold for each element: its name says the same."""
+    keys(spec, ("columns", "rows"), ("unlisted",), "keys")
+    only("unlisted" not in spec, "a workload with a rule for values that are not listed")
+    columns, rows = names(spec["columns"], "keys"), spec["rows"]
+    fits = isinstance(rows, list) and all(isinstance(r, list) and len(r) == len(columns) for r in rows)
+    require(fits and len(rows) == len(elements), "keys: one row for each element")
+    require(all(type(text) is str for r in rows for text in r), "keys: are no texts")
+    require(len(set(map(tuple, rows))) == len(rows), "keys: a row twice")
+    spelled = [", ".join(f"{c}={text}" for c, text in zip(columns, r, strict=True)) for r in rows]
+    only(elements in (spelled, [", ".join(r) for r in rows]), "keys of elements that do not spell their names")
+
+
 def workload(spec):
-    """Names of queries and elements, and the matrix between them, from rows or compressed rows."""
-    only(not isinstance(spec, dict) or "ranges" not in spec, "a workload of ranges")
-    form = "rows" if isinstance(spec, dict) and "rows" in spec else "matrix"
+    """Names of queries and elements, rows {element: entry} of what is not 0, and which form they have. An object has
+    one form: up to 2^14 entries as it was given, above that ranges of ones where all rows are such, and above 2^20 compressed
+    rows where 8 times fewer entries are not 0."""
+    form = next((key for key in ("rows", "ranges") if isinstance(spec, dict) and key in spec), "matrix")
     keys(spec, ("queries", "elements", form), ("keys",), "workload")
-    queries, elements = names(spec["queries"], "workload.queries"), names(spec["elements"], "workload.elements")
+    queries, elements = (names(numbered(spec[key], key), f"workload.{key}") for key in ("queries", "elements"))
     if "keys" in spec:
-        keys(spec["keys"], ("columns", "rows"), ("unlisted",), "workload.keys")
-        only("unlisted" not in spec["keys"], "a workload with a rule for values that are not listed")
-        columns, rows = names(spec["keys"]["columns"], "workload.keys"), spec["keys"]["rows"]
-        fits = isinstance(rows, list) and all(isinstance(r, list) and len(r) == len(columns) for r in rows)
-        require(fits and len(rows) == len(elements), "workload.keys: one row for each element")
-        require(all(type(text) is str for r in rows for text in r), "workload.keys: are no texts")
-        require(len(set(map(tuple, rows))) == len(rows), "workload.keys: a row twice")
+        require_spelled(spec["keys"], elements)
+    size, entries = len(elements), len(queries) * len(elements)
     if form == "matrix":
-        return queries, elements, matrix(spec["matrix"], "workload.matrix", len(queries), len(elements))
-    only(len(queries) * len(elements) <= 10**6, "a sparse workload of more than a million entries")
-    rows = spec["rows"]
-    keys(rows, ("values", "columns", "starts"), where="workload.rows")
-    for part in rows.values():
-        written_out(part, "workload.rows")
-        require(isinstance(part, list), "workload.rows: are no lists")
-    values = [number(entry, "workload.rows") for entry in rows["values"]]
-    columns = [whole(c, "workload.rows", 0, len(elements) - 1) for c in rows["columns"]]
-    starts = [whole(s, "workload.rows", 0, len(values)) for s in rows["starts"]]
-    shaped = len(starts) == len(queries) + 1 and starts == sorted(starts) and starts[0] == 0 and starts[-1] == len(values)
-    require(shaped and len(columns) == len(values), "workload.rows: starts do not rise from 0 to the number of values")
-    dense = [[Fraction(0)] * len(elements) for _ in queries]
-    for k in range(len(queries)):
-        own = columns[starts[k] : starts[k + 1]]
-        require(own == sorted(set(own)), "workload.rows: columns do not rise")
-        for c, value in zip(own, values[starts[k] : starts[k + 1]], strict=True):
-            dense[k][c] = value
-    return queries, elements, dense
+        only(entries <= 2**20, "a matrix of more than 2^20 entries")
+        dense = matrix(spec["matrix"], "workload.matrix", len(queries), size)
+        found = [{k: c for k, c in enumerate(row) if c} for row in dense]
+    elif form == "rows":
+        keys(spec["rows"], ("values", "columns", "starts"), where="workload.rows")
+        values, columns, starts = (listed(spec["rows"][key], f"workload.rows.{key}") for key in ("values", "columns", "starts"))
+        values = [number(entry, "workload.rows") for entry in values]
+        columns = [whole(c, "workload.rows", 0, size - 1) for c in columns]
+        starts = [whole(n, "workload.rows", 0, len(values)) for n in starts]
+        shaped = len(starts) == len(queries) + 1 and starts == sorted(starts) and starts[0] == 0 and starts[-1] == len(values)
+        require(shaped and len(columns) == len(values), "workload.rows: starts do not rise from 0 to the number of values")
+        found = []
+        for start, end in pairwise(starts):
+            own = columns[start:end]
+            require(own == sorted(set(own)), "workload.rows: columns do not rise")
+            found.append(dict(zip(own, values[start:end], strict=True)))
+        only(all(values), "compressed rows that hold a 0")
+    else:
+        keys(spec["ranges"], ("starts", "ends"), where="workload.ranges")
+        starts, ends = ([whole(n, key, 0, size) for n in listed(spec["ranges"][key], key)] for key in ("starts", "ends"))
+        require(len(starts) == len(ends) == len(queries), "workload.ranges: one start and one end for each query")
+        require(all(a < b or a == b == 0 for a, b in zip(starts, ends, strict=True)), "workload.ranges: end before they start")
+        only(sum(ends) - sum(starts) <= MOST_ENTRIES, f"ranges of more than {MOST_ENTRIES} entries")
+        found = [dict.fromkeys(range(a, b), Fraction(1)) for a, b in zip(starts, ends, strict=True)]
+    ranges = all(set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found)
+    few = 8 * sum(map(len, found)) <= entries
+    require((form == "ranges") == (ranges and entries > 2**14), "workload: is ranges of ones, or none, and written otherwise")
+    require(form == "ranges" or entries <= 2**20 or (form == "rows") == few, "workload: is written in another form")
+    return queries, elements, found, form
 
 
-class Additive:
+class Pairs:
+    """What every format has that is proven pair by pair: the columns `points` of the elements, the last one 0, their relation,
+    and `length(u)`, which is at most b for every pair."""
+
+    delta, lengths, kinds = None, {}, "pairs"
+
+    def difference(self, i, j):
+        """u of a pair; of a change and its end, in this order, the sum of what it moves."""
+        if self.relation.changes is not None:
+            change, sign = self.relation.changes[min(i, j)], 1 if i < j else -1
+            moved = [(sign * n, p) for n, p in zip(change, self.points, strict=False) if n]  # the last point is no record
+            return [sum((n * p[k] for n, p in moved), Fraction(0)) for k in range(len(self.points[0]))]
+        return [a - b for a, b in zip(self.points[i], self.points[j], strict=True)]
+
+    def allowed(self, b):
+        """The length that a budget allows: itself, or under a delta what L4 says."""
+        if self.delta is None:
+            return b
+        if b not in self.lengths:
+            only(len(self.lengths) < 200, "more than 200 different budgets under a delta")
+            self.lengths[b] = allowed_length(self.falloff, b, self.delta)
+        return self.lengths[b]
+
+    def ratio(self, u, b):
+        """||u|| over what it may be; None where that is infinite."""
+        length, allowed = self.length(u), self.allowed(b)
+        return None if length is None or not allowed else length / allowed
+
+    def certify(self, products):
+        """Every pair, one by one."""
+        pairs = list(self.relation.pairs())
+        only(len(pairs) <= MOST_PAIRS, f"{len(pairs)} pairs, of more than {MOST_PAIRS}")
+        only(len(pairs) * products <= MOST_WORK, "pairs times the products of the norm are too many")
+        only(pairs, "a relation that protects nothing")
+        self.worst, self.least, self.count = Fraction(0), min(b for _, _, b in pairs), len(pairs)
+        known = {}
+        for i, j, b in pairs:
+            u = self.difference(i, j)
+            if not any(u):
+                continue
+            key = (tuple(u), b)
+            if key not in known:
+                known[key] = self.ratio(u, b)
+            said = f"the change {i} -> {j} ({self.words(i, j)})"
+            require(known[key] is not None, f"{said} moves what has no noise, or has no budget")
+            require(known[key] <= 1, f"{said} spends its budget {float(b)!r} {float(known[key])!r} times")
+            self.worst = max(self.worst, known[key])
+        require(self.worst > 0, "no protected change moves anything that is released")
+
+    def words(self, i, j):
+        """A pair in the words of a witness."""
+        if self.relation.changes is not None:
+            moved = zip(self.relation.changes[min(i, j)], self.elements, strict=True)
+            return "the histogram changes by " + ", ".join(f"{n:+d} {name}" for n, name in moved if n)
+        if self.relation.size in (i, j):
+            return f"a record of {self.elements[min(i, j)]} appears"
+        return f"{self.elements[i]} -> {self.elements[j]}"
+
+    def certificate(self, said):
+        """That of the file against what was recomputed; returns what was not compared."""
+        shape = (
+            "exact rationals for the [0-9]+ pairs that decide, floating-point upper bounds with a proven error for all [0-9]+"
+        )
+        claimed = frame(said, self, shape, reduced=False)
+        require(abs(claimed - self.worst) <= NEAR, f"worst_ratio: says {float(claimed)!r}, recomputed {float(self.worst)!r}")
+        require(type(said["pairs"]) is int and 0 < said["pairs"] <= self.count, "certificate.pairs: is not a number of pairs")
+        left = []
+        if self.relation.listed is not None and self.delta is None:
+            require(
+                said["pairs"] == self.relation.listed, f"certificate.pairs: says {said['pairs']}, {self.relation.listed} decide"
+            )
+        else:
+            left = [f"certificate.pairs, {said['pairs']}: how many pairs the designer looked at; here all {self.count} were"]
+        pair = said["witness"]
+        keys(pair, "left right words difference budget".split(), where="certificate.witness")
+        relation = self.relation
+        last = relation.size - 1 + relation.absent if relation.changes is None else len(relation.changes)
+        i, j = (whole(pair[key], f"witness.{key}", 0, last) for key in ("left", "right"))
+        require(i != j and (relation.changes is None or last in (i, j)), "witness: is no pair")
+        if relation.changes is not None:  # the list of the designer may be in another order: the words say which change it is
+            left.append("certificate.witness.left and .right: the number of the change in a list that the file does not hold")
+            own = next((n for n in range(last) if self.words(n, last) == pair["words"].partition(" (budget ")[0]), None)
+            require(own is not None, "witness.words: name no change")
+            i, j = (own, last) if j == last else (last, own)
+            b = relation.costs[own]
+        else:
+            b = relation.origin(min(i, j)) if max(i, j) == relation.size else relation.budget(min(i, j), max(i, j))
+        require(b is not None, "witness: has no budget")
+        u = self.difference(i, j)
+        found = self.ratio(u, b)
+        require(found is not None and abs(found - self.worst) <= NEAR, "witness: does not have the worst ratio")
+        require(
+            pair["words"] == self.words(i, j) + self.under(b), f"witness.words: should be {self.words(i, j) + self.under(b)!r}"
+        )
+        told = b if self.delta is None else self.lengths[b]
+        require(type(pair["budget"]) is float and pair["budget"] == float(told), "witness.budget: is another one")
+        require(isinstance(pair["difference"], list), "witness.difference: is no list")
+        require(all(type(c) is float for c in pair["difference"]), "witness.difference: are no floats")
+        require(digest(pair["difference"]) == digest([float_above(c) for c in u]), "witness.difference: is another one")
+        return left
+
+    def under(self, b):
+        """What a witness adds where there is a delta."""
+        return "" if self.delta is None else f" (budget {float(b)!r} with delta {float(self.delta)!r})"
+
+    def unit(self):
+        """Who is protected."""
+        if self.relation.changes is None:
+            return ALONE + (BUDGETS_ADD if self.delta is None else DELTA_GROUPS)
+        return (
+            f"Up to {self.relation._records('record')} whose change leaves the invariant statistics as they are; nothing "
+            "is claimed for more, or for other changes."
+        )
+
+    def summary(self):
+        """What was found, in words."""
+        return f"the largest ratio of ||u|| to its budget over all {self.count} {self.kinds} is {float_above(self.worst)!r}"
+
+
+class Additive(Pairs):
     """Noise z on the multiples of steps 2^e_k, P(z) proportional to exp(-||z||) or exp(-||z||^2 / 2), around M x.
 
     L1 (exponential): a shift by u, itself of multiples, changes P by at most exp(||u||), by the triangle inequality.
@@ -1018,77 +1234,135 @@ class Additive:
         self.delta = None if "delta" not in core else number(core["delta"], "delta", positive=True)
         known = ("exponential", "gaussian") if self.delta is None else ("exponential", "rounded_gaussian")
         require(self.falloff in known, f"falloff: {self.falloff!r} is not one of {known}")
-        self.queries, self.elements, asked = workload(core["workload"])
+        self.queries, self.elements, asked, form = workload(core["workload"])
         self.relation, self.norm = Relation(core["relation"]), Norm(core["norm"], self.falloff)
         require(self.relation.size == len(self.elements), "relation: speaks of another number of elements")
-        written_out(core["grid"], "grid")
-        require(isinstance(core["grid"], list), "grid: is no list")
-        self.grid = [whole(e, "grid", -1999, 1999) for e in core["grid"]]
+        self.grid = [whole(e, "grid", -1999, 1999) for e in listed(core["grid"], "grid")]
         only(all(abs(e) <= 400 for e in self.grid), "grid: steps beyond 2^-400 to 2^400")
         size = len(self.grid)
         self.direct = core["measured"] is None
-        target = asked if self.direct else matrix(core["measured"], "measured", size, len(self.elements))
-        require(len(target) == size == len(self.norm.silent), "the numbers of rows, steps and coordinates differ")
+        self.described = self.direct and form != "matrix" and self._is_described(asked)
+        require(not self.described or form != "ranges" or not any(self.grid), "grid: of ranges that are described it is 2^0")
+        if not self.direct:
+            target = matrix(core["measured"], "measured", size, len(self.elements))
+            asked = [{k: c for k, c in enumerate(row) if c} for row in target]
+        require(len(asked) == size == len(self.norm.silent), "the numbers of rows, steps and coordinates differ")
         self.back = None
         if core["reconstruction"] is not None:
             self.back = matrix(core["reconstruction"], "reconstruction", len(self.queries), size)
         require(self.back is not None or size == len(self.queries), "reconstruction: is missing")
         # Entries are rounded to the nearest multiples, halves to the even one.
-        self.multiples = [[round(c / Fraction(2) ** e) for c in row] for row, e in zip(target, self.grid, strict=True)]
-        require(all(abs(n) <= 2**52 for row in self.multiples for n in row), "grid: entries are beyond 2^52 steps")
-        self.points = [
-            [n * Fraction(2) ** e for n, e in zip(column, self.grid, strict=True)]
-            for column in zip(*self.multiples, strict=True)
+        self.multiples = [
+            {k: round(c / Fraction(2) ** e) for k, c in row.items()} for row, e in zip(asked, self.grid, strict=True)
         ]
-        self.points.append([Fraction(0)] * size)
+        require(all(abs(n) <= 2**52 for row in self.multiples for n in row.values()), "grid: entries are beyond 2^52 steps")
         heard = [e for e, quiet in zip(self.grid, self.norm.silent, strict=True) if not quiet]
         rates = [rate * Fraction(2) ** e for rate, e in zip(self.norm.rates, heard, strict=True)]
         only(all(Fraction(1, 2**48) <= rate <= 64 for rate in rates), "grid: a step is below 2^-48 or above 64 noise scales")
         shaped = self.norm.order != "l1" and self.falloff == "exponential"  # drawn from a body: a coarse grid fits it badly
         only(not shaped or all(rate <= Fraction(1, 1000) for rate in rates), "grid: a step is above a thousandth of the body")
-        self._certify()
+        self.lengths, self.length = {}, self.norm.length
+        if self.described:
+            self._certify_described()
+        else:
+            only(size * len(self.elements) <= 2**20, "rows of more than 2^20 entries, under a relation of many budgets")
+            steps = [Fraction(2) ** e for e in self.grid]
+            dense = [
+                [row.get(i, 0) * e for row, e in zip(self.multiples, steps, strict=True)] for i in range(len(self.elements) + 1)
+            ]
+            self.points = [
+                [int(c) if c.denominator == 1 else c for c in column] for column in dense
+            ]  # whole numbers are faster
+            self.certify(self.norm.products)
+        require(self.delta is None or not self.relation.alone, "relation: row groups have no promise with a delta")
         self._substance()
 
-    def difference(self, i, j):
-        """u of a pair; of a change and its end, in this order, the sum of what it moves."""
-        if self.relation.changes is not None:
-            change, sign = self.relation.changes[min(i, j)], 1 if i < j else -1
-            moved = [
-                (sign * n, point) for n, point in zip(change, self.points, strict=False) if n
-            ]  # the last point is no record
-            return [sum((n * point[k] for n, point in moved), Fraction(0)) for k in range(len(self.grid))]
-        return [a - b for a, b in zip(self.points[i], self.points[j], strict=True)]
+    def _is_described(self, rows):
+        """Whether nobody writes these rows out: every change has one budget, and they are many, or no element is in two."""
+        entries, appears = len(rows) * len(self.elements), self.relation.kind == "add_remove"
+        finite = self.relation.absent and all(self.relation.origin(i) is not None for i in range(self.relation.size))
+        if not (self.relation.kind == "uniform" or (finite and (appears or self.relation.plain))):
+            return False
+        touched = [k for row in rows for k in row]
+        found = entries > (2**21 if appears else 2**25) or (entries > 2**14 and len(touched) == len(set(touched)))
+        only(not found or not self.relation.plain, "described rows where a record may both appear and change")
+        return found
 
-    def ratio(self, u, b):
-        """||u|| over what it may be; None where that is infinite."""
-        length = self.norm.length(u)
-        allowed = b
-        if self.delta is not None:
-            if b not in self.lengths:
-                only(len(self.lengths) < 200, "more than 200 different budgets under a delta")
-                self.lengths[b] = allowed_length(self.falloff, b, self.delta)
-            allowed = self.lengths[b]
-        return None if length is None or not allowed else length / allowed
+    def _certify_described(self):
+        """Rows that nobody writes out. Where a record appears, every column. Where it changes, all pairs of different columns
+        if they are few, and else L6: |p - q| <= |p - m| + |q - m| in l1; in l2 the squares of the two add up to at least that
+        of p - q if no entry of p - m has another sign than one of q - m, and twice them always. m: 0, or the middle column."""
+        only(self.norm.weights is not None and self.norm.order in ("l1", "l2"), "described rows under another norm")
+        power, size, appears = 1 if self.norm.order == "l1" else 2, len(self.elements), self.relation.absent
+        weight, columns = [], [{} for _ in range(size)]
+        for k, (row, w, e) in enumerate(zip(self.multiples, self.norm.weights, self.grid, strict=True)):
+            moves = any(row.values()) if appears else len({*row.values(), *[0] * (len(row) < size)}) > 1
+            require(w is not None or not moves, f"a protected change moves {self.queries[k]!r}, which has no noise")
+            weight.append(Fraction(0) if w is None else (w * Fraction(2) ** e) ** power)
+            for i, n in row.items() if moves else ():  # what no change moves counts nowhere
+                columns[i][k] = n
+        columns.append({})  # no record
+        unit = math.lcm(*(w.denominator for w in weight))
+        weight = [w.numerator * (unit // w.denominator) for w in weight]
 
-    def _certify(self):
-        pairs = list(self.relation.pairs())
-        only(len(pairs) <= MOST_PAIRS, f"{len(pairs)} pairs, of more than {MOST_PAIRS}")
-        only(len(pairs) * self.norm.products <= MOST_WORK, "pairs times the products of the norm are too many")
-        only(pairs, "a relation that protects nothing")
-        require(self.delta is None or not self.relation.alone, "relation: row groups have no promise with a delta")
-        self.worst, self.least, self.lengths, self.count = Fraction(0), min(b for _, _, b in pairs), {}, len(pairs)
-        known = {}
-        for i, j, b in pairs:
-            u = self.difference(i, j)
-            if not any(u):
-                continue
-            key = (tuple(u), b)
-            if key not in known:
-                known[key] = self.ratio(u, b)
-            said = f"the change {i} -> {j} ({self.words(i, j)})"
-            require(known[key] is not None, f"{said} moves what has no noise, or has no budget")
-            require(known[key] <= 1, f"{said} spends its budget {float(b)!r} {float(known[key])!r} times")
-            self.worst = max(self.worst, known[key])
+        def total(p, q):
+            return sum(weight[k] * abs(p.get(k, 0) - q.get(k, 0)) ** power for k in p.keys() | q.keys())
+
+        def length(total_of_it):
+            return Fraction(total_of_it, unit) if power == 1 else root_above(Fraction(total_of_it, unit))
+
+        self.between = lambda i, j: length(total(columns[i], columns[j]))
+        if appears:
+            budgets = [self.relation.origin(i) for i in range(size)]
+            self.least, self.count = min(budgets), size
+            self.worst = self.bound = max(self.between(i, size) / self.allowed(b) for i, b in enumerate(budgets))
+        else:
+            self.least, self.count = self.relation.budget(0, 1), size * (size - 1) // 2
+            kinds = list({tuple(sorted(column.items())): column for column in columns[:size]}.values())
+            looked_at, bounds = kinds, []
+            if len(kinds) * sum(map(len, kinds)) > MOST_WORK // 10:
+                for m in ({}, columns[size // 2]):
+                    apart = sorted(((total(p, m), n) for n, p in enumerate(kinds)), reverse=True)
+                    signs = {
+                        p.get(k, 0) > m.get(k, 0) for p in kinds for k in p.keys() | m.keys() if p.get(k, 0) != m.get(k, 0)
+                    }
+                    bounds.append((1 if power == 1 or len(signs) < 2 else 2) * (apart[0][0] + apart[1][0]))
+                looked_at = [kinds[n] for _, n in apart[:20]]
+            found = max((total(p, q) for p, q in combinations(looked_at, 2)), default=0)
+            self.worst, self.bound = (length(t) / self.allowed(self.least) for t in (found, min(bounds, default=found)))
+        require(self.worst <= 1, f"a change spends its budget {float(self.worst)!r} times")
+        only(self.bound <= 1, "so many pairs that they are not looked at one by one, and no bound for all of them is known")
+
+    def certificate(self, said):
+        """That of the file against what was recomputed."""
+        if not self.described:
+            return super().certificate(said)
+        sentence = re.escape(BY_COLUMNS)
+        bounded = (
+            sentence + ", as a bound for the pairs that were not looked at, up to [0-9.e+-]+ percent above the worst pair seen"
+        )
+        claimed, pair = frame(said, self, f"{sentence}|{bounded}"), said["witness"]
+        require(said["pairs"] == self.count, f"certificate.pairs: says {said['pairs']}, there are {self.count}")
+        keys(pair, ("left", "right", "words", "difference", "budget"), where="certificate.witness")
+        i, j = whole(pair["left"], "witness.left", 0, self.count), whole(pair["right"], "witness.right", 0, self.count)
+        size = len(self.elements)
+        require(i < size and (j == size if self.relation.absent else i < j < size), "witness: is no pair")
+        b = self.relation.origin(i) if self.relation.absent else self.least
+        reached = self.between(i, j) / self.allowed(b)
+        require(
+            self.worst <= reached + NEAR and reached <= claimed + NEAR, "witness: does not have the worst ratio that was seen"
+        )
+        told = b if self.delta is None else self.lengths[b]
+        require(type(pair["budget"]) is float and pair["budget"] == float(told), "witness.budget: is another one")
+        require(
+            pair["words"] == self.words(i, j) + self.under(b) and pair["difference"] == [], "witness: is described otherwise"
+        )
+        exact = self.bound == self.worst == claimed and said["arithmetic"] == BY_COLUMNS
+        self.worst = claimed
+        looser = (
+            "certificate.worst_ratio, .arithmetic: last digits, and how far above the worst pair seen the designer's bound is"
+        )
+        return ["certificate.witness: which of the pairs with the worst ratio it is"] + [looser] * (not exact)
 
     def _substance(self):
         """What hides nothing is refused: no pair is moved, or no noise reaches any answer (a reconstruction reaches what it
@@ -1104,15 +1378,6 @@ class Additive:
             ]
         require(any(reached), "no answer gets any noise")
 
-    def words(self, i, j):
-        """A pair in the words of a witness."""
-        if self.relation.changes is not None:
-            moved = zip(self.relation.changes[min(i, j)], self.elements, strict=True)
-            return "the histogram changes by " + ", ".join(f"{n:+d} {name}" for n, name in moved if n)
-        if self.relation.size in (i, j):
-            return f"a record of {self.elements[min(i, j)]} appears"
-        return f"{self.elements[i]} -> {self.elements[j]}"
-
     def theorem(self):
         """The sentence of the certificate."""
         return THEOREMS[self.falloff, self.delta is not None]
@@ -1121,14 +1386,9 @@ class Additive:
         """Every field of the guarantee that follows from the numbers."""
         count, most, public = self.relation.facts()
         if self.delta is None:
-            unit, notion, after = ALONE + BUDGETS_ADD, NOTIONS[self.falloff], AFTERWARDS
+            notion, after = NOTIONS[self.falloff], AFTERWARDS
         else:
-            unit, notion, after = ALONE + DELTA_GROUPS, APPROXIMATE.format(delta=float(self.delta)), DELTAS_ADD
-        if self.relation.changes is not None:
-            unit = (
-                f"Up to {self.relation._records('record')} whose change leaves the invariant statistics as they are; nothing "
-                "is claimed for more, or for other changes."
-            )
+            notion, after = APPROXIMATE.format(delta=float(self.delta)), DELTAS_ADD
         quiet = [name for name, silent in zip(self.queries, self.norm.silent, strict=True) if silent] if self.direct else []
         listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
         exactly = [f"Published exactly, because no protected change moves them: {listed}."] if quiet else []
@@ -1136,7 +1396,7 @@ class Additive:
         parameters = {"smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst}
         parameters |= count | ({} if self.delta is None else {"delta": self.delta})
         return {
-            "unit": unit,
+            "unit": self.unit(),
             "relation": self.relation.sentence,
             "unprotected": exactly + public,
             "notion": notion,
@@ -1179,6 +1439,7 @@ DELTAS_ADD = (
     "budgets and "
     "the deltas add up, pair by pair."
 )
+BY_COLUMNS = "exact rationals: the largest length of all, from sums over the entries that are not 0"
 EXACT_BITS = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
 SAMPLED = {
     "exponential": EXACT_BITS,
@@ -1236,9 +1497,455 @@ THEOREMS = {
     "those that others imply among them (docs/theory/approximate.md).",
 }
 
-# --------------------------------------------------------------------------------------------------------- 7 what the file says
+# --------------------------------------------------------------------------------------------------------------- 7 own reports
 
-FORMATS = {"dp-designer/mechanism": Additive}
+
+class OwnReport(Pairs):
+    """A value x is replaced by a report z with probability n[x][z] / D, n whole numbers above 0 whose rows sum to D.
+
+    By definition the promise is n[x][z] <= e^b n[y][z] for every report z and both orders of every pair x, y. Each is compared
+    in whole numbers with a bound that is proven to be at most e^b."""
+
+    def __init__(self, core):
+        keys(core, "relation elements reports numerators denominator prior losses".split(), ("keys",), "mechanism")
+        self.relation = Relation(core["relation"])
+        metric = self.relation.changes is None and not self.relation.absent and not self.relation.alone
+        require(metric, "relation: of a report it is a metric")
+        size = self.relation.size
+        self.elements, self.reports = names(core["elements"], "elements", size), names(core["reports"], "reports")
+        if "keys" in core:
+            require_spelled(core["keys"], self.elements)
+        self.bits = whole(core["denominator"], "denominator", 1, 2**512).bit_length()
+        self.rows = core["numerators"]
+        only(size * len(self.reports) <= 250_000, "a table of more than 250,000 entries")
+        require(isinstance(self.rows, list) and len(self.rows) == size, "numerators: are not one row for each element")
+        for row in self.rows:
+            require(isinstance(row, list) and len(row) == len(self.reports), "numerators: are not one for each report")
+            require(
+                sum(whole(n, "numerators", 1, 2**512) for n in row) == core["denominator"], "numerators: rows sum to another"
+            )
+        prior = numbers(core["prior"], "prior", positive=True, count=size)
+        require(abs(sum(prior) - 1) <= Fraction(1, 10**9), "prior: does not sum to 1")
+        matrix(core["losses"], "losses", size, len(self.reports))
+        pairs = list(self.relation.pairs())
+        require(len(pairs) == self.relation._all(), "relation: leaves a pair unprotected, which a report always is")
+        only(len(pairs) * len(self.reports) <= MOST_WORK, "more pairs and reports than are looked at one by one")
+        most, self.count = {Fraction(0): ONE}, len(pairs)
+        only(len({b for _, _, b in pairs}) <= 20_000, "more than 20,000 different budgets")
+        self.least, self.near = min((b for _, _, b in pairs), default=None), []
+        for i, j, b in pairs:
+            if b > 512:  # e^512 is above 2^512, and no two entries are as far apart
+                continue
+            if b not in most:
+                most[b] = exp(b)[0]
+            for z, (n, m) in enumerate(zip(self.rows[i], self.rows[j], strict=True)):
+                kept = n * ONE <= most[b] * m and m * ONE <= most[b] * n
+                require(
+                    kept, f"report {self.reports[z]!r} tells {self.elements[i]!r} from {self.elements[j]!r} by more than e^b"
+                )
+        # How near the table comes, for the words of the certificate alone: logarithms as floats.
+        logs = [[math.log(n) for n in row] for row in self.rows]
+        apart = {(i, j): max(abs(n - m) for n, m in zip(logs[i], logs[j], strict=True)) for i, j, _ in pairs}
+        self.ratios = {(i, j): 0.0 if apart[i, j] < 1e-11 else apart[i, j] / float(b) for i, j, b in pairs}
+        largest = max(self.ratios.values(), default=0.0)
+        self.worst = min(Fraction(1), Fraction(math.ceil((largest + 1e-9) * 2**24), 2**24)) if largest else Fraction(0)
+
+    def summary(self):
+        """What was found, in words."""
+        return f"every report of all {self.count} pairs of values, both ways, is within e^b"
+
+    def theorem(self):
+        """The sentence of the certificate."""
+        return REPORT_THEOREM
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        _, most, public = self.relation.facts()
+        return {
+            "unit": REPORT_UNIT, "relation": self.relation.sentence, "unprotected": public, "notion": NOTIONS["exponential"],
+            "parameters": {"smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst},
+            "mechanism": f"Each of {len(self.elements)} values has its own row of a public table of probabilities over "
+            f"{len(self.reports)} public reports, whole numbers over one denominator of {self.bits} bits.",
+            "sampling": REPORT_SAMPLING, "floating_point": REPORT_NUMBERS, "timing": REPORT_TIMING,
+            "post_processing": AFTERWARDS,
+        }  # fmt: skip
+
+    def certificate(self, said):
+        """That of the file against what was recomputed; returns what was not compared."""
+        claimed, pair = frame(said, self, re.escape(REPORT_ARITHMETIC)), said["witness"]
+        only(claimed == self.worst or abs(claimed - self.worst) > Fraction(1, 2**24), "worst_ratio: one step of rounding off")
+        require(claimed == self.worst, f"worst_ratio: says {float(claimed)!r}, recomputed {float(self.worst)!r}")
+        require(self.count > 0 and said["pairs"] <= self.count, "certificate.pairs: is not a number of pairs")
+        keys(pair, ("left", "right", "words", "difference", "budget"), where="certificate.witness")
+        i, j = (whole(pair[key], f"witness.{key}", 0, len(self.elements) - 1) for key in ("left", "right"))
+        require((i, j) in self.ratios, "witness: is no pair")
+        require(self.ratios[i, j] >= max(self.ratios.values()) * (1 - 3e-9), "witness: does not have the worst ratio")
+        words = {f"{self.words(i, j)}, report {name}" for name in self.reports}
+        require(type(pair["words"]) is str and pair["words"] in words and pair["difference"] == [], "witness: other words")
+        require(
+            type(pair["budget"]) is float and pair["budget"] == float(self.relation.budget(i, j)), "witness.budget: another"
+        )
+        if self.relation.listed is not None:
+            require(said["pairs"] == self.relation.listed, f"certificate.pairs: {self.relation.listed} decide")
+        return ["certificate.witness: which of the pairs and reports with the worst ratio it is"] + [
+            f"certificate.pairs, {said['pairs']}: how many the designer looked at; here all {self.count} were"
+        ] * (self.relation.listed is None)
+
+
+REPORT_THEOREM = (
+    "K[x, z] <= exp(b) K[x', z] for every report z and both orders of every pair, so no report is more than exp(b) times as "
+    "likely from one value as from the other (docs/theory/own_reports.md, 1; DX Definition 2)."
+)
+REPORT_ARITHMETIC = (
+    "whole numbers for every report of every pair that floats with a proven error do not settle, against a rational at most "
+    "exp(budget); the worst ratio is rounded up to a multiple of 2^-24"
+)
+REPORT_SAMPLING = (
+    "Exact: one uniform whole number below the denominator, from random bits of the operating system, drawn again where it is "
+    "not below; nothing is truncated and no float is involved."
+)
+REPORT_NUMBERS = "A report is a name of a public list. Estimates are computed from reports and public numbers alone."
+REPORT_TIMING = (
+    "How many random bits a report takes does not depend on the value; the time of a look-up in a table may, and is not "
+    "covered. Anyone who can time single reports precisely is outside the guarantee."
+)
+REPORT_UNIT = (
+    "The value of one person. A report is drawn from one person's value alone, so the promise holds for each report by itself, "
+    "before anybody collects it; the budgets of several reports of a person add up pair by pair."
+)
+
+# ------------------------------------------------------------------------------------------------------------------- 8 lattice
+
+
+class Lattice(Pairs):
+    """The table x + z, z whole numbers with A z = 0 for the published statistics A, P(z) proportional to exp(-||z||) or
+    exp(-||z||^2 / 2).
+
+    Every protected change v has A v = 0, so L1 and L3 hold for it as they do on a grid: the promise is ||v|| <= b for every
+    listed change. Where there is a budget for every unit of distance, w ||v||_q <= w ||v||_p <= epsilon ||v||_p for q >= p."""
+
+    kinds = "changes"
+
+    def __init__(self, core):
+        keys(core, "family workload relation norm falloff cells chain".split(), where="mechanism")
+        only(core["chain"] is None, "noise of a Markov chain, of which nothing is proven")
+        only(core["cells"] is None, "a norm of some of the cells")
+        self.family, self.falloff = core["family"], core["falloff"]
+        families = ("lattice_laplace", "lattice_gaussian", "custom")
+        require(self.family in families and self.falloff in ("exponential", "gaussian"), "family or falloff: is unknown")
+        self.queries, self.elements, _, _ = workload(core["workload"])
+        spec, self.norm = core["relation"], Norm(core["norm"], self.falloff)
+        only(self.norm.weights is not None and self.norm.order in ("l1", "l2") and len(set(self.norm.weights)) == 1,
+             "integer noise under another norm than l1 or l2 with equal weights")  # fmt: skip
+        weight = self.norm.weights[0]
+        only(weight is not None and Fraction(1, 2**30) <= weight <= 2**15, "noise wider than 2^30 or narrower than 2^-15")
+        require(isinstance(spec, dict) and type(spec.get("kind")) is str, "relation.kind: is missing")
+        self.distance = spec["kind"] == "invariant_distance"
+        if self.distance:
+            keys(spec, ("kind", "invariant", "epsilon", "distance"), where="relation")
+            require(spec["distance"] in ("l1", "l2"), "relation.distance: is unknown")
+            self.least, self.apart = number(spec["epsilon"], "relation.epsilon", positive=True), spec["distance"]
+            self.relation = Relation.__new__(Relation)
+            self.relation._parse_statistics(spec["invariant"])
+            require(self.norm.order == "l2" or self.apart == "l1", "norm: an l1 norm exceeds an l2 distance")
+            self.worst, self.count = weight / self.least, 0
+            require(self.worst <= 1, f"every unit of distance spends its budget {float(self.worst)!r} times")
+        else:
+            self.relation = Relation(spec)
+            only(self.relation.changes is not None, "integer noise under this relation")
+        size = len(self.elements)
+        require(self.relation.size == size == len(self.norm.silent), "relation, norm and workload speak of different numbers")
+        self.dimension = size - rank([list(map(Fraction, row)) for row in self.relation.constraints])
+        only(1 <= self.dimension <= 4 or (self.dimension <= 200 and self.falloff == "gaussian"), "a lattice of large rank")
+        if not self.distance:
+            self.points, self.length = [[int(i == k) for k in range(size)] for i in range(size + 1)], self.norm.length
+            self.certify(size)
+
+    def summary(self):
+        """What was found, in words."""
+        if self.distance:
+            return f"every unit of distance spends at most {float_above(self.worst)!r} of its budget, by the weights alone"
+        return super().summary()
+
+    def theorem(self):
+        """The sentence of the certificate."""
+        return LATTICE_THEOREMS[self.falloff]
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        relation = self.relation
+        unit, sentence = super().unit() if not self.distance else LATTICE_UNIT, getattr(relation, "sentence", None)
+        if self.distance:
+            size, public = {"budget_per_unit_of_distance": self.least}, relation.public
+            sentence = (
+                f"Databases with the same {len(relation.called)} invariant statistics are told apart with budget "
+                f"{float(self.least)!r} for every unit of {self.apart} distance between their histograms (a replaced record: "
+                f"{'2' if self.apart == 'l1' else 'root 2'} units)."
+            )
+        else:
+            size, _, public = relation.facts()
+        law = "exp(-||z||)" if self.falloff == "exponential" else "exp(-||z||^2 / 2)"
+        return {
+            "unit": unit, "relation": sentence, "unprotected": public, "notion": LATTICE_NOTIONS[self.falloff],
+            "parameters": {"worst_ratio": self.worst, "dimension": self.dimension, **size},
+            "mechanism": f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, "
+            f"||z|| an {self.norm.order} norm of the table.",
+            "sampling": EXACT_BITS, "floating_point": LATTICE_WHOLE, "timing": TIMING, "post_processing": AFTERWARDS,
+        }  # fmt: skip
+
+    def certificate(self, said):
+        """That of the file against what was recomputed; returns what was not compared."""
+        if not self.distance:
+            return super().certificate(said)
+        claimed = frame(said, self, "exact rationals: the norm is a multiple of the distance, or of a smaller one")
+        words = "any change of the table by one unit of distance"
+        pair = {"left": 0, "right": 1, "words": words, "difference": [], "budget": float(self.least)}
+        require(claimed == self.worst and said["pairs"] == 0, "certificate: another worst ratio or number of pairs")
+        require(digest(said["witness"]) == digest(pair), "certificate.witness: is another one")
+        return []
+
+
+LATTICE_UNIT = (
+    "All records together: any two databases with the same invariant statistics, at a budget that grows with their distance."
+)
+LATTICE_THEOREMS = {
+    "exponential": "P(z) is proportional to exp(-||z||) on the integer kernel of the invariant, which contains every protected "
+    "change v, so adding v changes it by at most exp(||v||) <= exp(b) (triangle inequality; INT Theorem 10 for the norm of the "
+    "distance itself).",
+    "gaussian": "P(z) is proportional to exp(-||z||^2 / 2) on the integer kernel of the invariant, ||.|| Euclidean, so adding "
+    "a kernel vector v has Renyi divergence of every order alpha at most alpha ||v||^2 / 2 <= alpha b^2 / 2 (Poisson "
+    "summation; docs/theory/lattice.md).",
+}
+LATTICE_NOTIONS = {
+    "exponential": "Pure: for every protected change with budget b, every set of outputs has probabilities within a factor "
+    "exp(b).",
+    "gaussian": "Zero-concentrated: for every protected change with budget b, the Renyi divergence of order alpha is at most "
+    "alpha b^2 / 2, that is b^2/2-zCDP for the change.",
+}
+LATTICE_WHOLE = (
+    "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant "
+    "statistic before it leaves. Answers to queries are computed from that table alone."
+)
+
+# ----------------------------------------------------------------------------------------------------------------- 9 selection
+
+
+class Selection(Pairs):
+    """A candidate r is chosen with probability proportional to exp(rate s_r), or by permute-and-flip, s_r a score.
+
+    L7: if the scores move by v, every probability moves by a factor of at most exp(rate (max v - min v)). The answers Q x move
+    by u: v = u for linear scores; |v_r| <= |u_r|, of unknown sign, for |Q x - t| and its negative, so that the range is at most
+    the sum of the two largest |u_r|; and twice the largest |u_k| for the largest error of several answers."""
+
+    def __init__(self, core):
+        keys(core, ("score", "relation", "rate", "law"), where="mechanism")
+        score = core["score"]
+        require(isinstance(score, dict) and type(score.get("kind")) is str, "score.kind: is missing")
+        only(score["kind"] in SCORES, f"score.kind: {score['kind']!r} is not one that this program checks")
+        several = ("candidates",) if score["kind"] == "largest_error" else ()
+        keys(score, ("kind", "workload", "targets", *several), where="score")
+        require(core["law"] in SELECTION_LAWS, "law: is unknown")
+        self.kind, self.law, self.rate = score["kind"], core["law"], number(core["rate"], "rate", positive=True)
+        self.queries, self.elements, rows, _ = workload(score["workload"])
+        if several:
+            self.candidates = names(score["candidates"], "score.candidates")
+            matrix(score["targets"], "score.targets", len(self.candidates), len(self.queries))
+        else:
+            self.candidates = self.queries
+            numbers(score["targets"], "score.targets", count=len(self.queries))
+        require(len(self.candidates) >= 2, "score: a choice needs two candidates")
+        self.relation = Relation(core["relation"])
+        only(self.relation.changes is None, "a choice under published statistics")
+        require(self.relation.size == len(self.elements), "relation: speaks of another number of elements")
+        only(len(rows) * len(self.elements) <= 10**6, "scores of more than a million entries")
+        self.points = [[row.get(i, 0) for row in rows] for i in range(len(self.elements) + 1)]
+        self.certify(len(rows))
+
+    def length(self, u):
+        """What the change u of the answers may spend."""
+        if self.kind == "linear":
+            return self.rate * (max(u) - min(u))
+        sizes = sorted(map(abs, u))
+        return self.rate * (2 * sizes[-1] if self.kind == "largest_error" else sum(sizes[-2:]))
+
+    def theorem(self):
+        """The sentence of the certificate."""
+        return SELECTION_THEOREM
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        count, most, public = self.relation.facts()
+        return {
+            "unit": self.unit(), "relation": self.relation.sentence, "unprotected": [CANDIDATES, *public],
+            "notion": NOTIONS["exponential"],
+            "parameters": {
+                "smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst, "rate": self.rate,
+                **count,
+            },
+            "mechanism": f"{SELECTION_LAWS[self.law]}; {len(self.candidates)} public candidates; the score is "
+            f"{SCORES[self.kind]}.",
+            "sampling": SELECTION_SAMPLING, "floating_point": SELECTION_NUMBERS, "timing": SELECTION_TIMING,
+            "post_processing": AFTERWARDS,
+        }  # fmt: skip
+
+
+SCORES = {
+    "linear": "the answer to the candidate's query less its public target",
+    "absolute_error": "the absolute error of the public target as an answer to the candidate's query",
+    "closeness": "minus the absolute difference of the answer to the candidate's query and its public target",
+    "largest_error": "minus the largest absolute error of the candidate's public answers over all queries",
+}
+SELECTION_LAWS = {
+    "exponential": "Exponential mechanism: P(candidate) proportional to exp(rate * score)",
+    "permute_and_flip": "Permute-and-flip: every candidate flips a coin of bias exp(rate * (score - best score)), one of the "
+    "heads is chosen uniformly",
+}
+CANDIDATES = "The candidates and their targets are public and must not have been chosen by looking at the data."
+SELECTION_THEOREM = (
+    "When the scores move by v, every probability changes by a factor of at most exp(rate * (max v - min v)) <= exp(b) "
+    "(docs/theory/selection.md, 2; DX Theorem 3 with the range of v in place of twice its largest absolute value)."
+)
+SELECTION_SAMPLING = (
+    "Exact: random bits of the operating system are compared with probabilities in exact arithmetic; nothing is truncated."
+)
+SELECTION_NUMBERS = "Scores are computed in exact integers; only the name of the chosen candidate leaves."
+SELECTION_TIMING = (
+    "The number of random words does not depend on the data, except with a probability below 2^-20; the time of exact sums "
+    "and exponentials depends on the size of the scores and is not covered. Anyone who can time single releases precisely "
+    "is outside the guarantee."
+)
+
+# ----------------------------------------------------------------------------------------------------------------- 10 marginals
+
+
+class Marginals(Pairs):
+    """Tables over subsets of attributes with n_1, ..., n_d values. The part of the histogram that belongs to a subset A of the
+    attributes of some table, its residual, is measured in whole contrasts with variances (squared norm of the contrast) / s_A.
+
+    L8 (docs/theory/marginals.md, 2): the squared length of a change is sum_A s_A |its projection on A|^2, which for a record
+    that appears is sum_A s_A prod_{j in A} (n_j - 1) / n_j, and for attribute i of a record, 2 sum over A with i of s_A
+    prod_{j in A, j != i} (n_j - 1) / n_j. L3 then bounds divergences, and changes of several attributes are sums of these."""
+
+    def __init__(self, core):
+        needed = "attributes values subsets weights protection precisions".split()
+        keys(core, needed, ("unlisted", "vacuous"), "mechanism")
+        only("vacuous" not in core, "tables that are all published exactly")
+        self.attributes, values = names(core["attributes"], "attributes"), core["values"]
+        require(isinstance(values, list) and len(values) == len(self.attributes), "values: one list for each attribute")
+        sizes = [len(names(own, "values")) for own in values]
+        rule, protection, subsets = core.get("unlisted", "refuse"), core["protection"], core["subsets"]
+        require("unlisted" not in core or rule in ("count as others", "drop"), "unlisted: is unknown")
+        require(rule != "count as others" or all("(all others)" in own for own in values), "unlisted: no value for all others")
+        require(isinstance(subsets, list) and subsets and all(isinstance(part, list) for part in subsets), "subsets: no lists")
+        for part in subsets:
+            places = [whole(i, "subsets", 0, len(sizes) - 1) for i in part]
+            require(places == sorted(set(places)), "subsets: positions do not rise")
+            only(
+                len(part) <= 16 and math.prod(sizes[i] for i in part) <= 2**28,
+                "a table of more than 16 attributes or 2^28 cells",
+            )
+        order = sorted(subsets, key=lambda part: (len(part), part))
+        require(subsets == order and len(set(map(tuple, subsets))) == len(subsets), "subsets: are not in order, each once")
+        self.tables = len(subsets)
+        numbers(core["weights"], "weights", positive=True, count=len(subsets))
+        wide = [[i for i in part if sizes[i] > 1] for part in subsets]
+        only(sum(2 ** len(part) for part in wide) <= 10**6, "tables of more than a million parts")
+        parts = {part for own in wide for size in range(len(own) + 1) for part in combinations(own, size)}
+        self.measured = sorted(parts, key=lambda part: (len(part), part))
+        strength = numbers(core["precisions"], "precisions", positive=True, infinite=True, count=len(self.measured))
+        widest = [math.prod(sizes[i] * (sizes[i] - 1) for i in part) for part in self.measured]
+        only(all(s is None or n <= s * 2**75 for n, s in zip(widest, strength, strict=True)), "noise wider than 2^37")
+        require(
+            isinstance(protection, dict) and protection.get("kind") in ("attributes", "presence"), "protection: unknown kind"
+        )
+        self.presence = protection["kind"] == "presence"
+        keys(protection, ("kind", "epsilon" if self.presence else "budgets"), where="protection")
+
+        def load(places, i):
+            """sum_A s_A prod over j in A, j != i."""
+            chosen = [(part, s) for part, s in zip(self.measured, strength, strict=True) if i is None or i in part]
+            require(all(s is not None for _, s in chosen), f"precisions: infinite where {places}")
+            shares = (s * math.prod(Fraction(sizes[j] - 1, sizes[j]) for j in part if j != i) for part, s in chosen)
+            return sum(shares, Fraction(0))
+
+        if self.presence:
+            self.least = self.most = number(protection["epsilon"], "epsilon", positive=True)
+            found = [("a record appears", self.least, load("a record appears", None))]
+            self.sentence, self.public = f"One record may appear or disappear, with budget {float(self.least)!r}.", []
+        else:
+            own = numbers(protection["budgets"], "budgets", positive=True, infinite=True, count=len(sizes))
+            require(rule != "drop", "unlisted: drop leaves records out, whose number is public")
+            found = []
+            for i, (name, b) in enumerate(zip(self.attributes, own, strict=True)):
+                if b is not None and any(i in part for part in self.measured):
+                    words = f"one record changes in {name!r} alone"
+                    found.append((words, b, 2 * load(words, i)))
+            texts = [(name, math.inf if b is None else float(b)) for name, b in zip(self.attributes, own, strict=True)]
+            self.sentence = (
+                "One record may change in any of its attributes; the budget is the sum over the changed attributes of: "
+            )
+            self.sentence += ", ".join(f"{name} {b!r}" for name, b in texts) + "."
+            finite = [b for b in own if b is not None]
+            require(finite, "no attribute is protected")
+            self.least, self.most = min(finite), sum(b for b, n in zip(own, sizes, strict=True) if b is not None and n > 1)
+            free = ", ".join(repr(name) for name, b in texts if b == math.inf)
+            told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
+            self.public = ["The number of records is public."] + [told] * bool(free)
+        require(found and any(s is not None for s in strength), "no protected change moves anything that gets noise")
+        loads = [square / b**2 for _, b, square in found]
+        square = max(loads)
+        require(square <= 1, f"a change spends its squared budget {float(square)!r} times")
+        self.worst, self.count = min(root_above(square), Fraction(1)), len(found)
+        self.words, self.budget, _ = found[loads.index(square)]
+
+    def summary(self):
+        """What was found, in words."""
+        return f"the largest ratio over all {self.count} kinds of changes that imply the others is {float_above(self.worst)!r}"
+
+    def theorem(self):
+        """The sentence of the certificate."""
+        return MARGINALS_THEOREM
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        return {
+            "unit": "The presence of one record." if self.presence else MARGINALS_UNIT, "relation": self.sentence,
+            "unprotected": self.public, "notion": NOTIONS["gaussian"],
+            "parameters": {"smallest_budget": self.least, "largest_finite_budget": self.most, "worst_ratio": self.worst},
+            "mechanism": f"Marginals of {self.tables} subsets of {len(self.attributes)} attributes: independent integer noise "
+            f"in the contrasts of {len(self.measured)} residuals, P(z) proportional to exp(-z^2 / (2 variance)); tables are a "
+            "fixed linear map of them.",
+            "sampling": EXACT_BITS, "floating_point": MARGINALS_NUMBERS, "timing": TIMING, "post_processing": AFTERWARDS,
+        }  # fmt: skip
+
+    def certificate(self, said):
+        """That of the file against what was recomputed; returns what was not compared."""
+        claimed = frame(said, self, f"exact rationals for all {self.count} kinds of changes that imply the others")
+        require(abs(claimed - self.worst) <= NEAR, f"worst_ratio: says {float(claimed)!r}, recomputed {float(self.worst)!r}")
+        pair = {"left": 0, "right": 1, "words": self.words, "difference": [], "budget": float(self.budget)}
+        require(digest(said["witness"]) == digest(pair), f"certificate.witness: is another one than {self.words}")
+        require(said["pairs"] == self.count, f"certificate.pairs: says {said['pairs']}, there are {self.count}")
+        return ["certificate.worst_ratio beyond its first 12 digits"] * (claimed != self.worst)
+
+
+MARGINALS_UNIT = "The attribute values of one record, each with its own budget."
+MARGINALS_THEOREM = (
+    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
+    "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
+    "(docs/theory/marginals.md, 2), so its Renyi divergence of every order alpha is at most alpha b^2 / 2 (Poisson "
+    "summation; docs/theory/foundations.md, 1)."
+)
+MARGINALS_NUMBERS = (
+    "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. "
+    "Tables are floats computed from those integers alone."
+)
+
+# -------------------------------------------------------------------------------------------------------- 11 what the file says
+
+FORMATS = {
+    "dp-designer/mechanism": Additive, "dp-designer/channel": OwnReport, "dp-designer/lattice-mechanism": Lattice,
+    "dp-designer/selection": Selection, "dp-designer/marginals": Marginals,
+}  # fmt: skip
 NAMED_ELSEWHERE = set(
     "lattice-mechanism row-mechanism staircase-mechanism structured-mechanism marginals odds-ratio-test mwem "
     "table-plan small-db "
@@ -1250,7 +1957,6 @@ NOTES = {
     **dict.fromkeys("budgets_times raw_violation own_violation repaired_loss rounds pairs".split(), (int, float)),
     "options": dict, "tried": dict, "targets": list, "constraints": list,
 }  # fmt: skip
-NEAR = Fraction(1, 1 << 40)
 
 
 def check_spec(spec):
@@ -1270,8 +1976,8 @@ def check_spec(spec):
     require(spec["seal"] == seal_of(spec), "seal: is not that of the contents")
     require(spec["fingerprint"] == digest(spec["mechanism"]), "fingerprint: is not that of the mechanism")
     made = FORMATS[spec["format"]](spec["mechanism"])
+    left = made.certificate(spec["certificate"])
     check_guarantee(spec["guarantee"], made, spec["fingerprint"])
-    left = check_certificate(spec["certificate"], made)
     check_notes(spec, made)
     return made, left
 
@@ -1295,7 +2001,7 @@ def check_guarantee(said, made, fingerprint):
         claimed, where = said["parameters"][field], f"guarantee.parameters.{field}"
         if type(value) is int:
             require(type(claimed) is int and claimed == value, f"{where}: says {claimed!r}, recomputed {value}")
-        elif field == "delta":
+        elif field in ("delta", "rate", "budget_per_unit_of_distance"):
             require(type(claimed) is float and Fraction(claimed) == value, f"{where}: is not that of the mechanism")
         else:
             same(claimed, value, where)
@@ -1303,8 +2009,8 @@ def check_guarantee(said, made, fingerprint):
     require(said["fingerprint"] == fingerprint, "guarantee.fingerprint: is another one")
 
 
-def check_certificate(said, made):
-    """The certificate against what was recomputed; returns what was not compared."""
+def frame(said, made, arithmetic, reduced=True):
+    """What all certificates say; returns the worst ratio that this one claims. arithmetic: what sentences about it may be."""
     keys(said, "holds worst_ratio witness pairs arithmetic theorem".split(), where="certificate")
     require(said["holds"] is True, "certificate.holds: is not true")
     require(said["theorem"] == made.theorem(), "certificate.theorem: is another one")
@@ -1312,51 +2018,17 @@ def check_certificate(said, made):
     require(type(ratio) is str and re.fullmatch("[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio), "worst_ratio: is no fraction")
     claimed = Fraction(ratio)
     require(
-        claimed <= 1 and abs(claimed - made.worst) <= NEAR, f"worst_ratio: says {ratio[:40]}, recomputed {float(made.worst)!r}"
+        claimed <= 1 and (str(claimed) == ratio or not reduced),
+        f"worst_ratio: says {ratio[:40]}, recomputed {float(made.worst)!r}",
     )
-    only(
-        type(said["arithmetic"]) is not str or not said["arithmetic"].startswith("exact rationals: "), "lengths without a list"
+    require(type(said["arithmetic"]) is str and type(said["pairs"]) is int, "certificate: arithmetic or pairs of another type")
+    others = (
+        "exact rationals: the largest length of all known|exact rationals: (the largest length|a bound for the length) of all "
     )
-    shape = "exact rationals for the [0-9]+ pairs that decide, floating-point upper bounds with a proven error for all [0-9]+"
-    only(
-        type(said["arithmetic"]) is str and "whole groups" not in said["arithmetic"],
-        "a certificate by bounds on groups of pairs",
-    )
-    require(re.fullmatch(shape, said["arithmetic"]), "certificate.arithmetic: is another sentence")
-    require(type(said["pairs"]) is int and 0 < said["pairs"] <= made.count, "certificate.pairs: is not a number of pairs")
-    left = []
-    if made.relation.listed is not None and made.delta is None:
-        require(
-            said["pairs"] == made.relation.listed, f"certificate.pairs: says {said['pairs']}, {made.relation.listed} decide"
-        )
-    else:
-        left = [f"certificate.pairs, {said['pairs']}: how many pairs the designer looked at; here all {made.count} were"]
-    pair = said["witness"]
-    keys(pair, "left right words difference budget".split(), where="certificate.witness")
-    relation = made.relation
-    last = relation.size - 1 + relation.absent if relation.changes is None else len(relation.changes)
-    i, j = (whole(pair[key], f"witness.{key}", 0, last) for key in ("left", "right"))
-    require(i != j and (relation.changes is None or last in (i, j)), "witness: is no pair")
-    if relation.changes is not None:  # the list of the designer may be in another order: the words say which change it is
-        left.append("certificate.witness.left and .right: the number of the change in a list that the file does not hold")
-        own = next((n for n in range(last) if made.words(n, last) == pair["words"].partition(" (budget ")[0]), None)
-        require(own is not None, "witness.words: name no change")
-        i, j = (own, last) if j == last else (last, own)
-        b = relation.costs[own]
-    else:
-        b = relation.origin(min(i, j)) if max(i, j) == relation.size else relation.budget(min(i, j), max(i, j))
-    require(b is not None, "witness: has no budget")
-    u = made.difference(i, j)
-    found = made.ratio(u, b)
-    require(found is not None and abs(found - made.worst) <= NEAR, "witness: does not have the worst ratio")
-    under = "" if made.delta is None else f" (budget {float(b)!r} with delta {float(made.delta)!r})"
-    require(pair["words"] == made.words(i, j) + under, f"witness.words: should be {made.words(i, j) + under!r}")
-    told = b if made.delta is None else made.lengths[b]
-    require(type(pair["budget"]) is float and pair["budget"] == float(told), "witness.budget: is another one")
-    require(isinstance(pair["difference"], list), "witness.difference: is no list")
-    require(all(type(c) is float for c in pair["difference"]), "witness.difference: are no floats")
-    require(pair["difference"] == [float_above(c) for c in u], "witness.difference: is another one")
-    return left
+    only(not re.match(others, said["arithmetic"]) or re.fullmatch(arithmetic, said["arithmetic"]), "lengths without a list")
+    only("whole groups" not in said["arithmetic"], "a certificate by bounds on groups of pairs")
+    require(re.fullmatch(arithmetic, said["arithmetic"]), "certificate.arithmetic: is another sentence")
+    return claimed
 
 
 def check_notes(spec, made):
@@ -1381,30 +2053,36 @@ def check_notes(spec, made):
         require(all(type(text) is str for text in spec["about"].values()), "about: is no text")
 
 
-# ------------------------------------------------------------------------------------------------------------------- 8 releases
+# ------------------------------------------------------------------------------------------------------------------ 12 releases
 
 
 def check_release(release, spec, made):
     """A release of this spec: whole multiples of its steps, and the answers that follow. What is left is returned in words."""
+    only(isinstance(made, Additive), "a release of another format than additive noise")
     needed = (
         "format version spec fingerprint time rows published guarantee ledger seal answers standard_errors measured".split()
     )
     keys(release, needed, ("exact", "about"), "the release")
-    require(release["format"] == "dp-designer/release" and release["version"] == 1, "format: is no release")
+    require(
+        release["format"] == "dp-designer/release" and type(release["version"]) is int and release["version"] == 1,
+        "format: is no release",
+    )
     require(release["seal"] == seal_of(release), "seal of the release: is not that of the contents")
     require(release["fingerprint"] == spec["fingerprint"], "fingerprint: the release was made by another mechanism")
-    require(release["guarantee"] == spec["guarantee"], "guarantee: the release claims another one than the spec")
+    require(
+        digest(release["guarantee"]) == digest(spec["guarantee"]), "guarantee: the release claims another one than the spec"
+    )
     answers, errors, measured = release["answers"], release["standard_errors"], release["measured"]
     for table, where in ((answers, "answers"), (errors, "standard_errors")):
         keys(table, made.queries, where=where)
         require(all(type(v) is float or v in ("inf", "-inf", "nan") for v in table.values()), f"{where}: no floats")
     only(measured is not None, "a release whose answers do not determine what was measured")
     keys(measured, ("exponents", "multiples"), where="measured")
-    require(measured["exponents"] == made.grid, "measured.exponents: are not the steps of the spec")
+    require(digest(measured["exponents"]) == digest(made.grid), "measured.exponents: are not the steps of the spec")
     drawn = measured["multiples"]
     require(isinstance(drawn, list) and len(drawn) == len(made.grid), "measured.multiples: are not one for each step")
     require(all(type(n) is int for n in drawn), "measured.multiples: are no whole numbers")
-    for n, row, quiet in zip(drawn, made.multiples, made.norm.silent, strict=True):
+    for n, row, quiet in zip(drawn, (row.values() for row in made.multiples), made.norm.silent, strict=True):
         # Without noise a number is a sum of entries of its row, so a multiple of what they have in common.
         unit = math.gcd(*row)
         require(not quiet or (n % unit == 0 if unit else n == 0), "measured.multiples: a number without noise is out of reach")
@@ -1424,7 +2102,7 @@ def check_release(release, spec, made):
     ]
 
 
-# -------------------------------------------------------------------------------------------------------------------- 9 command
+# ------------------------------------------------------------------------------------------------------------------- 13 command
 
 
 def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, list[str]]:
@@ -1434,9 +2112,8 @@ def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, 
         made, left = check_spec(spec)
         if release_bytes is not None:
             left = left + check_release(read_json(release_bytes), spec, made)
-        ratio = f"the largest ratio of ||u|| to its budget over all {made.count} pairs is {float_above(made.worst)!r}"
         return "holds", [
-            ratio,
+            made.summary(),
             *(f"not compared: {what}" for what in left),
             "notes, which prove nothing: optimality, provenance",
         ]

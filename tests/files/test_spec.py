@@ -321,6 +321,18 @@ def test_parameters_that_the_core_states_are_exact(name: str, parameter: str) ->
         load(resealed(spec))
 
 
+@pytest.mark.parametrize(("left", "right"), [(0, 1), (1, 0), (2, 2), (0, 0)])
+def test_a_witness_is_a_protected_pair(left: int, right: int) -> None:
+    """Where a record appears, a change of one into another is no pair, though its length is that of the worst."""
+    spec = to_spec(design(Problem(Workload([[1.0, 0.0]]), metrics.add_remove(2, [0.5, 0.5])), "laplace").mechanism)
+    load(resealed(spec))
+    difference = [[1.0, 0.0, 0.0][left] - [1.0, 0.0, 0.0][right]]
+    named = f"a record of e{min(left, right)} appears"
+    spec["certificate"]["witness"] |= {"left": left, "right": right, "difference": difference, "words": named}
+    with pytest.raises(InvalidSpec, match="certificate: the file claims something else"):
+        load(resealed(spec))
+
+
 @pytest.mark.parametrize("name", ["family_box", "lattice_l1", "selection_linear", "mwem", "small_db", "channel_line"])
 def test_numbers_of_a_witness_are_of_one_type(name: str) -> None:
     """A place is a whole number and a budget a float: 1, 1.0 and true are equal in Python, and three things in JSON."""

@@ -6,6 +6,7 @@ from tests.mutation.mutant import Mutant
 
 FILE = "designer/verifier/standalone.py"
 HOLES, ALONE = ("tests/verifier/test_holes.py",), ("tests/verifier/test_standalone.py",)
+ALTERED = ("tests/verifier/test_standalone.py::test_numbers_that_spend_more_are_refused",)
 
 MUTANTS = (
     Mutant(FILE, 'require(known[key] <= 1, f"{said} spends', 'require(True, f"{said} spends', "any ratio holds", HOLES),
@@ -26,8 +27,8 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "for i, j in combinations(range(self.size), 2):\n            if (b := self.budget(i, j)) is not None:\n",
-        "for i, j in combinations(range(self.size - 1), 2):\n            if (b := self.budget(i, j)) is not None:\n",
+        "for i, j in combinations(range(self.size), 2) if",
+        "for i, j in combinations(range(self.size - 1), 2) if",
         "the pairs of the last element are skipped",
         HOLES,
     ),
@@ -44,6 +45,34 @@ MUTANTS = (
         "require(True",
         "a release of another mechanism is accepted",
         ALONE,
+    ),
+    Mutant(
+        FILE,
+        "kept = n * ONE <= most[b] * m and m * ONE <= most[b] * n",
+        "kept = n * ONE <= most[b] * m",
+        "reports are compared in one order of a pair alone",
+        ALTERED,
+    ),
+    Mutant(
+        FILE,
+        "return self.rate * (max(u) - min(u))",
+        "return self.rate * max(u)",
+        "a score that falls spends nothing",
+        ALTERED,
+    ),
+    Mutant(
+        FILE,
+        "found.append((words, b, 2 * load(words, i)))",
+        "found.append((words, b, load(words, i)))",
+        "a change of an attribute is a record that appears",
+        ALTERED,
+    ),
+    Mutant(
+        FILE,
+        "self.worst, self.count = weight / self.least, 0",
+        "self.worst, self.count = min(Fraction(1), weight / self.least), 0",
+        "a unit of distance may cost more than its budget",
+        ALTERED,
     ),
     Mutant(
         FILE,

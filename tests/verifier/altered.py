@@ -12,8 +12,8 @@ from typing import Any
 from designer.base.errors import DesignFailed, Refusal
 from designer.base.json_text import plain
 from designer.certified.frozen import to_spec
+from designer.files.kinds import KINDS
 from designer.files.spec import load
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.verifier import standalone
 
 Place = tuple[Any, Any]  # an object or a list, and a key in it
@@ -131,18 +131,18 @@ def standalone_verdict(content: bytes) -> tuple[str, list[str]]:
     return standalone.verify(content)
 
 
-def core_verdicts(core: Any) -> tuple[str, str, list[str]]:
+def core_verdicts(form: str, core: Any) -> tuple[str, str, list[str]]:
     """What both make of a core alone, whatever is claimed of it: the project's verdict, the second one's, and in what their
-    statements differ where both hold."""
+    statements differ where both hold. form: of the spec."""
     try:
-        made = AdditiveMechanism.from_core(core)
+        made: Any = KINDS[form].part("mechanism").from_core(core)
         first = "holds" if made.fingerprint == standalone.digest(core) else "does not hold"
     except DesignFailed:
         first = "cannot check"
     except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError):
         first = "does not hold"
     try:
-        standalone.Additive(core)
+        standalone.FORMATS[form](core)
     except standalone.DoesNotHold as reason:
         return first, "does not hold", [str(reason)]
     except standalone.CannotCheck as reason:

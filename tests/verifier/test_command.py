@@ -23,7 +23,7 @@ def test_verify_says_which_verifier_was_used(capsys: pytest.CaptureFixture[str])
 
 
 def test_what_the_second_one_cannot_check_is_no_agreement(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["verify", str(SPECS / "lattice_l1.json"), "--independent"]) == 3
+    assert main(["verify", str(SPECS / "staircase_real.json"), "--independent"]) == 3
     told = capsys.readouterr()
     assert told.out == "" and "cannot check it: format" in told.err
 

@@ -62,6 +62,8 @@ class AddRemove(Relation):
         return self.blocks()
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
+        if left == right or self.size not in (left, right):
+            return None  # that a record changes is two changes, and no pair
         epsilon = float(self.epsilons[min(left, right)])
         return None if np.isinf(epsilon) else Fraction(epsilon)
 

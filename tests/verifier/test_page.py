@@ -1,0 +1,104 @@
+"""The page that verifies specs in a browser, against the verifier in Python: it accepts nothing that that one refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import re
+import shutil
+import subprocess
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from designer.verifier import standalone
+from tests.verifier.altered import altered, bytes_of, core_verdicts
+from tests.verifier.test_standalone import FILES, all_specs
+
+PAGE = Path(__file__).parents[2] / "docs" / "_static" / "verify.html"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SEEN = {"dp-designer/mechanism", "dp-designer/channel"}
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine, which runs the page")
+RUN = """<script>
+const out = SPECS.map(text => {
+  const answer = check(new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(text), c => c.charCodeAt(0))));
+  return [answer.verdict, answer.words, answer.found && answer.found.ratio ? String(answer.found.ratio) : null];
+});
+document.body.textContent = "BEGIN" + btoa(unescape(encodeURIComponent(JSON.stringify(out)))) + "END";
+</script></body>"""
+
+
+def of_page(contents: list[bytes], folder: Path) -> list[tuple[str, str, str | None]]:
+    """Verdict, reason and worst ratio of each file, as the page in headless Chromium finds them."""
+    texts = json.dumps([base64.b64encode(content).decode() for content in contents])
+    page = folder / "page.html"
+    page.write_text(PAGE.read_text().replace("</body>", RUN.replace("SPECS", texts)))
+    assert CHROMIUM is not None
+    command = [
+        CHROMIUM,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={folder}",
+        "--dump-dom",
+        page.as_uri(),
+    ]
+    found = re.search("BEGIN(.*)END", subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert found is not None, "the page fails"
+    return [tuple(answer) for answer in json.loads(base64.b64decode(found[1]))]
+
+
+@cache
+def small() -> dict[str, dict[str, Any]]:
+    return {name: spec for name, spec in all_specs().items() if spec["format"] in SEEN and not name.startswith("named_")}
+
+
+def test_the_page_needs_no_network_and_no_library() -> None:
+    text = PAGE.read_text()
+    assert "default-src 'none'" in text and not re.search(r"https?:|<link|<img|src=|import |fetch|XMLHttp|eval\(", text)
+
+
+@needs_browser
+def test_every_specimen_has_the_same_verdict_or_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contents = [path.read_bytes() for path in FILES] + [bytes_of(spec) for spec in small().values()]
+    count: Counter[tuple[str, str]] = Counter()
+    for content, (verdict, words, ratio) in zip(contents, of_page(contents, tmp_path), strict=True):
+        second, _ = standalone.verify(content)
+        count[verdict, second] += 1
+        assert verdict in ("cannot check", second), words
+        if ratio is not None:
+            made = standalone.check_spec(json.loads(content))[0]
+            assert abs(standalone.Fraction(ratio) - made.worst) <= standalone.NEAR
+    with capsys.disabled():
+        print("\nthe page's verdict, the one in Python:", dict(count))
+    assert count["holds", "holds"] > 40
+
+
+@needs_browser
+def test_it_accepts_no_altered_file_whose_numbers_prove_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chance = random.Random(7)
+    made = [altered(spec, chance) for spec in small().values() for _ in range(6)]
+    made += [({**spec, "seal": "0" * 64}, "seal") for spec in small().values()]
+    count: Counter[tuple[str, str]] = Counter()
+    for (spec, way), (verdict, words, _) in zip(made, of_page([bytes_of(spec) for spec, _ in made], tmp_path), strict=True):
+        second, sentences = standalone.verify(bytes_of(spec))
+        count[verdict, second] += 1
+        if verdict == "holds" and second != "holds":  # a sentence, a note, or a number that a certificate says
+            assert not way.startswith("seal") and core_verdicts(spec["format"], spec["mechanism"])[1] == "holds", (
+                way,
+                sentences,
+            )
+        assert verdict != "does not hold" or second != "holds", (way, words)
+    with capsys.disabled():
+        print("\nthe page's verdict, the one in Python:", dict(count))
+    assert count["does not hold", "does not hold"] > 50 and count["holds", "holds"] > 20
+
+
+@needs_browser
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": 1e999}', "[1]", '{"a": ', '{"a": 01}', '{"a": 1} x'])
+def test_its_reader_is_strict(text: str, tmp_path: Path) -> None:
+    assert of_page([text.encode()], tmp_path)[0][0] == "does not hold"
