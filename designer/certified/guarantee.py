@@ -104,6 +104,11 @@ class Guarantee:
             raise InvalidSpec(f"guarantee: has keys {sorted(data)}; a statement has exactly {sorted(known)}.")
         return cls(**{**data, "unprotected": tuple(data["unprotected"])})
 
+    @property
+    def not_protected(self) -> str:
+        """What is not protected, in words."""
+        return " ".join(self.unprotected) or "Nothing is published without noise."
+
     def to_text(self) -> str:
         """A page to read."""
         budget = ", ".join(f"{printed(name.replace('_', ' '))} {value!r}" for name, value in self.parameters.items())
@@ -112,7 +117,7 @@ class Guarantee:
             ("Relation", self.relation),
             ("Budgets", budget),
             ("Notion", self.notion),
-            ("Not protected", " ".join(self.unprotected) or "Nothing is published without noise."),
+            ("Not protected", self.not_protected),
             ("Mechanism", self.mechanism),
             ("Sampling", self.sampling),
             ("Numbers", self.floating_point),

@@ -13,7 +13,7 @@ from designer.base.on_terminal import terminal_width
 from designer.base.output import checked_target
 from designer.base.printing import printed
 from designer.certified.frozen import save
-from designer.cli.options import add_effort, add_output, check_output, given_effort
+from designer.cli.options import add_effort, add_full, add_output, check_output, given_effort
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
 from designer.designing.choosing import chosen_families
 from designer.designing.comparison import compare
@@ -33,6 +33,7 @@ def add_design(made: argparse.ArgumentParser) -> None:
     add_sign_options(made)
     _add_choices(made)
     add_effort(made)
+    add_full(made, "also print how the design was found, what proves it, and what was tried")
 
 
 def add_compare(made: argparse.ArgumentParser) -> None:
@@ -40,6 +41,7 @@ def add_compare(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_compare)
     made.add_argument("--family", action="append", help="only this family; may be given several times")
     add_effort(made)
+    add_full(made, "also print what the limit rests on, and why families have no mechanism")
     add_output(made, "--plot", "also draw the comparison to this picture (needs matplotlib)")
     made.add_argument("--markdown", action="store_true", help="print every column as a table in Markdown")
 
@@ -71,7 +73,8 @@ def _design(options: argparse.Namespace) -> tuple[str, Any]:
     outcome = request.made(choices)
     saved = save(outcome.mechanism, options.output, replace=options.force) if options.output else None
     kept = f"Saved to {printed(saved)}." if saved else "Not saved: give -o SPEC.json to keep it."
-    return "\n".join([*outcome.lines, privacy_line(outcome.mechanism), kept, *signed_line(options, key)]), outcome.data
+    lines = outcome.lines if options.full or not outcome.brief else outcome.brief
+    return "\n".join([*lines, privacy_line(outcome.mechanism), kept, *signed_line(options, key)]), outcome.data
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -129,7 +132,7 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     result = compare(problem, options.family, **given_effort(options))
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"
-    text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width())}"
+    text = f"{head}\n\n{result.to_markdown() if options.markdown else result.to_text(terminal_width(), full=options.full)}"
     text = f"{text.rstrip()}\n\n{asked_line(problem.relation, problem.notion, problem.delta)}"
     if options.output:
         text += f"\n\nDrawn to {printed(plot(result, options.output, replace=options.force))}."

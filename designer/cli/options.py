@@ -51,6 +51,11 @@ def add_effort(made: argparse.ArgumentParser) -> None:
     made.add_argument("--seconds", type=float, help="a limit on the clock besides; what it cuts off depends on the machine")
 
 
+def add_full(made: argparse.ArgumentParser, words: str) -> None:
+    """Whether everything is printed."""
+    made.add_argument("--full", action="store_true", help=words)
+
+
 def given_effort(options: argparse.Namespace) -> dict[str, Any]:
     """Both, where they are given."""
     return {name: value for name in ("effort", "seconds") if (value := getattr(options, name)) is not None}

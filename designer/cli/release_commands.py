@@ -26,7 +26,7 @@ from designer.base.printing import printed
 from designer.certified.frozen import Released, Specified
 from designer.certified.guarantee import Guarantee
 from designer.cli.check_command import add_marks
-from designer.cli.options import add_output, check_output, loaded
+from designer.cli.options import add_full, add_output, check_output, loaded
 from designer.cli.recording import add_recording_options, recorded, recorded_lines
 from designer.cli.signing_commands import add_sign_options, given_key, signed_line, signing_key
 from designer.cli.table_commands import add_table_output, asked_tables, save_tables
@@ -124,6 +124,7 @@ def add_release(made: argparse.ArgumentParser) -> None:
     add_recording_options(made)
     add_table_output(made)
     add_sign_options(made)
+    add_full(made, "also print every part of the guarantee")
 
 
 def add_sample(made: argparse.ArgumentParser) -> None:
@@ -165,8 +166,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
             *written,
             *negative_words(mechanism, released, agreed=asked.consistent is not None),
             "",
-            released.guarantee.to_text(),
-            private,
+            *_promised(options, released, private),
             *recorded_lines(data),
         ]
         return "\n".join(lines), data
@@ -179,10 +179,22 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *mechanism.answer_lines(released, ROWS if options.output else None),
         *negative_words(mechanism, released),
         "",
-        released.guarantee.to_text(),
-        private,
+        *_promised(options, released, private),
     ]
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
+
+
+def _promised(options: argparse.Namespace, released: Released, private: str) -> list[str]:
+    """The guarantee in two lines, and where its proof and the whole of it stand; or all of it."""
+    if options.full:
+        return [released.guarantee.to_text(), private]
+    proof = f"recomputed from {printed(options.file)}, fingerprint {released.fingerprint}"
+    where = f"in {printed(options.output)}, or with --full" if options.output else "with --full"
+    return [
+        private,
+        f"Not protected: {released.guarantee.not_protected}",
+        f"Certificate: {proof}; the whole guarantee: {where}.",
+    ]
 
 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:

@@ -76,13 +76,15 @@ class Comparison(Displayed):
         """
         return comparison_latex(self.rows, self.limit, columns, self.remedy)
 
-    def to_text(self, width: int = WIDTH) -> str:
+    def to_text(self, width: int = WIDTH, *, full: bool = True) -> str:
         """The same for people: which loses least and by how much, and a table with the figures that matter,
         losses and errors rounded up, efficiencies and gains down.
 
-        width: of the longest line, in characters; columns that matter less are left out where they do not fit.
+        width: of the longest line, in characters; columns that matter less are left out where they do not fit. full: with what
+        the limit rests on, and why families have no mechanism.
         """
-        return comparison_text(self.rows, self.problem, self.limit, count(width, "width", least=NARROWEST), self.remedy)
+        wide = count(width, "width", least=NARROWEST)
+        return comparison_text(self.rows, self.problem, self.limit, wide, self.remedy, full)
 
     def display_facts(self) -> Mapping[str, object]:
         """How many families, and the best of them."""

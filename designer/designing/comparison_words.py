@@ -84,8 +84,9 @@ def limit_lines(limit: Limit | None) -> list[str]:
     return [f"Efficiency: {at_least(limit.value)} over the loss, by {limit.reason}.", *limit.scope]
 
 
-def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int, remedy: str) -> str:
-    """The winner in a sentence, what was not finished, the table, what its columns mean, notes, and why others failed."""
+def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int, remedy: str, full: bool = True) -> str:
+    """The winner in a sentence, what was not finished, the table, what its columns mean, and notes; in full also what the limit
+    rests on, and why others failed."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
     failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
     notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
@@ -93,12 +94,15 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
+    if failed and done and not full:
+        names = [printed(row["family"]) for row in rows if row["loss"] is None]
+        without = [f"Without a mechanism: {', '.join(names)}."]
     unfinished = _open_lines(rows, remedy)
     blocks = [
         [_winner(done, problem, bool(unfinished)), *unfinished],
         table,
         [*shown, *marked],
-        limit_lines(limit) if done else [],
+        limit_lines(limit) if done and full else [],
         without,
     ]
     told = [

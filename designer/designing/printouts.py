@@ -17,6 +17,7 @@ from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 
 ROWS_SHOWN = 12
+DETAILS = ("Workload:", "Relation:", "Norm ball:", "Fingerprint:", " " * 13)  # lines of a design that only a full one shows
 
 
 def summary(made: Specified) -> str:
@@ -64,6 +65,27 @@ def optimality_lines(found: Optimality | None) -> list[str]:
         f"(gap {share_at_most(found.gap)})",
         f"             minimised: {found.objective}",
     ]
+
+
+def design_in_brief(title: str, made: Design[Mechanism]) -> str:
+    """What was designed, the noise of each answer, that it holds, and how much of the loss no noise can save."""
+    title, mechanism = printed(title), made.mechanism
+    lines = [title, "=" * len(title), *cautions(mechanism)]
+    lines += [line for line in mechanism.design_lines() if not line.startswith(DETAILS)]
+    if made.efficiency is not None and made.limit is not None:
+        share, few = share_at_least(made.efficiency), made.limit.least_records
+        where = f", from {few} records on" if few > 1 else ""
+        lines.append(
+            f"Efficiency:  {share}: no additive noise that keeps the promise has less than {share} of this loss{where}"
+        )
+    return "\n".join([*lines, *_target_lines(mechanism), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
+
+
+def _unfinished_lines(made: Specified) -> list[str]:
+    """What "auto" did not finish, and how to have more of it."""
+    names = [name for name, words in made.provenance.get("tried", {}).items() if is_unfinished(words)]
+    more = remedy_for(made.provenance.get("effort", "normal"), named=False)
+    return [f"Not finished: {printed(', '.join(names))}; {more} gives them more work"] if names else []
 
 
 def design_summary(title: str, made: Design[Mechanism]) -> str:

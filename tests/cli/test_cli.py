@@ -463,3 +463,31 @@ def test_records_are_released_by_plans_and_marginals_and_counts_are_not(tmp_path
         assert json.loads((tmp_path / "out.json").read_text())["fingerprint"] in capsys.readouterr().out
         assert main(["release", str(spec), "--histogram", str(people)]) == 2
         assert "--table: is missing" in capsys.readouterr().err
+
+
+def test_few_lines_are_printed_and_full_prints_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is left out is what --full adds; cautions, what is not protected and the fingerprint are always there."""
+    problem, spec = str(tmp_path / "p.toml"), str(tmp_path / "s.json")
+    Path(problem).write_text(
+        'title = "Two counts"\n[workload]\nbuilder = "identity"\nsize = 2\n[relation]\nmetric = "uniform"\nepsilon = 30\n'
+    )
+    np.save(tmp_path / "counts.npy", np.array([3, 4]))
+
+    def said(*arguments: str) -> str:
+        assert main(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    few, full = said("design", problem, "-o", spec), said("design", problem, "-o", spec, "--force", "--full")
+    assert len(few.splitlines()) <= 12 < len(full.splitlines()) and "WEAK" in few
+    assert (
+        "of this loss" in few
+        and "Relation:" not in few
+        and "Relation:" in full
+        and "T" not in few.partition("Efficiency:")[2][:30]
+    )
+    made = load(spec)
+    short, whole = (said("release", spec, "--histogram", str(tmp_path / "counts.npy"), *more) for more in ((), ("--full",)))
+    assert made.fingerprint in short and made.guarantee.not_protected in short and "Sampling:" not in short
+    assert made.guarantee.to_text() in whole and len(short.splitlines()) < len(whole.splitlines())
+    few, full = said("compare", problem), said("compare", problem, "--full")
+    assert "theory" not in few and "Without a mechanism: " in few and "Efficiency: " in full

@@ -37,7 +37,7 @@ def test_every_command_says_the_delta(tmp_path: Path, capsys: pytest.CaptureFixt
         return capsys.readouterr().out
 
     assert "approximate" in said("show", problem) and json.loads(said("show", problem, "--json"))["delta"] == 1e-6
-    assert "That pair spends delta 9.99" in said("design", problem, "-o", spec)
+    assert "That pair spends delta 9.99" in said("design", problem, "-o", spec, "--full")
     made = load(spec)
     found = json.loads(said("verify", spec, "--json"))
     assert found["delta"] == 1e-6 and 0.999e-6 < found["spent_delta"] <= 1e-6 and found["holds"]

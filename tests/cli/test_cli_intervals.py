@@ -32,7 +32,7 @@ def released(folder: Path, elements: int) -> tuple[Path, Path]:
 def test_a_release_prints_a_table_and_the_saved_one_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, data = released(tmp_path, 3)
     out = run(capsys, "release", spec, "--histogram", data, "--column", "count", "-o", tmp_path / "r.json")
-    table = out[out.index("town ") : out.index("\nProtects")].strip()
+    table = out[out.index("town ") : out.index("\nPrivacy:")].strip()
     assert "95 % interval" in table and "standard error" in table and "Law: quantiles of the discrete law" in table
     again = run(capsys, "tables", spec, tmp_path / "r.json")
     assert table in again and "each interval holds the answer without noise with probability 95 %" in again

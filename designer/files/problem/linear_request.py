@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified, to_spec
 from designer.designing.best import design
-from designer.designing.printouts import design_summary, structured_summary
+from designer.designing.printouts import design_in_brief, design_summary, structured_summary
 from designer.designing.structured_problem import StructuredDesign, StructuredProblem
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Choices, Outcome, Request
@@ -61,9 +61,12 @@ class ProblemFile(Request):
 
     def made(self, choices: Choices | None = None) -> Outcome:
         found = self.designed(choices or Choices())
-        summary = structured_summary if isinstance(found, StructuredDesign) else design_summary
         described = replace(found, mechanism=found.mechanism.described(self.about))
-        return Outcome(described.mechanism, (summary(self.title, described),), to_spec(described.mechanism))
+        data = to_spec(described.mechanism)
+        if isinstance(described, StructuredDesign):
+            return Outcome(described.mechanism, (structured_summary(self.title, described),), data)
+        full, brief = design_summary(self.title, described), design_in_brief(self.title, described)
+        return Outcome(described.mechanism, (full,), data, (brief,))
 
     @property
     def named_answers(self) -> tuple[str, ...] | None:

@@ -49,11 +49,13 @@ class Choices:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was made for a request: the frozen object, lines for the terminal, and the same as data."""
+    """What was made for a request: the frozen object, lines for the terminal, and the same as data. brief: fewer lines, for who
+    asks for no more; all of them where there are no others."""
 
     mechanism: Specified
     lines: tuple[str, ...]
     data: Mapping[str, Any]
+    brief: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
