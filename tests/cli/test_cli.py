@@ -136,6 +136,8 @@ def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert released["fingerprint"] == saved["fingerprint"]
     assert released["guarantee"] == saved["guarantee"]
     verified = data("verify", spec)
+    (who,) = verified.pop("verified_by")
+    assert who.startswith("this program (dp-designer ")
     assert verified == {**saved["certificate"], "fingerprint": saved["fingerprint"]} and verified["holds"]
     compared = data("compare", problem, "--effort", "quick")
     automatic = data("design", problem, "--family", "auto", "--effort", "quick")
