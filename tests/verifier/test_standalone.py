@@ -183,7 +183,7 @@ def spending_more() -> dict[str, dict[str, Any]]:
     rows = read["channel_line"]["numerators"]
     # From the first value the last report comes 7 % less often: more than e^b apart in one order of that pair.
     moved = rows[0][2] // 14
-    rows[0] = [rows[0][0] + moved, rows[0][1], rows[0][2] - moved]
+    rows[0] = [rows[0][0], rows[0][1] + moved, rows[0][2] - moved]
     read["selection_linear"]["rate"] *= 1.001
     read["marginals_attributes"]["precisions"] = [
         s if s == "inf" else s * 1.001 for s in read["marginals_attributes"]["precisions"]
