@@ -1578,12 +1578,13 @@ class OwnReport(Pairs):
         require(self.count > 0 and said["pairs"] <= self.count, "certificate.pairs: is not a number of pairs")
         keys(pair, ("left", "right", "words", "difference", "budget"), where="certificate.witness")
         i, j = (whole(pair[key], f"witness.{key}", 0, len(self.elements) - 1) for key in ("left", "right"))
-        require((i, j) in self.ratios, "witness: is no pair")
-        require(self.ratios[i, j] >= max(self.ratios.values()) * (1 - 3e-9), "witness: does not have the worst ratio")
+        near = min(i, j), max(i, j)
+        require(near in self.ratios, "witness: is no pair")
+        require(self.ratios[near] >= max(self.ratios.values()) * (1 - 3e-9), "witness: does not have the worst ratio")
         words = {f"{self.words(i, j)}, report {name}" for name in self.reports}
         require(type(pair["words"]) is str and pair["words"] in words and pair["difference"] == [], "witness: other words")
         require(
-            type(pair["budget"]) is float and pair["budget"] == float(self.relation.budget(i, j)), "witness.budget: another"
+            type(pair["budget"]) is float and pair["budget"] == float(self.relation.budget(*near)), "witness.budget: another"
         )
         if self.relation.listed is not None:
             require(said["pairs"] == self.relation.listed, f"certificate.pairs: {self.relation.listed} decide")

@@ -209,6 +209,12 @@ def test_numbers_that_spend_more_are_refused(name: str) -> None:
     assert mine == theirs == "does not hold" and MORE[name] in words[0], words
 
 
+def test_the_worst_pair_of_a_report_may_be_in_either_order() -> None:
+    core = json.loads((FILES[0].parent / "channel_line.json").read_text())["mechanism"]
+    core["relation"]["points"] = [[-point] for (point,) in core["relation"]["points"]]
+    assert core_verdicts("dp-designer/channel", core) == ("holds", "holds", [])
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("part", range(20))
 def test_many_altered_specs_have_the_same_verdict(part: int) -> None:
