@@ -307,7 +307,9 @@ def design_linear(
     if family == "auto":
         if options:
             raise InvalidProblem(
-                f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.", value=sorted(options)
+                f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them. What limits a search "
+                "is effort and seconds.",
+                value=sorted(options),
             )
         return best_of_all(problem, **limits, solver=solver, solver_options=solver_options)
     (chosen,) = chosen_families([family])

@@ -277,7 +277,10 @@ def least_linear(
         raise InvalidProblem(f"step: {relative} is not from 1e-9 to 1; give the relative width of the answer.", value=relative)
     points, units, cap = count(curve, "curve"), SEVERAL * units_of(effort), cap_of(seconds)
     if family == "auto" and options:
-        raise InvalidProblem(f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them.")
+        raise InvalidProblem(
+            f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them. What limits a "
+            "search is effort and seconds."
+        )
     if family == "auto":
         found, rows = _by_family(problem, targets, relative, effort, Allowance(problem, units, cap, gap=False))
     else:
