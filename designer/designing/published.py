@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from designer.relations.problem import Problem
 
 MOST_QUERIES = 1500  # whose products are decomposed, or as many elements
-PROBES, STEPS = 3, 2000  # combinations of the noise of very many queries, and iterations for each
+PROBES, STEPS = (2, 3, 5), 2000  # by whose roots noise of very many queries is combined, and iterations for each
 DEPENDENT = 1e-9  # of the largest number of a decomposition: what is below it is 0
 SILENT = 1e-6  # of the largest standard deviation: what is below it is the rounding of a grid
 DRAWS, SEED = 64, 1
@@ -84,7 +84,7 @@ def _is_moved_alike(mechanism: Mechanism, statistics: Statistics) -> bool:
     else:
         from scipy.sparse.linalg import lsmr
 
-        noise = noise @ np.random.default_rng(SEED).normal(size=(noise.shape[1], PROBES))
+        noise = noise @ np.cos(np.outer(np.arange(1, noise.shape[1] + 1), np.sqrt(PROBES)))  # no two weights alike
         found = [lsmr(left, one, atol=0.1 * SILENT / STEPS, btol=0.1 * SILENT, maxiter=STEPS)[0] for one in noise.T]
         rest = noise - left @ np.stack(found, axis=1)
     return bool(np.square(rest).sum(axis=1).max() <= SILENT**2 * np.square(noise).sum(axis=1).max(initial=0.0))

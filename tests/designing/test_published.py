@@ -160,7 +160,7 @@ def test_a_file_with_published_margins_releases_tables_that_have_them(
     problem.write_text(FILE)
     rows = [(c, e) for c in ("Alpha", "Beta", "Gamma") for e in ("Low", "Medium", "High")]
     data.write_text("county,education,count\n" + "".join(f"{c},{e},{7 * k % 11}\n" for k, (c, e) in enumerate(rows)))
-    assert main(["design", str(problem), "-o", str(spec)]) == 0
+    assert main(["design", str(problem), "-o", str(spec), "--full"]) == 0
     out = capsys.readouterr().out
     assert "Family lattice_laplace" in out and BREAKS in out and "DISAGREES" not in out
     released = tmp_path / "r.json"
