@@ -5,7 +5,8 @@
 [domain]    sex = ["F", "M"], age = 3
             or a product of attributes (optional; beside a table, in the same order)
 [workload]  one of: matrix = "queries.csv" | columns = ["elevation"] | builder = "random"
-            | predicates = {..} | marginals = [[..]]; or structured, over a domain of any size:
+            | predicates = {..} | marginals = [[..]] | ranges = [["first", "last"]] | partition = "state"
+            or structured, over a domain of any size:
             terms = [{age = "prefix", sex = "identity"}] | tables = [["age"], ["age", "sex"]], asked = {age = "ranges"}
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
             epsilon alone, or epsilon and per_distance = "l1" | "l2"
@@ -27,9 +28,9 @@ from typing import Any
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import COUNT, Schema, all_keys, either, exactly, one_of, whole
+from designer.base.schema import COUNT, Schema, all_keys, either, exactly, list_of, one_of, text, whole
 from designer.designing.structured_problem import StructuredProblem
-from designer.files.problem.keys import COLUMNS, FILE, NAMES, SIZE, SUBSETS, Form, Key, section_of
+from designer.files.problem.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Form, Key, section_of
 from designer.files.problem.kind import DEFAULT, HEADING, Kind, Reader
 from designer.files.problem.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.files.problem.linear_request import ProblemFile
@@ -205,6 +206,47 @@ class LinearReader(StructuredReader, Reader):
         """Random queries."""
         return Workload.random(queries, self._size(size), kind, seed)
 
+    def spans(self, section: str, key: str) -> tuple[list[int], list[int]]:
+        """The first element of each range, and the one after its last: by their names, or by their positions from 0 on."""
+        given: list[Any] = self.get(section, key, list)
+        if not given or not all(isinstance(pair, list) and len(pair) == 2 for pair in given):
+            raise self.refuse(section, key, given, 'give the first and the last element of each range: [["first", "last"]]')
+        return [self._position(first, key) for first, _ in given], [self._position(last, key) + 1 for _, last in given]
+
+    def _position(self, element: Any, key: str) -> int:
+        """Of an element among all, by its name or by that position itself."""
+        known = {name: place for place, name in enumerate(self.element_names or ())}
+        if isinstance(element, str) and element in known:
+            return known[element]
+        if type(element) is int and element >= 0:
+            return element
+        near = f"{meant(element, list(known))}use" if isinstance(element, str) and known else "use"
+        raise self.refuse("workload", key, element, f"is no element; {near} the name of one, or its position from 0 on")
+
+    def ranges(self, spans: tuple[list[int], list[int]], size: int | None = None) -> Workload:
+        """Sums over ranges of elements in their order."""
+        (starts, ends), known = spans, self._size(size)
+        if wrong := [(a, b - 1) for a, b in zip(starts, ends, strict=True) if not a < b <= known]:
+            raise self.refuse(
+                "workload",
+                "ranges",
+                list(wrong[0]),
+                f"goes backwards, or beyond the {known} elements; name the first one first",
+            )
+        called = self.element_names or [f"e{k}" for k in range(known)]
+        return Workload.ranges(
+            known, starts, ends, [f"{called[a]}..{called[b - 1]}" for a, b in zip(starts, ends, strict=True)]
+        )
+
+    def groups(self, section: str, key: str) -> list[Any]:
+        """The group of each element: a list, or a column of their table."""
+        given = self.get(section, key, (str, list))
+        labels = given if isinstance(given, list) else list(self.column(section, key, given))
+        size = self.universe_size()
+        if not labels or (size is not None and len(labels) != size):
+            raise self.refuse(section, key, len(labels), f"groups for {size or 'no'} elements; give one for each")
+        return labels
+
     def _size(self, stated: int | None) -> int:
         """The number of elements, stated or of the table or the domain."""
         known = self.universe_size() if stated is None else stated
@@ -216,8 +258,9 @@ BUILDERS: Mapping[str, Callable[[int], Workload]] = {
     "identity": Workload.identity,
     "prefix": Workload.prefix,
     "all_ranges": Workload.all_ranges,
+    "total": Workload.total,
 }
-RULE = "Queries by rule: the count of every element, running totals, all intervals, or random ones."
+RULE = "Queries by rule: the count of every element, running totals, all intervals, the number of all, or random ones."
 RANDOM: Form[Workload] = Form(
     "random",
     [
@@ -262,11 +305,38 @@ MATRICES: tuple[Form[Workload], ...] = (
         lambda file, marginals: Workload.marginals(file.domain, marginals),
         beside=[NAMES_OF_QUERIES],
     ),
+    Form(
+        "ranges",
+        [
+            Key(
+                "ranges",
+                list_of(list_of(either(text(), whole(least=0)))),
+                "The first and the last element of each range, both counted, by name or by position from 0 on.",
+                LinearReader.spans,
+            )
+        ],
+        LinearReader.ranges,
+        [SIZE],
+        [NAMES_OF_QUERIES],
+    ),
+    Form(
+        "partition",
+        [
+            Key(
+                "partition",
+                either(text(), SCALARS),
+                "The group of each element, whose count is asked for: a list, or a column of their table.",
+                LinearReader.groups,
+            )
+        ],
+        lambda _, labels: Workload.partition(len(labels), [str(label) for label in labels]),
+        beside=[NAMES_OF_QUERIES],
+    ),
     Form("builder", [Key("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
     RANDOM,
 )
 WORKLOADS: tuple[Form[Any], ...] = (*MATRICES, *STRUCTURED)
-WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, or products of queries of attributes."
+WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, ranges, groups, or products of queries of attributes."
 SECTIONS: Mapping[str, set[str] | None] = {  # None: which keys there may be depends on what others say
     "elements": all_keys(ELEMENTS),
     "domain": None,
