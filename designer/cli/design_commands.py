@@ -123,12 +123,10 @@ def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, A
 
 def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_request(options.file)
-    if not isinstance(file, ProblemFile):
-        raise file.without("compare", "families are compared for linear queries; use dp-designer design")
+    problem = file.compared
     check_output(options, file.files)
     if options.output:
         check_picture(options.output)
-    problem = file.matrix_problem
     result = compare(problem, options.family, **given_effort(options))
     title = printed(file.title)
     head = title if options.markdown else f"{title}\n{'=' * len(title)}"

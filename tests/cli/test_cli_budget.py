@@ -113,5 +113,7 @@ def test_the_least_budget_of_an_own_report(tmp_path: Path, capsys: pytest.Captur
     assert data["lower_bound"] <= least and data["reached"] <= 0.3 and run(capsys, "verify", spec)[0] == 0
     assert "Least factor: 1.94" in run(capsys, "budget", path)[1]
     assert "0.3 is asked for, and 0.5246" in run(capsys, "design", path)[2]
+    text = run(capsys, "compare", path, "--plot", tmp_path / "c.svg")[1]
+    assert text.count("0.5247") >= 3 and "least chance of a wrong report" in text and (tmp_path / "c.svg").exists()
     path.write_text(REPORT + "[targets]\nmargin = 3\n")
     assert "[targets] takes ['loss']" in run(capsys, "budget", path)[2]

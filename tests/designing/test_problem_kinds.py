@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,10 @@ from designer import (
     Workload,
     compare,
     design,
+    drawings_of,
     least_budget,
     metrics,
+    plot,
 )
 from designer.designing.marginals_least import least_marginal_budget, marginals_meeting
 from designer.designing.problem_kinds import KINDS, NAMES, kind_of
@@ -182,3 +185,10 @@ def test_what_is_no_problem_and_what_a_kind_does_not_take_is_refused() -> None:
             call()
     with pytest.raises(DesignFailed, match="has no targets"):
         design(MarginalProblem(TABLES, Presence(1.0), "max"), "structured", targets=Targets(standard_error=9.0))
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("HierarchyProblem", "PlanProblem")])
+def test_a_comparison_of_every_kind_is_drawn(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    found = compare(PROBLEMS[name], None if name != "Problem" else ["laplace", "k_norm"])
+    assert plot(found, tmp_path / "families.svg").stat().st_size > 1000 and "Loss by family" in drawings_of(found)[0].title

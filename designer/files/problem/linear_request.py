@@ -44,6 +44,10 @@ class ProblemFile(Request):
         """The problem with its queries as a matrix, which not every structured workload can be."""
         return self.problem.written_out() if isinstance(self.problem, StructuredProblem) else self.problem
 
+    @property
+    def compared(self) -> Problem:
+        return self.matrix_problem
+
     def designed(self, choices: Choices) -> Any:
         """The design, by the family and the options of the file, or those that the caller chose in their place."""
         # Options in the file belong to the family in the file, and those of a solver to that solver.

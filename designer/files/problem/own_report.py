@@ -94,6 +94,10 @@ class ReportFile(Request):
         data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
         return Outcome(made, lines, {**data, "reached": found.reached, "spec": to_spec(made)})
 
+    @property
+    def compared(self) -> ReportProblem:
+        return self.problem
+
     def listing(self) -> Listing:
         return listing_of([self.problem.keys])
 

@@ -119,6 +119,11 @@ class Request(ABC):
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
         raise self.without("budget", "the least budget is found for linear queries, marginals, table plans and own reports")
 
+    @property
+    def compared(self) -> Any:
+        """The problem whose families `compare` puts side by side."""
+        raise self.without("compare", "families are compared for linear queries and own reports; use dp-designer design")
+
     def listing(self) -> Listing:
         """Which values, groups and numbers the records are expected to have."""
         raise self.without("check", "it does not say which columns of records it reads")

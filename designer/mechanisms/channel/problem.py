@@ -67,6 +67,7 @@ class ReportProblem(Immutable):
     report_points: Floats | None = field(init=False, repr=False)
     queries: Workload | None = field(init=False, repr=False)  # whose estimates count
     notion: ClassVar[str] = "pure"
+    delta: ClassVar[None] = None
     families: ClassVar[tuple[str, ...]] = FAMILIES
 
     def __post_init__(self) -> None:
@@ -92,6 +93,11 @@ class ReportProblem(Immutable):
                 f"reports: {len(self.report_names)} for {size} elements; allow fewer, or merge elements: a channel is "
                 "written out."
             )
+
+    @property
+    def relation(self) -> Metric:
+        """The metric."""
+        return self.metric
 
     @property
     def _named(self) -> tuple[str, ...]:

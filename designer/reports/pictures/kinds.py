@@ -13,6 +13,7 @@ from designer.designing.comparison import Comparison
 from designer.designing.least import LeastBudget
 from designer.families.made import Design, Made
 from designer.files.kinds import kind_of
+from designer.relations.problem import Problem
 from designer.reports.pictures.answers import answer_drawings, tables_to_draw
 from designer.reports.pictures.drawing import Drawing, beside, chosen
 from designer.reports.pictures.figures import check_picture
@@ -96,7 +97,11 @@ def _of_kind(made: Specified) -> Drawings:
 
 
 def _of_comparison(found: Comparison) -> Drawings:
-    relation, drawn = found.problem.relation, comparison_drawings(found.problem, found.rows, found.limit)
+    """Losses, and of linear queries that are written out the noise of each answer and what may change."""
+    drawn = comparison_drawings(found.problem, found.rows, found.limit)
+    if not isinstance(found.problem, Problem):
+        return drawn
+    relation = found.problem.relation
     graph = relation.single_records and relation.size <= MOST_DRAWN
     return (*drawn, relation_drawing(relation, found.problem.workload.elements)) if graph else drawn
 

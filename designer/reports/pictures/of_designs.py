@@ -90,8 +90,9 @@ def _draw(axes: Any, problem: Problem, mechanism: Mechanism) -> None:
         remark(axes, "upright line: the limit for that answer alone")
 
 
-def comparison_drawings(problem: Problem, rows: Sequence[Row], limit: Limit | None) -> tuple[Drawing, ...]:
-    """Two pictures of the rows with a mechanism, best first; none where there is none."""
+def comparison_drawings(problem: Any, rows: Sequence[Row], limit: Limit | None) -> tuple[Drawing, ...]:
+    """A picture of the losses, best first, and of linear queries one of the noise of each answer; none where no family has a
+    mechanism."""
     made = sorted((row for row in rows if row["loss"] is not None), key=lambda row: row["loss"])
     if not made:
         return ()
@@ -101,18 +102,25 @@ def comparison_drawings(problem: Problem, rows: Sequence[Row], limit: Limit | No
         f"Bars for the {label} of {len(made)} families, from {no_less(made[0]['loss'])} ({made[0]['family']}) to "
         f"{no_less(made[-1]['loss'])} ({made[-1]['family']}){least}."
     )
-    queries = problem.workload.queries
-    deviations = (
-        f"A row for each of {len(queries)} queries, with the standard deviation of its noise under {len(made)} families."
-    )
     height = max(height_for(len(made)), 3.4)
+    losses = Drawing(
+        "families", "Loss by family", families, lambda axes: _draw_families(axes, made, limit, label), height=height
+    )
+    if not isinstance(problem, Problem):
+        return (losses,)
+    queries, told = problem.workload.queries, [row for row in made if row["scales"] is not None]
+    if not told:
+        return (losses,)
+    deviations = (
+        f"A row for each of {len(queries)} queries, with the standard deviation of its noise under {len(told)} families."
+    )
     return (
-        Drawing("families", "Loss by family", families, lambda axes: _draw_families(axes, made, limit, label), height=height),
+        losses,
         Drawing(
             "deviations",
             "Noise by query and family",
             deviations,
-            lambda axes: _draw_deviations(axes, made, queries),
+            lambda axes: _draw_deviations(axes, told, queries),
             width=7.4,
             height=max(height, height_for(len(queries))),
         ),
