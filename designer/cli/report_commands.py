@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from designer.accounts.check import checked, require_recorded
 from designer.accounts.ledger import Ledger
-from designer.accounts.together.privacy_in_words import privacy_line
+from designer.accounts.together.privacy_in_words import LABEL, privacy_words
 from designer.audit.verdict import DeepVerdict
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
@@ -83,7 +83,7 @@ def _require_possible(options: argparse.Namespace, ending: str) -> None:
 
 def _markdown(evidence: Evidence) -> str:
     found = evidence.deep
-    text = page(evidence.made, privacy_line(evidence.made))
+    text = page(evidence.made, f"{LABEL} {privacy_words(evidence.made)}.")
     return text if found is None else "\n".join([text, *found.page_lines(), ""])
 
 

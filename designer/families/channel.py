@@ -390,6 +390,7 @@ WORDS = {
     "geometric": "truncated geometric noise on a line, with the best report for each outcome",
     "planar": "planar Laplace on a lattice, each outcome moved to the nearest report",
 }
+WORDS_OF_ESTIMATES = {"channel": "least squared error of estimates among the columns that local searches found"}
 OPTIONS = {
     "channel": ("gap",),
     "exponential": ("remap",),
@@ -407,7 +408,8 @@ def build_channel(problem: ReportProblem, family: str, **options: Any) -> Channe
     if proposal.bound is not None:
         bound, method = proposal.bound
         optimality = bounded(problem.loss_words, loss_of(problem, made), bound, method, 1e-9 * max(1.0, bound))
-    notes = {"family": WORDS[family], "loss": problem.loss, "options": options}
+    words = WORDS[family] if problem.queries is None else WORDS_OF_ESTIMATES.get(family, WORDS[family])
+    notes = {"family": words, "loss": problem.loss, "options": options}
     return made.annotated(notes, optimality)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from designer import load
 from designer.certified.frozen import Specified, to_spec
+from designer.cli import main
 from designer.designing.printouts import cautions, summary
 from designer.files.kinds import KINDS
 from designer.files.releases import verify_release
@@ -41,6 +42,13 @@ def test_a_spec_of_the_corpus_loads_verifies_keeps_its_fingerprint_and_is_writte
 def test_a_spec_of_the_corpus_is_shown_with_its_cautions(name: str) -> None:
     made = loaded(name)
     assert summary(made).startswith("\n".join(cautions(made)))
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_no_page_of_the_corpus_shows_a_blank_by_its_number(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Our own words have no runs of blanks, which are written as escapes in what comes from files."""
+    assert main(["report", str(SPECS[name]), "--allow-vacuous"]) == 0
+    assert "x20" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", RELEASES)
