@@ -176,14 +176,19 @@ class Ledger:
         """The entries of the contents that `build` makes of what data sets stand at, on the disk when this returns; nothing
         else is written in between, but for an entry that sums, where one is due. The entries themselves are at hand, too."""
 
+        seen: list[_Seen] = []
+
         def chained(rows: Rows) -> list[Entry]:
-            seen = self._read(rows)
-            made = _chained(seen.last, build(seen.standings, rows), self.who, self.signer)
-            if not (after := seen.with_more(made)).due:
-                return made
-            return [*made, *_chained(after.last, [summed(after.standings)], self.who, self.signer)]
+            before = self._read(rows)
+            made = _chained(before.last, build(before.standings, rows), self.who, self.signer)
+            seen.append(before.with_more(made))
+            if seen[-1].due:
+                made += _chained(seen[-1].last, [summed(seen[-1].standings)], self.who, self.signer)
+                seen.append(seen[-1].with_more(made[-1:]))
+            return made
 
         new = self.store.append(chained)
+        self._seen = seen[-1]
         for entry in new:
             logged("ledger %s: entry %d, %s", self.id, entry.number, entry.kind)
         return tuple(entry for entry in new if entry.kind != SUMMED)
@@ -209,9 +214,11 @@ class _Seen:
 
     def with_more(self, entries: Sequence[Entry]) -> _Seen:
         """After further entries."""
+        if not entries:
+            return self
         require_known(entries)
         sums = [entry.number for entry in entries if entry.kind == SUMMED]
-        return _Seen(entries[-1] if entries else self.last, max([self.sum, *sums]), advanced(self.standings, entries))
+        return _Seen(entries[-1], max([self.sum, *sums]), advanced(self.standings, entries))
 
     @property
     def due(self) -> bool:
@@ -367,8 +374,7 @@ class Reservation:
     def __enter__(self) -> Reservation:
         if self.entry is not None:
             raise InvalidProblem("reservation: was entered before; reserve again for another release.")
-        known = self.dataset.standing()
-        known.require_room(self.expense, self.row)  # without a lock, since adding up takes a moment
+        known = self._with_room()
         self.check()
 
         def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
@@ -381,6 +387,20 @@ class Reservation:
 
         (self.entry,) = self.dataset.ledger.append(build)
         return self
+
+    def _with_room(self) -> Standing:
+        """What the data set stood at when this object last read its file, or stands at now; where neither has room, refused.
+
+        Without a lock, since adding up takes a moment. What others have recorded since counts where the entry is made.
+        """
+        ledger = self.dataset.ledger
+        with suppress(InvalidProblem, OverTotal):
+            last = self.dataset._of((ledger._seen or ledger._now()).standings)
+            last.require_room(self.expense, self.row)
+            return last
+        now = self.dataset.standing()
+        now.require_room(self.expense, self.row)
+        return now
 
     def record(self, document: Mapping[str, Any]) -> dict[str, Any]:
         """The document of a release, its hash recorded, with where: the identifier of the ledger, the numbers of the

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from designer.base.checks import shown
@@ -77,10 +79,20 @@ def _require_local(target: Path) -> None:
 
 def file_system(target: Path) -> str | None:
     """The type of the file system that a path lies on, by the mounts of this process; None where the system does not tell."""
-    found: dict[Path, str] = {}
-    with suppress(OSError, ValueError, IndexError):
-        for line in MOUNTS.read_text(errors="surrogateescape").splitlines():
+    with suppress(OSError):
+        found = _mounted(MOUNTS.read_text(errors="surrogateescape"))
+        return next((found[place] for place in map(str, (target, *target.parents)) if place in found), None)
+    return None
+
+
+@lru_cache(maxsize=1)
+def _mounted(text: str) -> Mapping[str, str]:
+    """The type of the file system of each mount, as the system lists them: the text is read each time, and parsed where it is
+    another than the last time."""
+    found: dict[str, str] = {}
+    with suppress(ValueError, IndexError):
+        for line in text.splitlines():
             fields, _, rest = line.partition(" - ")
             mount = fields.split()[4].encode("latin-1", "surrogateescape").decode("unicode_escape", "surrogateescape")
-            found[Path(mount)] = rest.split()[0]  # a later mount hides an earlier one
-    return next((found[place] for place in (target, *target.parents) if place in found), None)
+            found[mount] = rest.split()[0]  # a later mount hides an earlier one
+    return found

@@ -8,7 +8,7 @@ however many there are; `designer.accounts.check` derives it anew from all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -204,9 +204,12 @@ def reserved(entry: Entry) -> Expense:
     return Expense.from_dict(entry.content["expense"])
 
 
-def _cost(expense: Expense) -> Expense:
+COST = tuple(part.name for part in fields(Expense) if part.name not in ("fingerprint", "format"))
+
+
+def _cost(expense: Expense) -> tuple[Any, ...]:
     """What releases of equal cost have in common."""
-    return replace(expense, fingerprint="", format="")
+    return tuple(getattr(expense, name) for name in COST)
 
 
 def _rows(row: RowUnit) -> str:

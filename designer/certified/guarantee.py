@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -94,7 +94,8 @@ class Guarantee:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a spec."""
-        return {**asdict(self), "unprotected": list(self.unprotected), "parameters": dict(self.parameters)}
+        held = {part.name: getattr(self, part.name) for part in fields(self)}
+        return {**held, "unprotected": list(self.unprotected), "parameters": dict(self.parameters)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Guarantee:

@@ -31,6 +31,7 @@ from designer.accounts import Ledger, Recorded, Total, checked, place, store
 from designer.accounts.chain import output_hash
 from designer.accounts.check import require_recorded
 from designer.accounts.ledger import Reservation
+from designer.accounts.together import expense
 from designer.accounts.together.expense import expense_of, spent
 from designer.base.errors import InvalidLedger, OverTotal
 from designer.files.releases import verify_release
@@ -459,6 +460,30 @@ def test_what_is_reserved_while_the_ledger_is_asked_counts(tmp_path: Path) -> No
     ):
         raise AssertionError("was let in")
     assert kinds(people.ledger) == ["opened", "stated", "reserved"]
+
+
+def test_a_release_opens_the_file_of_its_ledger_for_its_two_entries_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an object has recorded itself is not read again, and what a mechanism costs is computed once."""
+    people, mechanism = stated(tmp_path / "l"), pure()
+    people.release(mechanism, [5, 6, 7])
+    opened: list[str] = []
+    connected = sqlite3.connect
+    monkeypatch.setattr(store.sqlite3, "connect", lambda *given, **named: opened.append(given[0]) or connected(*given, **named))
+    monkeypatch.setattr(expense, "costliest", lambda mechanism: pytest.fail("computed again"))
+    people.release(mechanism, [5, 6, 7])
+    assert len(opened) == 2
+
+
+def test_a_total_that_another_process_raised_is_seen_before_a_release_is_refused(tmp_path: Path) -> None:
+    people = stated(tmp_path / "l", Total(epsilon="0.25"))
+    people.release(pure(), [5, 6, 7])
+    with pytest.raises(OverTotal):
+        people.release(pure(), [5, 6, 7])
+    Ledger(tmp_path / "l").dataset("people").raise_total(Total(epsilon="0.5"), "a second question")
+    people.release(pure(), [5, 6, 7])
+    assert people.standing().spent.epsilon == Fraction(1, 2)
 
 
 def test_a_ledger_that_was_set_back_counts_what_it_says(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "        known = self.dataset.standing()\n        known.require_room(self.expense, self.row)",
-        "        self.ready()\n        known = self.dataset.standing()\n        known.require_room(self.expense, self.row)",
+        "        known = self._with_room()\n",
+        "        self.ready()\n        known = self._with_room()\n",
         "files are opened before the ledger has agreed",
         (
             "tests/accounts/test_ledger.py::"
@@ -27,8 +27,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/ledger.py",
-        "        known.require_room(self.expense, self.row)  # without",
-        "        pass  # without",
+        "            last.require_room(self.expense, self.row)\n",
+        "",
         "a release is reserved whatever is left",
         ("tests/accounts/test_ledger.py::test_what_exceeds_the_total_is_refused_before_data_are_touched",),
     ),
@@ -103,8 +103,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/accounts/standing.py",
-        '    return replace(expense, fingerprint="", format="")',
-        '    return replace(expense, fingerprint="", format="", epsilon=None, rho=None, mu_squared=None)',
+        'if part.name not in ("fingerprint", "format"))',
+        'if part.name in ("unit", "moves", "records", "replaced"))',
         "releases of different cost are spent as equal ones",
         ("tests/accounts/test_standing.py::test_a_fresh_reader_knows_what_all_entries_come_to",),
     ),

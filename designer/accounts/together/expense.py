@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from designer.accounts.together.terms import largest_budget, protected_by, rule_of
 from designer.accounts.together.universes import Speaks
@@ -105,8 +106,9 @@ class Expense(Immutable):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data: fractions as texts."""
-        numbers = {name: None if (value := getattr(self, name)) is None else str(value) for name in _FRACTIONS}
-        return {**asdict(self), **numbers, "unprotected": list(self.unprotected)}
+        held = {part.name: getattr(self, part.name) for part in fields(self)}
+        numbers = {name: None if (value := held[name]) is None else str(value) for name in _FRACTIONS}
+        return {**held, **numbers, "unprotected": list(self.unprotected)}
 
     @classmethod
     def from_dict(cls, data: Any) -> Expense:
@@ -152,12 +154,20 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
     if not isinstance(mechanism, Specified):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
     rows = count(rows_per_entity, "rows_per_entity")
+    made = _known.get(mechanism)
+    if made is None:
+        made = _known[mechanism] = _of_one(mechanism)
+    return made if rows == 1 else _of_entity(made, rows)
+
+
+_known: WeakKeyDictionary[Specified, Expense] = WeakKeyDictionary()  # it follows from what the fingerprint is of
+
+
+def _of_one(mechanism: Specified) -> Expense:
     cost, moves = costliest(mechanism)
     if rule_of(mechanism).by_record:
-        made = _stated(mechanism, cost, moves, None)
-    else:
-        made = _stated(mechanism, cost.as_pure(), moves, _scope(mechanism, protected_by(mechanism)))
-    return made if rows == 1 else _of_entity(made, rows)
+        return _stated(mechanism, cost, moves, None)
+    return _stated(mechanism, cost.as_pure(), moves, _scope(mechanism, protected_by(mechanism)))
 
 
 def costliest(mechanism: Specified) -> tuple[Cost, tuple[Moves, int, bool]]:
