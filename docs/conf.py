@@ -22,6 +22,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
+from pages import HOST, REPOSITORY, assembled, led  # noqa: E402
 from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
 from designer import __version__  # noqa: E402
@@ -34,10 +35,11 @@ language = "en_GB"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "sphinx_design"]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
-myst_heading_anchors = 4
+myst_heading_anchors = 5
 highlight_language = "text"  # formulas stand in indented blocks
 smartquotes = False  # options of commands begin with two hyphens
 exclude_patterns = ["_build", "**sg_execution_times.rst", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
+exclude_patterns += [f"{name}.md" for name in (*HOST, *REPOSITORY)]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -91,10 +93,23 @@ def lead_to_pages(app: Sphinx, doctree: nodes.document) -> None:
             link.replace_self(link.children)
 
 
+def put_together(app: Sphinx, page: str, text: list[str]) -> None:
+    """What Sphinx reads of a page: with its parts, and with links to where the parts are."""
+    if (HERE / page).with_suffix(".md").is_file():
+        text[0] = assembled(page, text[0])
+
+
+def led_from_the_root(app: Sphinx, path: Path, page: str, text: list[str]) -> None:
+    """What a page includes from the root of the checkout, with links to where the parts are."""
+    text[0] = led(text[0], path.stem, path.stem)
+
+
 def setup(app: Sphinx) -> None:
     """Docstrings as they are written, and languages that Pygments does not know as plain text."""
     for plain in ("csv", "mermaid"):
         app.add_lexer(plain, TextLexer)
+    app.connect("source-read", put_together)
+    app.connect("include-read", led_from_the_root)
     app.connect("autodoc-process-docstring", as_markup)
     app.connect("doctree-read", link_names)
     show_one_signature()

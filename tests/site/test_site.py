@@ -23,8 +23,8 @@ MADE_OF = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "pyproje
 LOADING = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href", "object": "data", "embed": "src"}
 # Words that a reader looks for, and a page that has to be among those found.
 WANTED = {
-    "hexagon": "theory/invariants",
-    "staircase": "theory/staircase",
+    "hexagon": "theory/protection",
+    "staircase": "theory/least_noise",
     "k_norm": "guides/which_family",
     "blowfish": "reference/metrics",
     "fingerprint": "explanation/glossary",

@@ -1,0 +1,41 @@
+"""Pages that are put together: every file has one place, headings go down a level, and links lead to where parts are."""
+
+from __future__ import annotations
+
+import doctest
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+sys.path.insert(0, str(DOCS))
+import pages  # noqa: E402
+
+
+def test_the_examples_of_the_module_hold() -> None:
+    assert doctest.testmod(pages).failed == 0 < doctest.testmod(pages).attempted
+
+
+def test_every_part_is_a_file_with_one_place_and_no_part_holds_parts() -> None:
+    parts = [part for listed in pages.PARTS.values() for part in listed]
+    assert len(parts) == len(set(parts)) and not set(parts) & {*pages.PARTS, *pages.REPOSITORY}
+    assert [name for name in (*parts, *pages.PARTS, *pages.REPOSITORY) if not (DOCS / f"{name}.md").is_file()] == []
+
+
+@pytest.mark.parametrize("page", pages.PARTS)
+def test_a_page_holds_the_prose_of_its_parts_in_their_order(page: str) -> None:
+    made = pages.assembled(page, (DOCS / f"{page}.md").read_text(encoding="utf-8"))
+    titles = ["#" + (DOCS / f"{part}.md").read_text(encoding="utf-8").partition("\n")[0] for part in pages.PARTS[page]]
+    places = [
+        made.index(f"\n({pages.place(part)})=\n\n{title}\n") for part, title in zip(pages.PARTS[page], titles, strict=True)
+    ]
+    assert places == sorted(places)
+    prose = pages.FENCE.sub("", made)
+    assert [line for line in prose.splitlines() if line.startswith("# ")] == [made.splitlines()[0]]
+
+
+def test_code_keeps_its_comments_and_anchors_are_kept() -> None:
+    assert pages.below("# A\n\n```python\n# note\n```\n") == "## A\n\n```python\n# note\n```\n"
+    assert pages.led("[x](ledger.md#entries)", "docs/guides/service", "docs/guides/service") == "[x](composition.md#entries)"
+    assert pages.led("[x](https://a.org/b.md)", "README", "README") == "[x](https://a.org/b.md)"
