@@ -6,15 +6,16 @@ maximum as it is, the sum with weights (docs/theory/bundles.md).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Literal
 
 import numpy as np
 
-from designer.base.arrays import Floats
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
@@ -77,6 +78,31 @@ class BundleNorm(Norm):
         heard = np.cumsum(~self.silent) - 1
         own = [g.reach(rows[:, heard[list(bundle)]]) for g, bundle in zip(self.gauges, self.places, strict=True)]
         return np.asarray(np.sum(own, axis=0) if self.combine == "max" else np.max(own, axis=0))
+
+    @property
+    def vertices(self) -> Floats:
+        """Of the sum every corner of one bundle, of the maximum every choice of a corner of each: (V, R)."""
+        return self._of_bundles("vertices", each=self.combine == "sum")
+
+    @property
+    def facets(self) -> Floats:
+        """Of the maximum every facet of one bundle, of the sum every choice of a facet of each: (F, R)."""
+        return self._of_bundles("facets", each=self.combine == "max")
+
+    def _of_bundles(self, field: str, each: bool) -> Floats:
+        """Rows of one bundle after the other, or every choice of a row of each, (n, R)."""
+        parts = [gauge.vertices if field == "vertices" else gauge.facets for gauge in self.gauges]
+        self._require_few(field, sum(map(len, parts)) if each else math.prod(map(len, parts)))
+        choices = [(k, i) for k, part in enumerate(parts) for i in range(len(part))]
+        found = np.zeros((len(choices) if each else math.prod(map(len, parts)), self.dimension))
+        if each:
+            for row, (k, i) in zip(found, choices, strict=True):
+                row[list(self.places[k])] = parts[k][i]
+        else:
+            for row, chosen in zip(found, product(*parts), strict=True):
+                for place, values in zip(self.places, chosen, strict=True):
+                    row[list(place)] = values
+        return frozen(found)
 
     def divided(self, factor: float) -> BundleNorm:
         """The same of all gauges, divided."""

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,36 @@ class CappedNorm(Norm):
         """The largest `cap` of the |t_k| / v_k, the last one in part: (K,) for rows t, (K, s)."""
         sizes = -np.sort(-np.abs(rows) / self.weights[~self.silent], axis=1)
         return np.asarray(sizes @ np.clip(self.cap - np.arange(sizes.shape[1]), 0.0, 1.0))
+
+    @property
+    def vertices(self) -> Floats:
+        """`+-1 / v_k` in as many coordinates as the cap has whole sides, and what is left of it in one more: (V, R)."""
+        v = self.weights[~self.silent]
+        whole, rest = min(math.floor(self.cap), len(v)), max(0.0, self.cap - math.floor(self.cap))
+        partial = rest > 0 and whole < len(v)
+        self._require_few("vertices", math.comb(len(v), whole) * 2 ** (whole + partial) * (len(v) - whole if partial else 1))
+        rows = []
+        for chosen in combinations(range(len(v)), whole):
+            for last in (k for k in range(len(v)) if k not in chosen) if partial else (None,):
+                sizes = np.zeros(len(v))
+                sizes[list(chosen)] = 1.0
+                moved = chosen if last is None else (*chosen, last)
+                if last is not None:
+                    sizes[last] = rest
+                for signs in product((1.0, -1.0), repeat=len(moved)):
+                    row = sizes.copy()
+                    row[list(moved)] *= signs
+                    rows.append(row)
+        return self._over_all(np.array(rows) / v)
+
+    @property
+    def facets(self) -> Floats:
+        """`+-v_k` of the sides of the box, unless the cap is at most one, and `(+-v_k)_k / cap` of the corners cut, unless it
+        is all sides: (F, R)."""
+        v = self.weights[~self.silent]
+        sides = np.concatenate([np.diag(v), -np.diag(v)]) if self.cap > 1 else np.zeros((0, len(v)))
+        cut = self._signs("facets") * v / self.cap if self.cap < len(v) or self.cap <= 1 else np.zeros((0, len(v)))
+        return self._over_all(np.concatenate([sides, cut]))
 
     def divided(self, factor: float) -> CappedNorm:
         return CappedNorm(self.weights / factor, self.cap)

@@ -117,9 +117,11 @@ class Norm(Immutable):
 
     @property
     def vertices(self) -> Floats:
-        """The corners of the unit ball, (V, R), as floats, where it is a polytope; 0 in coordinates without noise.
+        """The corners of the unit ball, (V, R), as floats, where it is a polytope: its V-representation, in units of the
+        coordinates; 0 in coordinates without noise.
 
-        `NoAttribute` for an ellipsoid, more than 65,536 corners, and maps whose corners are not kept.
+        `NoAttribute` for an ellipsoid, more than 65,536 corners, and maps whose corners are not kept. Source: SEMI Lemma 29 and
+        Algorithm 2; [foundations](../theory/foundations.md), section 2.
         """
         inverse = np.linalg.inv(self._square("vertices"))
         corners = _both_signs(np.eye(len(inverse))) if self.order == "l1" else self._signs("vertices")
@@ -127,10 +129,10 @@ class Norm(Immutable):
 
     @property
     def facets(self) -> Floats:
-        """Rows a of `{u : a u <= 1}`, (F, R), whose intersection is the unit ball, as floats, where it is a polytope; 0 in
-        coordinates without noise, of which u is 0.
+        """Rows a of `{u : a u <= 1}`, (F, R), whose intersection is the unit ball, as floats, where it is a polytope: its
+        H-representation, one over the units of the coordinates; 0 in coordinates without noise, of which u is 0.
 
-        `NoAttribute` for an ellipsoid, and more than 65,536 facets.
+        `NoAttribute` for an ellipsoid, and more than 65,536 facets. Source: as `vertices`.
         """
         if self.order == "linf" and self.of_order:
             return self._over_all(_both_signs(self.factor))
@@ -148,9 +150,13 @@ class Norm(Immutable):
     def _signs(self, field: str) -> Floats:
         """All vectors of signs of the coordinates with noise, (2^R', R')."""
         heard = int((~self.silent).sum())
-        if heard > MOST_SIGNS:
-            raise NoAttribute(f"{field}: 2^{heard} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
+        self._require_few(field, 2**heard)
         return np.array(list(product((1.0, -1.0), repeat=heard)))
+
+    def _require_few(self, field: str, rows: int) -> None:
+        """Refuse more than 2^16 corners or facets."""
+        if rows > 2**MOST_SIGNS:
+            raise NoAttribute(f"{field}: {rows} of {self.sentence}, more than 2^{MOST_SIGNS}; read `map` in their place.")
 
     def _over_all(self, rows: Floats) -> Floats:
         """Rows over the coordinates with noise, (n, R'), over all, (n, R)."""

@@ -7,6 +7,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer.certified.bundle_norm import BundleNorm
+from designer.certified.capped_norm import CappedNorm
 from designer.certified.norms import Gauge, Norm, weighted_l1
 
 
@@ -22,7 +24,29 @@ def norms() -> dict[str, Norm]:
         "turned l1": Norm(draw.normal(size=(3, 3)), "l1"),
         "K-norm": Gauge(differences, draw.uniform(0.5, 2, 12), 0.75),
         "K-norm with a coordinate without noise": Gauge(quiet, draw.uniform(0.5, 2, 12)),
+        **{f"box of {cap:g} sides": CappedNorm(np.array([0.5, 2.0, np.inf, 3.0, 1.0]), cap) for cap in CAPS},
+        **{f"{combine} of bundles": bundles(combine) for combine in ("sum", "max")},
     }
+
+
+CAPS = (0.75, 1.0, 1.5, 2.0, 2.25, 3.75, 4.0, 9.0)
+
+
+def bundles(combine: str) -> BundleNorm:
+    """A plane of six corners, a line, a coordinate without noise, and a square."""
+    plane = Gauge(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]]), np.ones(3))
+    square = Gauge(np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([1.0, 1.0]), 0.5)
+    return BundleNorm((plane, Gauge(np.array([[3.0]]), np.ones(1)), square), ((0, 2), (1,), (4, 5)), combine, 6)
+
+
+@pytest.mark.parametrize("name", ["box", "k_norm", "capped_l1", "bundles", "laplace", "strategy_geometric"])
+def test_every_family_whose_ball_is_a_polytope_gives_its_corners_and_facets(name: str) -> None:
+    """Of what is drawn and frozen, for the same problem: each has both, or says that its norm is none."""
+    problem = Problem(Workload(np.eye(4)), metrics.uniform(4, 1.0))
+    made = design(problem, name).mechanism
+    norm = getattr(made, "norm")  # noqa: B009
+    assert norm.order != "l2" and norm(norm.vertices) == pytest.approx(np.ones(len(norm.vertices)))
+    assert (norm.vertices @ norm.facets.T <= 1 + 1e-9).all()
 
 
 @pytest.mark.parametrize("name", norms())
@@ -53,9 +77,9 @@ def test_the_ball_of_a_design_is_the_hull_of_what_is_protected() -> None:
 def test_what_has_no_corners_is_refused() -> None:
     with pytest.raises(InvalidProblem, match="vertices: of a Euclidean norm"):
         _ = Norm(np.eye(2), "l2").vertices
-    with pytest.raises(InvalidProblem, match="facets: 2\\^17 of a weighted l1 norm"):
+    with pytest.raises(InvalidProblem, match="facets: 131072 of a weighted l1 norm"):
         _ = weighted_l1(np.ones(17)).facets
-    with pytest.raises(InvalidProblem, match="vertices: 2\\^20 of a weighted maximum norm"):
+    with pytest.raises(InvalidProblem, match="vertices: 1048576 of a weighted maximum norm"):
         _ = Norm(np.ones(20), "linf").vertices
     assert Norm(np.ones(20), "linf").facets.shape == (40, 20)
     with pytest.raises(InvalidProblem, match="are not written out"):

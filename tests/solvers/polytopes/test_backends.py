@@ -63,15 +63,25 @@ def test_cdd_and_qhull_give_the_same_proven_body(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["random 4", "tables 3 x 3", "tables 3 x 4", "cube 3"])
-def test_cdd_in_doubles_proposes_these_bodies_alone(name: str) -> None:
+def test_cdd_in_doubles_proposes_these_bodies_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cdd")
+    monkeypatch.setitem(sys.modules, "cdd.gmp", None)
     assert convex_hull(BODIES[name], backend="cdd").proposer == CDD
 
 
+@pytest.mark.parametrize("name", BODIES)
+def test_exact_cdd_proposes_every_body_whole(name: str) -> None:
+    """Where it was built with libcdd and GMP (see CONTRIBUTING): nothing is lost in rationals, so Qhull is never asked."""
+    pytest.importorskip("cdd.gmp", reason="pycddlib without GMP: exact cdd is not built here")
+    body = convex_hull(BODIES[name], backend="cdd")
+    assert body.proposer == EXACT_CDD and same(body, convex_hull(BODIES[name]))
+
+
 @pytest.mark.slow
-def test_cdd_that_leaves_a_hole_is_replaced_and_that_is_said() -> None:
+def test_cdd_that_leaves_a_hole_is_replaced_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles lose facets of this body (see test_hull.py); the gap shows in the ridges before anything is proven."""
     pytest.importorskip("cdd")
+    monkeypatch.setitem(sys.modules, "cdd.gmp", None)
     assert convex_hull(BODIES["7 x 32"], backend="cdd").proposer == f"{QHULL}, because cdd left a hole"
 
 
