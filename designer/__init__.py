@@ -106,6 +106,7 @@ __all__ = [
     "extend",
     "invariants",
     "largest_rate",
+    "lattices",
     "least_budget",
     "load",
     "metrics",
@@ -167,6 +168,7 @@ __getattr__, __dir__ = public_names(
         "programs": "programs=",
         "datasets": "datasets=",
         "invariants": "invariants=",
+        "lattices": "lattices=",
         "metrics": "metrics=",
     },
 )

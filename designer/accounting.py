@@ -17,28 +17,39 @@ from designer.promises.accounting import (
     pure_rho,
     zcdp_delta,
     zcdp_epsilon,
+    zcdp_epsilon_bun_steinke,
     zcdp_group_rho,
     zcdp_rho_below,
 )
 from designer.promises.kinds import poisson_subsampled, sampled_epsilon
 from designer.promises.laplace import discrete_laplace
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.promises.order import compare_tradeoffs
+from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
+from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
 
 __all__ = [
     "Account",
     "EpsilonDelta",
     "Gaussian",
+    "Tradeoff",
+    "compare_tradeoffs",
+    "composition",
     "discrete_laplace",
+    "for_groups",
     "gdp_delta",
     "gdp_epsilon",
     "gdp_mu",
     "gdp_rho",
+    "group_budget",
+    "group_privacy",
     "laplace_rho",
     "poisson_subsampled",
+    "post_processing",
     "pure_rho",
     "sampled_epsilon",
     "zcdp_delta",
     "zcdp_epsilon",
+    "zcdp_epsilon_bun_steinke",
     "zcdp_group_rho",
     "zcdp_rho_below",
 ]

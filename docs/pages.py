@@ -37,9 +37,9 @@ PARTS = {
             "documentation_site",
         )
     ],
-    "reference/problems": ["reference/metrics", "reference/invariants"],
+    "reference/problems": ["reference/metrics", "reference/invariants", "reference/lattices"],
     "reference/designing": ["reference/mechanisms", "reference/programs"],
-    "reference/tables": [f"reference/{name}" for name in ("marginals", "structured", "selection", "own_reports")],
+    "reference/tables": [f"reference/{name}" for name in ("policies", "marginals", "structured", "selection", "own_reports")],
     "reference/promises": ["reference/composition", "reference/ledger"],
     "reference/files": ["reference/drawings", "reference/datasets", "reference/exchange"],
     "reference/errors": ["reference/extend"],

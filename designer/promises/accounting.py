@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from designer.base.checks import count, rational_from
+from designer.base.checks import count, positive, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.promises.analytic_gaussian import largest_mu
 from designer.promises.piecewise import PiecewiseLinear, from_lines, ladder
@@ -329,3 +329,49 @@ def gdp_mu_of_rho_below(rho: object) -> float:
     """The mu whose Gaussian is rho-zCDP, `sqrt(2 rho)`, rounded down."""
     budget = rational_from(rho, "rho", 0)
     return float_below_real(lambda: rational_ball(2 * budget).sqrt())
+
+
+def smooth_epsilon(budget: float, delta: float) -> float:
+    """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
+
+    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its
+    logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
+    budget: b, in nats for every unit of distance. Raises `InvalidProblem` for a budget that is not positive, and a delta
+    that is not between 0 and 1. Source: INT Theorem 14; docs/theory/lattice.md, section 5.
+    """
+    positive(budget, "budget")
+    _between(delta)
+    return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)
+
+
+def smooth_deviation(epsilon: float, delta: float) -> float:
+    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`,
+    L = 2 log 1/delta; in units of the distance. Raises as `smooth_epsilon`. Source: INT Definition 13, made sharp.
+
+    >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
+    (21.12, True)
+    """
+    positive(epsilon, "epsilon")
+    _between(delta)
+    least = -2 * math.log(delta)
+    return (math.sqrt(least) + math.sqrt(least + 2 * epsilon)) / (2 * epsilon) * (1 + 2.0**-46)
+
+
+def smooth_budget(epsilon: float, delta: float) -> float:
+    """The largest budget b for every unit of distance at which `smooth_epsilon` is at most epsilon: `1 / smooth_deviation`.
+
+    >>> smooth_epsilon(smooth_budget(0.25, 1e-6), 1e-6) <= 0.25
+    True
+    """
+    budget = 1 / smooth_deviation(epsilon, delta)
+    while smooth_epsilon(budget, delta) > epsilon:
+        budget = math.nextafter(budget, 0.0)
+    return budget
+
+
+def _between(delta: object) -> None:
+    """Refuse a delta that is no probability strictly between 0 and 1."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float) or not 0 < delta < 1:
+        raise InvalidProblem(
+            f"delta: {shown(delta)} is not between 0 and 1; Gaussian noise needs one such as 1e-6.", value=delta
+        )

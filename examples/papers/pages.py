@@ -11,8 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 from examples.papers.frame import Choice, Erratum, Paper, Picture, Row, Section, Setting, Severity, Value, Verdict
+from examples.papers.names import names_of, written
 
-HEAD = "| item | what it says | verdict | where, and how it is run |\n| --- | --- | --- | --- |"
+HEAD = "| item | what it says | verdict | by which public name, where it lives, and how it is run |\n| --- | --- | --- | --- |"
 NUMBERS = "| item | quantity | published | expected | read from | computed |\n| --- | --- | --- | --- | --- | --- |"
 NUMBER = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$")
 SETTINGS = "| item | the paper's design | chosen here | when the choice moves |\n| --- | --- | --- | --- |"
@@ -56,7 +57,7 @@ def _errata(paper: Paper) -> list[str]:
 
 def _section(paper: Paper, section: Section, full: bool) -> list[str]:
     parts = [f"## {section.title}"] + ([paragraph(section.text)] if section.text else [])
-    parts.append("\n".join([HEAD, *map(_row, section.rows)]))
+    parts.append("\n".join([HEAD, *(_row(paper, row) for row in section.rows)]))
     values = [(row, value) for row in section.rows for value in row.values(full)]
     if values:
         parts.append("\n".join([NUMBERS, *(_number(row, value) for row, value in values)]))
@@ -89,12 +90,13 @@ def _reasons(values: list[Value]) -> list[str]:
     return [paragraph(f"{', '.join(names)}: {OUTSIDE}. {reason[:1].upper()}{reason[1:]}") for reason, names in named.items()]
 
 
-def _row(row: Row) -> str:
+def _row(paper: Paper, row: Row) -> str:
     files: dict[str, list[str]] = {}
     for file, name in (place.split(":") for place in row.lives):
         files.setdefault(file, []).append(f"`{name}`")
     places = [f"{', '.join(names)} in `{file}`" for file, names in files.items()]
-    return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*places, f'`{row.run}`'])} |"
+    public = ", ".join(map(written, names_of(paper.key).get(row.item, ())))
+    return f"| {row.item} | {row.says} | {row.verdict} | {'<br>'.join([*filter(None, [public]), *places, f'`{row.run}`'])} |"
 
 
 def _number(row: Row, value: Value) -> str:
@@ -198,7 +200,8 @@ in the paper: another computation of the same, or what must hold besides.
 *Reproduced* says that design and data are the paper's, and nothing is chosen here. *Consistent with, under these choices* says
 that the paper leaves something open: each page names the paper's design, every choice, and what the result does when the choice
 moves; the numbers there are printed by the command that they name. An erratum has a severity and the definition that it is
-judged by. A code file is given as a path from the root of the checkout."""
+judged by. The public name of each item leads to its
+entry in the [reference](../reference/index.md); a code file is given as a path from the root of the checkout."""
 
 
 def numbers_of(text: str) -> dict[Line, tuple[str, str, str, str]]:

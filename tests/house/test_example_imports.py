@@ -42,7 +42,6 @@ INSIDE = {
         ),
         *("tables.policies.renyi.sharp_rho", "tables.policies.renyi.student_divergence", "sampling.entropy.SeededEntropy"),
     },
-    "statistical_queries": {"families.averages.averages.average_bounds"},
 }
 FILES = {path.stem: path.read_text() for path in sorted(EXAMPLES.glob("*.py"))}
 

@@ -21,7 +21,7 @@ LAYERS = (
     {"files"},
     {"accounts", "audit"},
     {"reports", "exchange"},
-    {"cli", "designer", "accounting", "datasets", "extend", "invariants", "metrics", "programs"},
+    {"cli", "designer", "accounting", "datasets", "extend", "invariants", "lattices", "metrics", "programs"},
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

@@ -35,19 +35,24 @@ NAMES = {
         InvalidSpec LeastBudget MarginalMechanism MarginalProblem MarginalRelease MarginalWorkload Mechanism NotPrivate
         Optimality OverTotal PlanProblem Presence PrivacyCertificate Problem Refusal Release ReportProblem Selection SelectionProblem Statistic StatisticalQueries
         StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload SyntheticProblem Targets Term WholeTables Workload
-        __version__ accounting compare datasets design drawings_of extend invariants largest_rate
+        __version__ accounting compare datasets design drawings_of extend invariants largest_rate lattices
         least_budget load metrics norm_ball placed_drawing plot programs read_problem
         read_release save_release verify_release whole_tables""",
     "designer.accounts": """Balance Checked Composed DataSet Expense Forecast Ledger Recorded Reservation Signer Spent Total checked composed
         expense_of spent""",
-    "designer.accounting": """Account EpsilonDelta Gaussian discrete_laplace gdp_delta gdp_epsilon gdp_mu gdp_rho laplace_rho poisson_subsampled
-        pure_rho sampled_epsilon zcdp_delta zcdp_epsilon zcdp_group_rho zcdp_rho_below""",
+    "designer.accounting": """Account EpsilonDelta Gaussian Tradeoff compare_tradeoffs composition discrete_laplace for_groups gdp_delta gdp_epsilon gdp_mu gdp_rho
+        group_budget group_privacy laplace_rho poisson_subsampled post_processing
+        pure_rho sampled_epsilon zcdp_delta zcdp_epsilon zcdp_epsilon_bun_steinke zcdp_group_rho zcdp_rho_below""",
     "designer.audit": "DeepVerdict Finding TestPower audit",
     "designer.datasets": """PublicData adult adult_counts adult_doctorates adult_education_race cbp_state_industry cbp_state_sector
         delinquent_children establishments nj_county_sector power_plants us_cities us_counties us_counties_illinois""",
     "designer.extend": """Family Grid Metric Norm figure forget freeze laplace_mechanism moving_coordinates on_heard register
         register_picture""",
-    "designer.invariants": "Invariant LinkedTables Scope Statistics ZCDP linear linked margins partition semi_adjacency total under_invariant",
+    "designer.invariants": """Conforming Invariant LinkedTables Scope ScopedPromise Statistics ZCDP allocation by_distance compare_promises
+        composition_first joint linear linked margins partition semi_adjacency semi_first total under_invariant""",
+    "designer.lattices": """Chain ChainPlan JumpLaw Lattice LatticeMechanism SmoothPrivacy VariationBound cell_tail composed_smooth definition_13_variance
+        integer_kernel mean_norm mean_square noise_tail r_hat smooth_budget smooth_deviation smooth_epsilon smooth_privacy theorem_12_tail theorem_15_tail
+        theorem_constant variation_bound""",
     "designer.metrics": """add_remove after_noisy_total appear_or_change attribute_values blowfish blowfish_attribute blowfish_full_domain
         blowfish_graph blowfish_partition chebyshev euclidean from_matrix graph great_circle hamming instance line manhattan
         maximum number_of_records partition per_element product restriction root_sum_squares scaled smooth_threshold sum_of
@@ -56,12 +61,23 @@ NAMES = {
     "designer.tables": """Accuracy Answer Average COUNT Condition Count CountDistinct GaussianSums Groups Hierarchy Key Measure OTHERS PartitionSelection PolicyCertificate PriorRecords PureSum
         Quantile SlowlyScaledSum StudentNoise Sum TablePlan TableRelease TransformedNoise UnitSplitting VarianceBy
         consistent_levels consistent_margins design_records hierarchy nested_codes tree variance_for""",
+    "designer.tables.policies": """AsZcdp ConstantPolicy LaplaceSums Losses MaximumOfPolicies NoisySum Piecewise Policy ScaledPolicy
+        Splitting SumOfPolicies absolute_relative_error advanced_group_loss gaussian_relative_error group_loss group_losses group_policy_loss one_sided_loss
+        policy_losses policy_min realized_losses simple_group_loss""",
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
     "designer.mechanisms.choice.scores": "Linear AbsoluteError Closeness LargestError",
-    "designer.mechanisms.synthetic.multiplicative": "MWEM",
-    "designer.mechanisms.synthetic.small_databases": "SmallDB",
+    "designer.mechanisms.synthetic.multiplicative": "MWEM mwem theorem_8",
+    "designer.mechanisms.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",
+    "designer.mechanisms.odds_ratio.noise": "CanonicalNoise PiecewiseNoise Tulap",
+    "designer.mechanisms.odds_ratio.umpu": "NoisyCountTest",
+    "designer.families.averages.averages": "average_bounds separable",
+    "designer.families.averages.joint_averages": "squared_averages",
+    "designer.families.subspace": "subspace_mechanism",
+    "solvers.exact.points": "Points",
+    "solvers.polytopes.hull": "convex_hull",
+    "solvers.polytopes.norm_order": "Box CrossPolytope EllipsoidBall Hull containment",
     "designer.mechanisms.odds_ratio.mechanism": "OddsRatioTest",
     "designer.mechanisms.odds_ratio.fisher": "Margins fisher_p_value fisher_test",
     "designer.files.releases": "ReleaseVerdict read_release release_document save_release sealed verify_release",
@@ -70,7 +86,7 @@ DEEPER = {
     "designer.files.agreeing": "agreeing_tables",
     "designer.files.table_files": "TableOptions write_tables",
     "designer.mechanisms.synthetic.lipschitz_queries": "LipschitzQueries",
-    "designer.mechanisms.synthetic.preprocessing": "mwem_price preprocess",
+    "designer.mechanisms.synthetic.preprocessing": "mwem_price preprocess theorem_6_price theorem_8_price",
     "designer.reports.pictures.of_mechanisms": "delta_drawing policy_drawing tradeoff_drawing",
     "designer.exchange.noise_law": "noise_document noise_rows noise_schema",
     "designer.exchange.opendp": "OwnNoise as_measurement counting features measurement_module own_noise",

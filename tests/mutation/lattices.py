@@ -129,7 +129,7 @@ MUTANTS = (
         ("tests/mechanisms/lattice/test_lattice_chain.py::test_the_guarantee_states_the_estimate_as_one_and_absorbs_it",),
     ),
     Mutant(
-        "designer/mechanisms/lattice/smoothing.py",
+        "designer/promises/accounting.py",
         "return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)",
         "return (budget * math.sqrt(-math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)",
         "smooth epsilon loses the 2 of its root",
@@ -143,7 +143,16 @@ MUTANTS = (
         ("tests/mechanisms/lattice/test_smooth_privacy.py::test_adjacency_of_records",),
     ),
     Mutant(
-        "designer/mechanisms/lattice/smoothing.py",
+        "designer/relations/invariants/invariant.py",
+        "InvariantDistance(self, budget if delta is None else smooth_budget(budget, delta), per_distance)",
+        "InvariantDistance(self, budget, per_distance)",
+        "(epsilon, delta) by distance is taken for a budget of zCDP",
+        (
+            "tests/mechanisms/lattice/test_smooth_privacy.py::test_a_relation_asks_for_epsilon_and_delta_that_grow_with_the_distance",
+        ),
+    ),
+    Mutant(
+        "designer/relations/invariants/invariant.py",
         "            if row not in rows:\n",
         "            if not rows:\n",
         "of several invariants only the first statistic is joined",

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 import io
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
 import examples.papers.__main__ as command
+from designer.families.listed import family_named
 from examples.papers.__main__ import KEYS, PAGES, paper
 from examples.papers.frame import Choice, Erratum, Numbers, Paper, Read, Row, Section, Setting, Severity, Verdict
 from examples.papers.items import found, listed
+from examples.papers.names import names_of, page_of
 from examples.papers.pages import NOTHING, OUTSIDE, code, frame_of, index, numbers_of, page
 from examples.papers.places import lacking, unsatisfied
+from tests.house.test_public_names import DEEPER, NAMES
 
 
 @pytest.fixture(params=KEYS)
@@ -30,6 +34,19 @@ def test_every_numbered_item_of_a_paper_has_one_row(one: Paper) -> None:
 
 def test_what_a_row_names_is_there_and_carries_its_verdict(one: Paper) -> None:
     assert {row.item: lacking(row) for row in one.rows if lacking(row)} == {}
+
+
+def test_every_item_has_a_public_name_and_an_entry_in_the_reference(one: Paper) -> None:
+    """Of names that are promised: a class, a function, one of their members, or a family of `design`."""
+    names = names_of(one.key)
+    assert list(names) == [row.item for row in one.rows] and all(names.values())
+    public = {f"{module}.{name}" for module, listed_names in (NAMES | DEEPER).items() for name in listed_names.split()}
+    for name in {name for each in names.values() for name in each}:
+        called, _, family = name.partition(":")
+        resolve_name(called)
+        assert any(called == known or called.startswith(f"{known}.") for known in public), f"{name} is not promised"
+        assert page_of(name), f"{name} has no entry in the reference"
+        assert not family or (called == "designer.design" and family_named(family).name == family)
 
 
 def test_every_erratum_contradicts_the_paper_and_its_code_runs_by_itself(one: Paper) -> None:

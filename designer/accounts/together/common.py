@@ -22,10 +22,10 @@ from designer.accounts.together.terms import rule_of
 from designer.base.arrays import Floats, Immutable
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.frozen import Specified
-from designer.mechanisms.lattice.smoothing import joint_invariant
 from designer.problem.relation import Block, Relation
 from designer.promises.costs import Cost, TotalCost
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
+from designer.relations.invariants.invariant import joint
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.statistics import Statistics
@@ -340,11 +340,11 @@ def _together(relations: Sequence[Relation], what: str) -> str:
 def joint_statistics(invariants: Sequence[Statistics], *, replaced: bool) -> Statistics:
     """All statistics that any of the releases publishes, every element that one of them declares impossible, and the number of
     records where one of them makes it public."""
-    first, joint = invariants[0], joint_invariant(*invariants)
-    public = replaced or joint.records_public
+    first, shared = invariants[0], joint(*invariants)
+    public = replaced or shared.records_public
     if all(invariant == first for invariant in invariants) and public == first.records_public:
         return first
-    return replace(joint, records_public=public)
+    return replace(shared, records_public=public)
 
 
 def is_listed(relation: ChangeRelation) -> bool:

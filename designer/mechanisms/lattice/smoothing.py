@@ -17,9 +17,9 @@ import numpy as np
 from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.promises.accounting import smooth_epsilon
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
-from designer.relations.invariants.invariant import Invariant
-from designer.relations.invariants.statistics import Distance, Statistics
+from designer.relations.invariants.statistics import Distance
 from solvers.exact.balls import float_above_real, rational_ball
 from solvers.exact.rational import float_above, root_above
 
@@ -85,7 +85,8 @@ class SmoothPrivacy:
 
 
 def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPrivacy:
-    """What a mechanism with a budget per distance keeps, in the form of INT Definition 2.
+    """What a mechanism with a budget per distance keeps, in the form of INT Definition 2, (epsilon, delta) for databases one
+    unit apart. Raises `InvalidProblem` for a mechanism without a budget per distance, and for Gaussian noise without a delta.
 
     Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b
     for every unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2`
@@ -102,26 +103,6 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
     return SmoothPrivacy(relation.epsilon, max(delta, float(added)), relation.distance)
 
 
-def smooth_epsilon(budget: float, delta: float) -> float:
-    """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
-
-    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its
-    logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
-    """
-    return (budget * math.sqrt(-2 * math.log(delta)) + budget**2 / 2) * (1 + 2.0**-48)
-
-
-def smooth_deviation(epsilon: float, delta: float) -> float:
-    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`,
-    L = 2 log 1/delta.
-
-    >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
-    (21.12, True)
-    """
-    least = -2 * math.log(delta)
-    return (math.sqrt(least) + math.sqrt(least + 2 * epsilon)) / (2 * epsilon) * (1 + 2.0**-46)
-
-
 def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
     """What releases keep together on databases equivalent for all of them: epsilons and deltas add (INT Proposition 6).
 
@@ -135,19 +116,3 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
         sum(map(Fraction, each), Fraction(0)) for each in zip(*((p.epsilon, p.delta) for p in parts), strict=True)
     )
     return SmoothPrivacy(float_above(epsilon), float_above(delta), distance)
-
-
-def joint_invariant(*invariants: Statistics) -> Invariant:
-    """All statistics of several invariants over the same elements, and all that they declare impossible: what x and x' share
-    when they are equivalent for all of them."""
-    if not invariants or len({invariant.size for invariant in invariants}) > 1:
-        raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
-    rows, names = [], []
-    for invariant in invariants:
-        for row, name in zip(invariant.matrix.tolist(), invariant.names, strict=True):
-            if row not in rows:
-                rows.append(row)
-                names.append(name if name not in names else f"{name} ({len(rows)})")
-    impossible = tuple(sorted({element for invariant in invariants for element in invariant.impossible}))
-    public = any(invariant.records_public for invariant in invariants)
-    return Invariant(np.array(rows), tuple(names), public, None, impossible)

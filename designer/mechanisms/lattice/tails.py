@@ -105,7 +105,7 @@ def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> fl
 
     The paper leaves c_A open up to `O(max(m log m, log K))`. Its inequality (17), with the largest t = sigma^2 eps put in, is
     `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is
-    taken. The lattice Gaussian needs `designer.mechanisms.lattice.smoothing.smooth_deviation`, in which no dimension occurs.
+    taken. The lattice Gaussian needs `designer.lattices.smooth_deviation`, in which no dimension occurs.
     """
     if not 0 < delta < epsilon < 1 / math.e:
         raise InvalidProblem(f"epsilon, delta: INT Theorem 14 asks for 0 < delta < epsilon < 1/e, not {epsilon!r}, {delta!r}.")

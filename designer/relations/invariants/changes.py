@@ -261,7 +261,8 @@ class InvariantDistance(Relation):
     def every_pair(self) -> Iterator[Block]:
         raise InvalidProblem(
             "relation: changes of every size are protected, infinitely many, and (b, delta) has to hold for each of them; "
-            "state an adjacency in the place of per_distance, or use the notion 'pure' or 'zcdp'."
+            "state an adjacency in the place of per_distance, or use the notion 'pure' or 'zcdp': the latter with "
+            "protect(..., per_distance=..., delta=...), for (epsilon, delta) that grow with the distance."
         )
 
     def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:

@@ -20,6 +20,7 @@ from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem, NoAttribute
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe, counts, exact_answers
+from designer.promises.accounting import smooth_budget
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.impossible import proven_adjacency
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -79,9 +80,14 @@ class Invariant(Statistics):
     @overload
     def protect(self, epsilon: float, adjacency: int | None = None) -> InvariantChanges: ...
     @overload
-    def protect(self, epsilon: float, *, per_distance: Distance) -> InvariantDistance: ...
+    def protect(self, epsilon: float, *, per_distance: Distance, delta: float | None = None) -> InvariantDistance: ...
     def protect(
-        self, epsilon: float, adjacency: int | None = None, *, per_distance: Distance | None = None
+        self,
+        epsilon: float,
+        adjacency: int | None = None,
+        *,
+        per_distance: Distance | None = None,
+        delta: float | None = None,
     ) -> InvariantChanges | InvariantDistance:
         """The relation that the invariant leaves: databases with equal statistics.
 
@@ -89,15 +95,29 @@ class Invariant(Statistics):
         one stated here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13. With
         `per_distance` databases of any distance are, with budget `epsilon` for every unit of
         that distance of their histograms (INT Definition 2).
+
+        delta: (epsilon, delta) of INT Definition 2 by Gaussian noise, the relation then being for the notion "zcdp": its budget
+        is the largest b, `b root(2 log 1/delta) + b^2 / 2 <= epsilon`, at which `lattice_gaussian` keeps that (INT Theorem 14),
+        as `designer.lattices.smooth_privacy(mechanism, delta)` says. Raises `InvalidProblem` for a delta without a distance.
+
+        >>> relation = total(3).protect(0.25, per_distance="l2", delta=1e-6)
+        >>> round(relation.epsilon, 4)  # one over the standard deviation
+        0.0473
         """
         budget = positive(epsilon, "epsilon")
         if per_distance is None:
+            if delta is not None:
+                raise InvalidProblem(
+                    f"delta: {shown(delta)} goes with per_distance alone; beside an adjacency state it in the problem, under "
+                    'the notion "approximate".',
+                    value=delta,
+                )
             return InvariantChanges(self, self.chosen_adjacency(adjacency), budget)
         if adjacency is not None:
             raise InvalidProblem(
                 f"adjacency: {adjacency} beside per_distance={per_distance!r}; a budget per distance has no adjacency."
             )
-        return InvariantDistance(self, budget, per_distance)
+        return InvariantDistance(self, budget if delta is None else smooth_budget(budget, delta), per_distance)
 
     def chosen_adjacency(self, stated: int | None = None) -> int:
         """`stated`, or that of the invariant, or the bound."""
@@ -190,6 +210,28 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
     flat = [axis for group in axes for axis in group]
     disjoint = len(axes) if len(set(flat)) == len(flat) else None
     return Invariant(np.array(rows, dtype=np.int64), tuple(labels), True, disjoint)
+
+
+def joint(*invariants: Statistics) -> Invariant:
+    """All statistics of several invariants over the same elements, and all that they declare impossible: what x and x' share
+    when they are equivalent for all of them (SEMI Remark 22, INT Proposition 6).
+
+    Raises `InvalidProblem` for none, and for invariants over different numbers of elements.
+
+    >>> joint(total(3), partition(["north", "south", "north"])).names
+    ('records', 'north', 'south')
+    """
+    if not invariants or len({invariant.size for invariant in invariants}) > 1:
+        raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
+    rows, names = [], []
+    for invariant in invariants:
+        for row, name in zip(invariant.matrix.tolist(), invariant.names, strict=True):
+            if row not in rows:
+                rows.append(row)
+                names.append(name if name not in names else f"{name} ({len(rows)})")
+    impossible = tuple(sorted({element for invariant in invariants for element in invariant.impossible}))
+    public = any(invariant.records_public for invariant in invariants)
+    return Invariant(np.array(rows), tuple(names), public, None, impossible)
 
 
 def _axes(domain: Domain, group: Sequence[int] | Sequence[str]) -> tuple[int, ...]:

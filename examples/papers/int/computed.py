@@ -12,8 +12,9 @@ from designer import Problem, Workload, design, invariants
 from designer.accounting import gdp_delta
 from designer.base.arrays import Floats
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_deviation, smooth_privacy
+from designer.mechanisms.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
 from designer.mechanisms.lattice.tails import definition_13_variance, mean_norm, noise_tail, theorem_12_tail, theorem_15_tail
+from designer.promises.accounting import smooth_deviation
 from designer.relations.invariants import Invariant
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from examples.int_delinquent import DRAWN, table

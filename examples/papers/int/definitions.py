@@ -230,7 +230,7 @@ GAUSSIAN = Section(
             "Definition 13",
             "Gaussian noise on the lattice, its variance with a constant c_A of the lattice",
             Verdict.ERRATUM,
-            (f"{TAILS}:definition_13_variance", f"{SMOOTHING}:smooth_deviation"),
+            (f"{TAILS}:definition_13_variance", "designer/promises/accounting.py:smooth_deviation"),
             f"{TAIL}::test_what_the_proof_without_a_dimension_saves",
             tails("2 x 2: variance*", "4 x 4: variance*", "10 x 10: variance*", "least variance*", read=Read.OWN),
             errata=(
@@ -254,7 +254,7 @@ GAUSSIAN = Section(
             "Theorem 14",
             "that noise is (epsilon, delta)-private for delta < epsilon < 1/e",
             Verdict.PROVEN,
-            (f"{SMOOTHING}:smooth_epsilon",),
+            ("designer/promises/accounting.py:smooth_epsilon",),
             f"{SMOOTH}::test_gaussian_noise_keeps_definition_2_at_every_distance",
             tails("delta of the variance that suffices*"),
         ),

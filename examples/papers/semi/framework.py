@@ -367,7 +367,7 @@ PROPERTIES = Section(
             "Remark 22",
             "several invariants count as one",
             Verdict.PROVEN,
-            ("designer/mechanisms/lattice/smoothing.py:joint_invariant",),
+            ("designer/relations/invariants/invariant.py:joint",),
             "tests/mechanisms/lattice/test_smooth_privacy.py::test_joint_invariants_have_all_statistics_and_all_impossible_elements",
         ),
         Row(

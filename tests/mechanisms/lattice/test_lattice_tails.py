@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.mechanisms.lattice.smoothing import smooth_deviation
 from designer.mechanisms.lattice.tails import (
     cell_tail,
     definition_13_variance,
@@ -21,6 +20,7 @@ from designer.mechanisms.lattice.tails import (
     theorem_15_tail,
     theorem_constant,
 )
+from designer.promises.accounting import smooth_deviation
 from solvers.lattices.kernel import integer_kernel
 
 FAILURE_PROBABILITY = 1e-6

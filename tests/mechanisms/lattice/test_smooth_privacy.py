@@ -20,11 +20,9 @@ from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.lattice.smoothing import (
     SmoothPrivacy,
     composed_smooth,
-    joint_invariant,
-    smooth_deviation,
-    smooth_epsilon,
     smooth_privacy,
 )
+from designer.promises.accounting import smooth_budget, smooth_deviation, smooth_epsilon
 from designer.relations.joint_promises import post_processing
 
 
@@ -114,7 +112,7 @@ def test_releases_compose():
     first, second = invariants.total(3), invariants.linear([[1, 1, 0]], records_public=False)
     made = [mechanism(first, order="l1", epsilon=0.3), mechanism(second, order="l1", epsilon=0.5)]
     shift = np.array([1, -1, 0])
-    joint = joint_invariant(first, second)
+    joint = invariants.joint(first, second)
     assert not (joint.constraints @ shift).any() and len(joint.matrix) == 2
     promise = composed_smooth(*(smooth_privacy(m) for m in made))
     assert promise.epsilon == pytest.approx(0.8) and promise.delta == 0
@@ -142,7 +140,7 @@ def test_deltas_and_growth_compose():
 
 def test_joint_invariants_have_all_statistics_and_all_impossible_elements():
     table, total = invariants.margins((2, 3)), invariants.total(6)
-    both = joint_invariant(table.without([2]), total.without([4]))
+    both = invariants.joint(table.without([2]), total.without([4]))
     assert both.impossible == (2, 4) and len(both.matrix) == 6 and both.records_public
     assert both.freedom == 0 < table.without([2]).freedom
 
@@ -156,7 +154,7 @@ def test_joint_invariants_have_all_statistics_and_all_impossible_elements():
         (lambda: SmoothPrivacy(1.0, 0.0, "l1").at(0.5), "length"),
         (lambda: smooth_privacy(mechanism(invariants.total(2), "lattice_gaussian")), "delta"),
         (lambda: composed_smooth(), "parts"),
-        (lambda: joint_invariant(invariants.total(2), invariants.total(3)), "same elements"),
+        (lambda: invariants.joint(invariants.total(2), invariants.total(3)), "same elements"),
         (
             lambda: smooth_privacy(
                 design(Problem(Workload.identity(2), invariants.total(2).protect(1.0)), "lattice_laplace").mechanism
@@ -231,3 +229,25 @@ def test_gaussian_noise_has_no_promise_without_a_delta_between_0_and_1(delta):
 def test_a_budget_per_distance_is_certified_without_looking_at_pairs():
     certificate = mechanism(invariants.margins((2, 2))).privacy
     assert certificate.pairs == 0 and certificate.holds and "exact rationals" in certificate.arithmetic
+
+
+@pytest.mark.parametrize("distance", ["l1", "l2"])
+def test_a_relation_asks_for_epsilon_and_delta_that_grow_with_the_distance(distance):
+    """INT Definition 2 with Gaussian noise: what is asked for is what the design keeps, and hardly more."""
+    table = invariants.margins((2, 3))
+    for epsilon, delta in ((0.25, 1e-6), (1.0, 1e-3), (0.01, 1e-12)):
+        relation = table.protect(epsilon, per_distance=distance, delta=delta)
+        made = design(Problem(Workload.identity(6), relation, notion="zcdp"), "lattice_gaussian").mechanism
+        kept = smooth_privacy(made, delta)
+        assert kept.distance == distance and epsilon * (1 - 1e-9) < kept.epsilon <= epsilon and kept.delta == delta
+        assert smooth_budget(epsilon, delta) == relation.epsilon == pytest.approx(1 / smooth_deviation(epsilon, delta))
+
+
+def test_a_delta_goes_with_a_distance_and_lies_between_0_and_1():
+    with pytest.raises(InvalidProblem, match="delta: 1e-06 goes with per_distance alone"):
+        invariants.total(2).protect(0.5, 1, delta=1e-6)
+    for delta in (0, 1.0, -1e-6, float("nan"), True, "0.1"):
+        with pytest.raises(InvalidProblem, match=r"delta: .* is not between 0 and 1"):
+            invariants.total(2).protect(0.5, per_distance="l2", delta=delta)
+    with pytest.raises(InvalidProblem, match=r"delta=\.\.\."):
+        Problem(Workload.identity(2), invariants.total(2).protect(0.5, per_distance="l2"), notion="approximate", delta=1e-6)
