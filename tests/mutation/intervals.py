@@ -9,6 +9,7 @@ INTEGERS, ANSWERS = "designer/sampling/integers/margins.py", "designer/base/answ
 PLANS, LATTICES = "designer/tables/intervals.py", "designer/mechanisms/lattice/accuracy.py"
 OF_REACH, OF_LAWS = ("tests/sampling/test_reach.py",), ("tests/mechanisms/additive/test_margins.py",)
 OF_RELEASES, OF_PLANS = ("tests/files/test_read_release.py",), ("tests/tables/test_intervals.py",)
+OF_SLICES = ("tests/mechanisms/lattice/test_lattice_moments.py",)
 COVERING = ("tests/throughout/test_interval_coverage.py",)
 
 MUTANTS = (
@@ -152,6 +153,34 @@ MUTANTS = (
         "np.floor(margins)",
         "intervals of sums are in steps, not in units",
         OF_PLANS,
+    ),
+    Mutant(
+        LATTICES,
+        "math.exp(more[id(own.squares)]) * one[1]",
+        "one[1]",
+        "slices of a lattice are taken for continuous noise",
+        OF_SLICES,
+    ),
+    Mutant(
+        LATTICES,
+        "terms = 2 * step / deviation * np.exp(logs)",
+        "terms = step / deviation * np.exp(logs)",
+        "margins on slices of a lattice count one side",
+        OF_SLICES,
+    ),
+    Mutant(
+        LATTICES,
+        "step = math.gcd(*(",
+        "step = max(*(",
+        "an answer is taken to move in larger steps than it does",
+        OF_SLICES,
+    ),
+    Mutant(
+        LATTICES,
+        "logs = order * np.log(at / 2)",
+        "logs = (order - 1) * np.log(at / 2)",
+        "exponential noise on slices has the density of fewer dimensions",
+        OF_SLICES,
     ),
     Mutant(
         LATTICES,

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
+from solvers.lattices.kernel import integer_kernel
 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
@@ -55,6 +56,11 @@ TERMS = 60  # of a sum over a line
 SMALLEST_SCALE, LARGEST_SCALE, MOST_LOG, ENDS = 0.01, 20.0, 50.0, 300  # of a mixture, over half the dimension; of a sum; slices
 UNSEEN = 100  # times what was not summed, at least, is a probability that the sums tell
 SUMMED = "quantiles of the discrete law, summed over the lattice"
+OF_SLICES = "quantiles of continuous noise at the values that an answer takes, proven for the lattice"
+SLICED = 0.02  # the logarithm of what slices of the lattice may differ by
+UNLIKELY = 1e-9  # of a law: scales and sizes that are not summed
+MOST_SLICED, MOST_ENTRY = 40_000, 2**31  # queries times squared ranks whose slices take a moment; entries of a query
+MOST_ORDER, MOST_STEPS = 300, 2**17  # ranks whose densities floats hold; values of an answer
 
 
 class Moments(NamedTuple):
@@ -128,25 +134,37 @@ def draws_for(acceptance: float, cells: int) -> int:
 def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Moments | None:
     """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
     lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
-    norm, layout, dimension = law.norm, law.relation.invariant.layout, law.relation.invariant.freedom
+    found = _measured(law, queries)
+    gap = 1.0 if found is None else _gap(found[1]) if falloff == "gaussian" else _gap_of_mixture(found[1])
+    if found is None or not gap <= NEAR:
+        return None
+    along, spread = found[0], 1.0 if falloff == "gaussian" else law.relation.invariant.freedom + 1.0
+    return Moments(frozen(spread * along @ along.T), None, above=(1 - gap) ** -0.5 - 1)
+
+
+def _measured(law: LatticeLaw, queries: Floats) -> tuple[Floats, Floats] | None:
+    """Of a norm l2, or an ellipsoid: the queries, (K, ...), whose lengths are the deviations of the continuous Gaussian law,
+    and the squared Gram-Schmidt lengths, (m,), of a basis; None for other norms, and where a basis takes long."""
+    norm, layout = law.norm, law.relation.invariant.layout
     if isinstance(norm, Gauge) or norm.order != "l2":
         return None
     squares = None if layout is None or not law.equal_weights else layout.steepness
     if layout is not None and squares is not None:
         weight = float(norm.map[0])
-        along, squares = layout.projected(queries) / weight, squares * weight**2
-    elif dimension > MOST_REDUCED:
+        return layout.projected(queries) / weight, squares * weight**2
+    if law.relation.invariant.freedom > MOST_REDUCED:
         return None
-    else:
-        basis = law.lattice.basis.astype(np.float64)
-        triangle: Floats = np.asarray(np.linalg.qr(np.atleast_2d(norm.factor) @ basis[:, law.columns].T, mode="r"))
-        along = np.asarray(np.linalg.solve(triangle.T, basis @ queries.T).T, dtype=np.float64)
-        squares = np.asarray(np.diagonal(triangle) ** 2, dtype=np.float64)
-    gap = _gap(squares) if falloff == "gaussian" else _gap_of_mixture(squares)
-    if not gap <= NEAR:
-        return None
-    spread = 1.0 if falloff == "gaussian" else dimension + 1.0
-    return Moments(frozen(spread * along @ along.T), None, above=(1 - gap) ** -0.5 - 1)
+    basis = law.lattice.basis.astype(np.float64)
+    triangle = _triangle(law, basis)
+    along = np.asarray(np.linalg.solve(triangle.T, basis @ queries.T).T, dtype=np.float64)
+    return along, np.asarray(np.diagonal(triangle) ** 2, dtype=np.float64)
+
+
+def _triangle(law: LatticeLaw, vectors: NDArray[Any]) -> Floats:
+    """Of vectors of the lattice, (s, N), in the coordinates of the norm: the triangular factor, whose diagonal are their
+    Gram-Schmidt lengths."""
+    image = np.atleast_2d(law.norm.factor) @ np.asarray(vectors, dtype=np.float64)[:, law.columns].T
+    return np.asarray(np.linalg.qr(image, mode="r"), dtype=np.float64)
 
 
 def _gap(squares: Floats) -> float:
@@ -158,8 +176,14 @@ def _gap(squares: Floats) -> float:
 def _dual(rates: Floats) -> float:
     """A bound of `log sum exp(-rate |w|^2)` over the dual lattice, whose Gram-Schmidt lengths are the inverses: the product of
     one-dimensional sums, each largest where it is centred."""
-    terms = np.exp(-np.multiply.outer(rates, np.square(np.arange(1.0, TERMS))))
-    return float(np.log1p(2 * terms.sum(axis=1)).sum()) if rates.min() * TERMS**2 > 100 else math.inf
+    slowest = float(rates.min())
+    if not slowest * TERMS**2 > 100:
+        return math.inf
+    rates, counts = np.unique(rates, return_counts=True)
+    terms = np.exp(
+        -np.multiply.outer(rates, np.square(np.arange(1.0, min(TERMS, 2 + math.sqrt(750 / slowest)))))
+    )  # others are 0
+    return float(np.log1p(2 * terms.sum(axis=1)) @ counts)
 
 
 def _gap_of_mixture(squares: Floats) -> float:
@@ -283,6 +307,87 @@ def summed_tails(law: LatticeLaw, falloff: Falloff, queries: Floats) -> SummedTa
     left = math.exp(degrees * math.log(size / degrees) + degrees - size)
     tails = tuple(frozen(np.append(np.cumsum(masses[:0:-1])[::-1], 0.0) / mass) for _, masses in merged)
     return SummedTails(tuple(frozen(sizes) for sizes, _ in merged), tails, left + ROUNDED)
+
+
+def sliced_tails(law: LatticeLaw, falloff: Falloff, queries: Floats) -> SummedTails | None:
+    """An upper bound of the law of the noise in each answer to `queries`, (K, N), under an l2 norm or an ellipsoid: continuous
+    noise at the values that the answer takes, times what slices of the lattice differ by at most (docs/theory/lattice.md, 8).
+    None where that is more than `SLICED` of it, and where steps of answers or bases of slices are not known."""
+    found, dimension = _measured(law, queries), law.relation.invariant.freedom
+    if found is None or not 1 < dimension <= MOST_ORDER:
+        return None
+    degrees = (dimension + 1) / 2
+    least = 0.5 if falloff == "gaussian" else math.exp((math.log(UNLIKELY) + math.lgamma(degrees)) / degrees)  # of scales
+    few, moved = len(queries) * dimension**2 <= MOST_SLICED, law.seen(queries)
+    slices = [_slice(law, query, found[1], few) if moves else STILL for query, moves in zip(queries, moved, strict=True)]
+    more = {id(own.squares): _dual(4 * math.pi**2 * least / own.squares) for own in slices if own is not None}
+    known: dict[tuple[float, float], tuple[Floats, Floats] | None] = {(0.0, 0.0): (frozen(np.zeros(1)), frozen(np.zeros(1)))}
+    sizes, beyond = [], []
+    for own, length in zip(slices, np.linalg.norm(found[0], axis=1).tolist(), strict=True):
+        if own is None or not more[id(own.squares)] <= SLICED:
+            return None
+        key = (own.step, float(f"{length:.12g}")) if own.step else (0.0, 0.0)
+        if key not in known:
+            known[key] = _sliced(*key, degrees, falloff)
+        if (one := known[key]) is None:
+            return None
+        sizes.append(one[0])
+        beyond.append(frozen(np.minimum(math.exp(more[id(own.squares)]) * one[1], 1.0)))
+    return SummedTails(tuple(sizes), tuple(beyond), 2 * math.exp(SLICED) * UNLIKELY + ROUNDED)
+
+
+class _Slice(NamedTuple):
+    """step: of an answer; 0 where nothing moves it. squares: (m,), squared Gram-Schmidt lengths of a basis of the vectors that
+    leave it alone, or of one of which that is a part."""
+
+    step: float
+    squares: Floats
+
+
+STILL = _Slice(0.0, frozen(np.full(1, 1e-9)))
+
+
+def _slice(law: LatticeLaw, query: Floats, squares: Floats, most: bool) -> _Slice | None:
+    """What a query, (N,), makes of the lattice, whose squared Gram-Schmidt lengths are `squares`, (m,); None where that is not
+    known. most: whether a basis may be computed.
+
+    Where statistics are of a known layout, one basis has a single vector that reaches the last cell, and permutations make
+    every cell the last. Elsewhere the vectors are the kernel of the statistics and the query, of which a basis is computed.
+    """
+    layout, cells = law.relation.invariant.layout, np.flatnonzero(query)
+    if layout is not None and law.equal_weights and layout.steepness is not None and len(cells) == 1:
+        return _Slice(abs(float(query[cells[0]])), squares)
+    if not most or (query != np.rint(query)).any() or np.abs(query).max() > MOST_ENTRY:
+        return None
+    whole = query.astype(np.int64)
+    rest = integer_kernel(np.vstack([law.constraints, whole]))
+    step = math.gcd(*(abs(int(move)) for move in law.lattice.basis @ whole.astype(object)))
+    return _Slice(float(step), np.asarray(np.diagonal(_triangle(law, rest.basis)) ** 2))
+
+
+def _sliced(step: float, deviation: float, degrees: float, falloff: Falloff) -> tuple[Floats, Floats] | None:
+    """The values that an answer takes, `j step`, (L,), and the sums of `step` times the density of the continuous law over all
+    values of larger size, less `UNLIKELY` at most; None where these are many."""
+    from scipy.special import gammaln, kve
+
+    if falloff == "gaussian":
+        reach = math.sqrt(2 * math.log(2 / UNLIKELY))
+    else:
+        rates = np.arange(1, TILTS) / TILTS  # Chernoff: E e^(s x) = (1 - s^2)^(-degrees)
+        reach = float(((math.log(2 / UNLIKELY) - degrees * np.log1p(-(rates**2))) / rates).min())
+    if reach * deviation > step * MOST_STEPS:
+        return None
+    places = np.arange(math.ceil(reach * deviation / step) + 1.0)
+    at = places[1:] * step / deviation
+    if falloff == "gaussian":
+        logs = -(at**2) / 2 - math.log(2 * math.pi) / 2
+    else:  # a Gaussian whose variance is twice a Gamma number: Bessel's function
+        order = degrees - 0.5
+        with np.errstate(over="ignore", divide="ignore"):
+            logs = order * np.log(at / 2) + np.log(kve(order, at)) - at - math.log(math.pi) / 2 - gammaln(degrees)
+        logs = np.minimum(np.nan_to_num(logs, nan=np.inf), gammaln(order) - gammaln(degrees) - math.log(4 * math.pi) / 2)
+    terms = 2 * step / deviation * np.exp(logs)
+    return frozen(step * places), frozen(np.append(np.cumsum(terms[::-1])[::-1], 0.0))
 
 
 def _merged(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:

@@ -56,6 +56,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
 from designer.mechanisms.lattice.accuracy import (
+    OF_SLICES,
     SUMMED,
     CellLaws,
     Moments,
@@ -67,6 +68,7 @@ from designer.mechanisms.lattice.accuracy import (
     error_bounds_of_answers,
     facts_of_lattice,
     margin_bounds_of_answers,
+    sliced_tails,
     summed_moments,
     summed_tails,
 )
@@ -459,8 +461,14 @@ class LatticeMechanism(Mechanism):
         known = None if self.chain or isinstance(self.norm, Gauge) else self._summed
         return None if known is None else summed_tails(self.law, self.falloff, self.workload.dense())
 
+    @cached_property
+    def _of_slices(self) -> SummedTails | None:
+        plain = self._tails is None and self.chain is None and self.dimension > 1
+        return sliced_tails(self.law, self.falloff, self.workload.dense()) if plain else None
+
     def _proven_margins(self, level: float) -> Floats | None:
-        found = None if self._tails is None else self._tails.margins(1 - level)
+        tails = self._tails or self._of_slices
+        found = None if tails is None else tails.margins(1 - level)
         if found is not None:
             return found
         try:
@@ -472,7 +480,9 @@ class LatticeMechanism(Mechanism):
     @property
     def noise_facts(self) -> NoiseFacts:
         facts = facts_of_lattice(self)
-        return facts if self._tails is None else facts._replace(law=SUMMED, tight=True)
+        if self._tails is not None:
+            return facts._replace(law=SUMMED, tight=True)
+        return facts if self._of_slices is None else facts._replace(law=OF_SLICES, tight=True)
 
     def query_mean_absolutes(self) -> Floats:
         """Expected absolute noise of each answer: summed over the lattice, elsewhere simulated."""

@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants
-from designer.mechanisms.lattice.accuracy import SUMMED, continuous_moments, margin_bounds_of_answers, summed_moments
+from designer.mechanisms.lattice.accuracy import (
+    OF_SLICES,
+    SUMMED,
+    SummedTails,
+    continuous_moments,
+    margin_bounds_of_answers,
+    sliced_tails,
+    summed_moments,
+    summed_tails,
+)
+from designer.sampling.entropy import SeededEntropy
+from solvers.lattices.cell_laws import CellLaw, gaussian_weight, law_of_cell, mixed_laws
 
 QUERIES = Workload([[1.0, 0, 0, 0, 0, 0], [1, 2, 0, 0, 0, 0], [0, 0, 3, 1, 0, 0]])
 
@@ -124,3 +135,66 @@ def test_margins_of_whole_numbers_are_whole() -> None:
     bounds = margin_bounds_of_answers(made, 0.05)
     assert (bounds != np.floor(bounds)).all()
     assert made._tails is None and made._proven_margins(0.95).tolist() == np.floor(bounds).tolist()
+
+
+def beyond(law: CellLaw) -> np.ndarray:
+    """`P(|z| > j)` of a cell, for j from 0 on."""
+    half = law.masses[len(law.masses) // 2 :] * 2
+    return np.append(np.cumsum(half[:0:-1])[::-1], 0.0)
+
+
+def require_near(bound: SummedTails, k: int, step: int, exact: np.ndarray) -> None:
+    """Never below the law, and above it by what slices may differ by."""
+    sizes, found = bound.sizes[k], bound.beyond[k]
+    assert (sizes == step * np.arange(len(sizes))).all()
+    exact = np.append(exact, np.zeros(len(sizes)))[: len(sizes)]
+    assert (found + bound.left >= exact).all() and (found <= 1.06 * exact + 1e-7).all()
+
+
+def test_slices_bound_the_exact_law_of_a_cell() -> None:
+    """A class of 8 cells under `exp(-|z|)`, a table under a Gaussian, against laws by Fourier transforms."""
+    of_class = invariants.total(8).protect(0.1)
+    made = design(Problem(Workload.identity(8), of_class), "lattice_laplace", shape="l2").mechanism
+    bound = sliced_tails(made.law, "exponential", 3 * np.eye(8)[:1])
+    exact = mixed_laws({(8,): 1}, float(made.norm.map[0]))
+    assert bound is not None and exact is not None
+    require_near(bound, 0, 3, beyond(exact[(8,)]))
+    made = design(Problem(Workload.identity(4), invariants.total(4).protect(1.8), "zcdp"), "lattice_gaussian").mechanism
+    bound, law = sliced_tails(made.law, "gaussian", np.eye(4)[:1]), law_of_cell((4,), *gaussian_weight(made.norm.map[0] ** -2))
+    assert bound is not None and law is not None
+    require_near(bound, 0, 1, beyond(law))  # and without what slices differ by, 0.5 %, it would be below
+    table = invariants.margins((3, 5)).protect(0.5, adjacency=2)
+    made = design(Problem(Workload.identity(15), table, "zcdp"), "lattice_gaussian").mechanism
+    bound, law = sliced_tails(made.law, "gaussian", np.eye(15)), law_of_cell((3, 5), *gaussian_weight(made.norm.map[0] ** -2))
+    assert bound is not None and law is not None
+    for k in range(15):
+        require_near(bound, k, 1, beyond(law))
+
+
+def test_slices_bound_the_law_of_any_whole_query() -> None:
+    """Against sums over all vectors that matter, of 6 cells with two public sums; the steps are 4, 1, 2, 1 and nothing."""
+    relation = invariants.linear([[1, 1, 1, 1, 0, 0], [0, 0, 0, 0, 1, 1]]).protect(0.8, 1)
+    queries = np.array([[4.0, 0, 0, 0, 0, 0], [1, 2, 0, -1, 3, 0], [2, 0, 0, 0, 0, 4], [0, 1, 1, 0, 1, 0], [1, 1, 1, 1, 0, 0]])
+    made = design(Problem(Workload(queries), relation, "zcdp"), "lattice_gaussian").mechanism
+    bound, exact = sliced_tails(made.law, "gaussian", queries), summed_tails(made.law, "gaussian", queries)
+    assert bound is not None and exact is not None
+    for k, step in enumerate((4, 1, 2, 1, 0)):
+        places = np.searchsorted(exact.sizes[k], bound.sizes[k] + 1e-9) - 1
+        require_near(bound, k, step, exact.beyond[k][places])
+
+
+def test_intervals_of_a_table_need_no_draw(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cells of a table of 36, multiples, and sums: no draw is made for margins, which hold the share of 20,000 draws that they
+    say, but for 5 standard deviations of it, and no narrower ones do."""
+    table = invariants.margins((6, 6)).protect(1.0, adjacency=2)
+    sums = np.random.default_rng(0).integers(-1, 3, (3, 36)).astype(float)
+    steps = np.array([1, 1, 3, 1, 1, 1])
+    asked = Workload(np.vstack([np.eye(36)[:2], 3 * np.eye(36)[7:8], sums]))
+    made = design(Problem(asked, table), "lattice_laplace").mechanism
+    noise = np.abs(made.noise_in_answers(20_000, SeededEntropy(5)))
+    monkeypatch.setattr(type(made), "noise_in_answers", lambda *given: pytest.fail("drawn"))
+    for level in (0.5, 0.95, 0.99):
+        margins, law = made.reach_of_answers(level, False)
+        slack = 5 * (level * (1 - level) / 20_000) ** 0.5
+        assert law == OF_SLICES and ((noise <= margins).mean(axis=0) >= level - slack).all()
+        assert ((noise <= margins - steps).mean(axis=0) <= level + slack).all()
