@@ -21,11 +21,11 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from designer import __version__  # noqa: E402
+
 from docstrings import as_markup, leave_types_alone  # noqa: E402
 from pages import HOST, REPOSITORY, assembled, led  # noqa: E402
 from public_names import find_name, link_names, show_one_signature  # noqa: E402
-
-from designer import __version__  # noqa: E402
 
 project = "dp-designer"
 author = "The dp-designer maintainers"
@@ -33,19 +33,34 @@ copyright = author
 version = release = __version__
 language = "en_GB"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "sphinx_copybutton", "sphinx_design"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
 myst_enable_extensions = ["colon_fence", "deflist", "attrs_block"]
 myst_heading_anchors = 5
 highlight_language = "text"  # formulas stand in indented blocks
 smartquotes = False  # options of commands begin with two hyphens
-exclude_patterns = ["_build", "**sg_execution_times.rst", "gallery/*.ipynb", "gallery/*.json", "gallery/*.zip", "gallery/*.py"]
+exclude_patterns = [
+    "_build",
+    "**sg_execution_times.rst",
+    "gallery/*.ipynb",
+    "gallery/*.json",
+    "gallery/*.zip",
+    "gallery/*.py",
+]
 exclude_patterns += [f"{name}.md" for name in (*HOST, *REPOSITORY)]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
-autodoc_type_aliases = {name: name for name in ("Floats", "Integers", "Indices", "Booleans", "ArrayLike")}
+autodoc_type_aliases = {
+    name: name for name in ("Floats", "Integers", "Indices", "Booleans", "ArrayLike")
+}
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
@@ -88,7 +103,11 @@ def lead_to_pages(app: Sphinx, doctree: nodes.document) -> None:
     """Included files of the root link to each other by name; here they lead to the pages that include them."""
     for link in list(doctree.findall(addnodes.pending_xref)):
         if link["reftype"] == "myst" and link["reftarget"] in ROOT_PAGES:
-            link.attributes |= {"refdomain": "doc", "reftarget": ROOT_PAGES[link["reftarget"]], "reftargetid": None}
+            link.attributes |= {
+                "refdomain": "doc",
+                "reftarget": ROOT_PAGES[link["reftarget"]],
+                "reftargetid": None,
+            }
         elif link["reftype"] == "myst" and link["reftarget"] == "LICENSE":
             link.replace_self(link.children)
 

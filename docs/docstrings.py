@@ -26,7 +26,10 @@ def plain(text: str) -> str:
     '``b`` is at least \\\\|u\\\\_i\\\\|'
     """
     pieces = QUOTED.split(text)
-    return "".join(f"`{piece}`" if QUOTED.fullmatch(piece) else MARKUP.sub(r"\\\1", piece) for piece in pieces)
+    return "".join(
+        f"`{piece}`" if QUOTED.fullmatch(piece) else MARKUP.sub(r"\\\1", piece)
+        for piece in pieces
+    )
 
 
 def paragraph(lines: list[str]) -> list[str]:
@@ -37,7 +40,11 @@ def paragraph(lines: list[str]) -> list[str]:
         return ["::", "", *lines]
     items = "\n".join(lines)
     starts = re.split(r"\n(?=(?:[-*]|\d+\.) )", items)
-    return [line for item in starts for line in [*marked(item), *([""] if len(starts) > 1 else [])]]
+    return [
+        line
+        for item in starts
+        for line in [*marked(item), *([""] if len(starts) > 1 else [])]
+    ]
 
 
 def marked(item: str) -> list[str]:
@@ -54,12 +61,18 @@ def paragraphs(lines: list[str]) -> Iterator[list[str]]:
             yield list(some)
 
 
-def as_markup(app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]) -> None:
+def as_markup(
+    app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
+) -> None:
     """The hook of autodoc: `lines` in place."""
-    lines[:] = [line for part in paragraphs(list(lines)) for line in [*paragraph(part), ""]]
+    lines[:] = [
+        line for part in paragraphs(list(lines)) for line in [*paragraph(part), ""]
+    ]
 
 
-def leave_types_alone(app: Any, env: Any, node: nodes.Element, shown: nodes.Node) -> nodes.Node | None:
+def leave_types_alone(
+    app: Any, env: Any, node: nodes.Element, shown: nodes.Node
+) -> nodes.Node | None:
     """A type in a signature that has no page of its own is shown without a link; a reference in a text must lead somewhere."""
     above = node.parent
     while above is not None and not isinstance(above, addnodes.desc_signature):

@@ -37,25 +37,53 @@ PARTS = {
             "documentation_site",
         )
     ],
-    "reference/problems": ["reference/metrics", "reference/invariants", "reference/lattices"],
+    "reference/problems": [
+        "reference/metrics",
+        "reference/invariants",
+        "reference/lattices",
+    ],
     "reference/designing": ["reference/mechanisms", "reference/programs"],
-    "reference/tables": [f"reference/{name}" for name in ("policies", "marginals", "structured", "selection", "own_reports")],
+    "reference/tables": [
+        f"reference/{name}"
+        for name in ("policies", "marginals", "structured", "selection", "own_reports")
+    ],
     "reference/promises": ["reference/composition", "reference/ledger"],
-    "reference/files": ["reference/drawings", "reference/datasets", "reference/exchange"],
+    "reference/files": [
+        "reference/drawings",
+        "reference/datasets",
+        "reference/exchange",
+    ],
     "reference/errors": ["reference/extend"],
-    "theory/foundations": [f"theory/{name}" for name in ("million", "hull", "sampling", "intervals")],
-    "theory/protection": [f"theory/{name}" for name in ("metrics", "invariants", "records", "entities")],
-    "theory/guarantees": [f"theory/{name}" for name in ("tradeoff", "approximate", "composition")],
+    "theory/foundations": [
+        f"theory/{name}" for name in ("million", "hull", "sampling", "intervals")
+    ],
+    "theory/protection": [
+        f"theory/{name}" for name in ("metrics", "invariants", "records", "entities")
+    ],
+    "theory/guarantees": [
+        f"theory/{name}" for name in ("tradeoff", "approximate", "composition")
+    ],
     "theory/least_noise": ["theory/staircase", "theory/biased"],
-    "theory/noise": [f"theory/{name}" for name in ("scales", "ellipsoid", "bundles", "strategies", "lattice")],
-    "theory/large_tables": [f"theory/{name}" for name in ("marginals", "structured", "tables", "record_design")],
-    "theory/other_answers": [f"theory/{name}" for name in ("selection", "synthetic", "statistical", "own_reports", "columns")],
+    "theory/noise": [
+        f"theory/{name}"
+        for name in ("scales", "ellipsoid", "bundles", "strategies", "lattice")
+    ],
+    "theory/large_tables": [
+        f"theory/{name}"
+        for name in ("marginals", "structured", "tables", "record_design")
+    ],
+    "theory/other_answers": [
+        f"theory/{name}"
+        for name in ("selection", "synthetic", "statistical", "own_reports", "columns")
+    ],
 }
 # For those who have the source: neither on the site nor part of a page of it.
 REPOSITORY = ("explanation/mutants", "explanation/where_things_are")
 HOST = {part: page for page, parts in PARTS.items() for part in parts}
 FENCE = re.compile(r"^ *(```+|~~~+|:::+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?P<text>\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s:#]+\.\w+)(?P<anchor>#[^()\s]*)?\)")
+LINK = re.compile(
+    r"(?P<text>\[(?:[^\[\]]|\[[^\]]*\])*\])\((?P<path>[^()\s:#]+\.\w+)(?P<anchor>#[^()\s]*)?\)"
+)
 
 
 def place(part: str) -> str:
@@ -74,7 +102,10 @@ def led(text: str, source: str, page: str) -> str:
 
     def leads(link: re.Match[str]) -> str:
         target = normpath(PurePosixPath(source).parent / link["path"])
-        name, anchor = target.removeprefix("docs/").removesuffix(".md"), link["anchor"] or ""
+        name, anchor = (
+            target.removeprefix("docs/").removesuffix(".md"),
+            link["anchor"] or "",
+        )
         if name in REPOSITORY:
             return f"{link['text'][1:-1]} (`{target}`)"
         if name in HOST:
@@ -92,7 +123,10 @@ def below(text: str) -> str:
     """
     end, pieces = 0, []
     for fence in FENCE.finditer(text):
-        pieces += [re.sub(r"^#", "##", text[end : fence.start()], flags=re.MULTILINE), fence.group()]
+        pieces += [
+            re.sub(r"^#", "##", text[end : fence.start()], flags=re.MULTILINE),
+            fence.group(),
+        ]
         end = fence.end()
     return "".join(pieces) + re.sub(r"^#", "##", text[end:], flags=re.MULTILINE)
 
@@ -102,5 +136,7 @@ def assembled(page: str, text: str) -> str:
     pieces = [led(text, f"docs/{page}", f"docs/{page}")]
     for part in PARTS.get(page, []):
         own = (HERE / part).with_suffix(".md").read_text(encoding="utf-8")
-        pieces.append(f"({place(part)})=\n\n{below(led(own, f'docs/{part}', f'docs/{page}'))}")
+        pieces.append(
+            f"({place(part)})=\n\n{below(led(own, f'docs/{part}', f'docs/{page}'))}"
+        )
     return "\n\n".join(pieces)

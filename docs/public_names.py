@@ -19,7 +19,9 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
 
-ENTRY = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$", re.MULTILINE)
+ENTRY = re.compile(
+    r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$", re.MULTILINE
+)
 NAME = re.compile(r"[A-Za-z_][\w.]*(?:\(\))?")
 LINKED = (nodes.reference, nodes.title, addnodes.desc_signature, addnodes.pending_xref)
 
@@ -31,22 +33,38 @@ def known() -> dict[str, str]:
     A last word that two entries have, such as that of `designer.tables.Sum` and `designer.metrics.Sum`, is left out.
     """
     pages = sorted((Path(__file__).parent / "reference").glob("*.md"))
-    entries = [name for page in pages for name in ENTRY.findall(page.read_text(encoding="utf-8"))]
+    entries = [
+        name
+        for page in pages
+        for name in ENTRY.findall(page.read_text(encoding="utf-8"))
+    ]
     lasts = [name.rpartition(".")[2] for name in entries]
-    alone = {last: name for last, name in zip(lasts, entries, strict=True) if lasts.count(last) == 1}
-    return alone | {alias: name for name in entries for alias in (name, defined_as(name))}
+    alone = {
+        last: name
+        for last, name in zip(lasts, entries, strict=True)
+        if lasts.count(last) == 1
+    }
+    return alone | {
+        alias: name for name in entries for alias in (name, defined_as(name))
+    }
 
 
 def defined_as(name: str) -> str:
     """The path of the module that defines an object, and its name there; the name itself of what is no class or function."""
     found = resolve_name(name)
-    return f"{found.__module__}.{found.__qualname__}" if hasattr(found, "__qualname__") else name
+    return (
+        f"{found.__module__}.{found.__qualname__}"
+        if hasattr(found, "__qualname__")
+        else name
+    )
 
 
 def entry_of(text: str) -> str | None:
     """The entry that a text speaks of, with the member that it names behind; None of other texts, and of plain words."""
     plain = text.removesuffix("()")
-    if not NAME.fullmatch(text) or (plain == text and plain.islower() and not re.search(r"[._]", plain)):
+    if not NAME.fullmatch(text) or (
+        plain == text and plain.islower() and not re.search(r"[._]", plain)
+    ):
         return None
     if plain in known():
         return known()[plain]
@@ -69,7 +87,14 @@ def link_names(app: Sphinx, doctree: nodes.document) -> None:
     for found in texts(doctree):
         entry = entry_of(found.astext())
         if entry is not None:
-            link = addnodes.pending_xref("", refdomain="py", reftype="obj", reftarget=entry, refexplicit=True, by_name=True)
+            link = addnodes.pending_xref(
+                "",
+                refdomain="py",
+                reftype="obj",
+                reftarget=entry,
+                refexplicit=True,
+                by_name=True,
+            )
             link["refdoc"] = app.env.docname
             found.replace_self(link)
             link += found
@@ -86,12 +111,20 @@ def show_one_signature() -> None:
     ModuleAnalyzer.analyze = without_overloads  # type: ignore[method-assign]
 
 
-def find_name(app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Node) -> nodes.Node | None:
+def find_name(
+    app: Sphinx, env: BuildEnvironment, node: Any, shown: nodes.Node
+) -> nodes.Node | None:
     """What a type in a signature leads to, where it has an entry under another path; a name without a link of its own."""
-    entry = known().get(node.get("reftarget", "")) if node.get("refdomain") == "py" else None
+    entry = (
+        known().get(node.get("reftarget", ""))
+        if node.get("refdomain") == "py"
+        else None
+    )
     if entry is not None and entry != node["reftarget"]:
         python = env.get_domain("py")
-        found = python.resolve_xref(env, node["refdoc"], app.builder, "obj", entry, node, shown)  # type: ignore[arg-type]
+        found = python.resolve_xref(
+            env, node["refdoc"], app.builder, "obj", entry, node, shown
+        )  # type: ignore[arg-type]
         if found is not None:
             return found
     return shown if node.get("by_name") else None

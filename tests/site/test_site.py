@@ -26,7 +26,7 @@ WANTED = {
     "hexagon": "theory/protection",
     "staircase": "theory/least_noise",
     "k_norm": "guides/which_family",
-    "blowfish": "reference/metrics",
+    "blowfish": "reference/problems",
     "fingerprint": "explanation/glossary",
 }
 
