@@ -131,6 +131,31 @@ def standalone_verdict(content: bytes) -> tuple[str, list[str]]:
     return standalone.verify(content)
 
 
+# What the first verifier refuses although it would be private: answers that do not follow, and tables that fit no memory. The
+# second one says of the formats concerned that it does not look at that.
+ELSEWHERE = "which is no matter of privacy"
+UNUSABLE = (
+    "do not determine",
+    "is not measured",
+    "that it does not measure",
+    "share no basis of directions",
+    "a residual has n - 1 rows",
+    "so wide that its table",
+    "leads too far to be tabulated",
+)
+
+
+def unusable(form: str, core: Any) -> bool:
+    """Does the first verifier refuse these numbers for a reason that is no matter of privacy?"""
+    try:
+        KINDS[form].part("mechanism").from_core(core)
+    except Refusal as reason:
+        return any(words in str(reason) for words in UNUSABLE)
+    except (ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError):
+        return False
+    return False
+
+
 def core_verdicts(form: str, core: Any) -> tuple[str, str, list[str]]:
     """What both make of a core alone, whatever is claimed of it: the project's verdict, the second one's, and in what their
     statements differ where both hold. form: of the spec."""
