@@ -19,15 +19,16 @@ It imports nothing of the project, and shares with it only the sentences that gu
  12  staircases                the cheapest walks, and stairs of one number
  13  synthetic data            how far a change moves the stand-in queries, and what all rounds spend
  14  tests of odds ratios      a tradeoff function that is symmetric
- 15  what the file says        fingerprint, seal, guarantee, certificate: field by field
- 16  releases                  of additive noise: whole multiples of steps, and the answers that follow
- 17  the command
+ 15  table plans               what one record costs each query, and what a split row costs all of them
+ 16  what the file says        fingerprint, seal, guarantee, certificate: field by field
+ 17  releases                  of additive noise: whole multiples of steps, and the answers that follow
+ 18  the command
 
-What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and twelve lemmas. Each
-is stated where it is used, L1 to L12; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3),
-approximate.md, 1 (L4), invariants.md, 1 (L5), selection.md, 2 (L7), marginals.md, 2 (L8), structured.md, 2 (L9),
-staircase.md, 1 (L10), synthetic.md, 2 (L11) and tradeoff.md, 7 (L12); L6 is the triangle inequality. No float takes part in a
-proof.
+What is believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and thirteen lemmas. Each is
+stated where it is used, L1 to L13; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3),
+approximate.md, 1 (L4), invariants.md, 1 (L5), selection.md, 2 (L7), marginals.md, 2 (L8), structured.md, 2 (L9), staircase.md,
+1 (L10), synthetic.md, 2 (L11), tradeoff.md, 7 (L12) and tables.md, 1 to 4 (L13); L6 is the triangle inequality. No float takes
+part in a proof.
 """
 
 from __future__ import annotations
@@ -128,9 +129,9 @@ def number(value, where, positive=False, infinite=False):
     return Fraction(value)
 
 
-def ratio(value, where):
-    """A fraction that is at least 0, written as 3/4, or as 3."""
-    shaped = type(value) is str and re.fullmatch("[0-9]{1,300}(/[1-9][0-9]{0,299})?", value)
+def ratio(value, where, signed=False):
+    """A fraction, at least 0 unless it is signed, written as 3/4, or as 3."""
+    shaped = type(value) is str and re.fullmatch(f"{'-?' * signed}[0-9]{{1,300}}(/[1-9][0-9]{{0,299}})?", value)
     require(shaped and str(Fraction(value)) == value, f"{where}: {value!r} is no fraction in lowest terms")
     return Fraction(value)
 
@@ -2679,16 +2680,359 @@ TRADEOFFS = {
     "group": "base size",
 }  # fmt: skip
 
-# -------------------------------------------------------------------------------------------------------- 15 what the file says
+# ------------------------------------------------------------------------------------------------------------- 15 table plans
+
+
+class TablePlan:
+    """Counts, sums, averages and quantiles of the groups of one table, each with its noise, and groups that are found.
+
+    L13 (docs/theory/tables.md, 1 to 4): a record r is in at most one group of a query and moves its whole number by at most its
+    amount, so Gaussian noise of variance v costs it amount^2 / (2 v) in zCDP (L3: alpha u^2 / (2 v)). A quantile is a choice by
+    the exponential mechanism; one that is e-private in the sense of L7 costs e^2 / 8. Finding groups by their noisy numbers of
+    split rows c(r) costs c(r)^2 / (2 v), and with probability delta a group appears because of r alone. Costs add up to P(r).
+    A record of m rows, split at thresholds T, has amounts of at most m T: it costs at most (what every record costs) plus m^2
+    times the sum over queries of max T^2 / (2 v), the maximum over what one record may have together."""
+
+    worst = Fraction(1)
+
+    def __init__(self, core):
+        keys(core, "levels queries splitting rho".split(), ("constant", "unlisted"), "mechanism")
+        rule = core.get("unlisted", "refuse")
+        require("unlisted" not in core or rule in ("count as others", "drop"), "unlisted: is unknown")
+        self.measures = {}
+        self.levels = [self.level(spec, rule) for spec in self.listed(core["levels"], "levels")]
+        require(len({digest(spec) for spec in core["levels"]}) == len(self.levels), "levels: one twice")
+        self.splitting = None if core["splitting"] is None else self.split(core["splitting"])
+        self.terms, self.flat, self.rate, self.names = [], Fraction(0), Fraction(0), []
+        self.sums, self.counts, self.constants = {}, [], []
+        queries, places = self.listed(core["queries"], "queries"), []
+        require(len(queries) <= 1000, "queries: more than 1000")
+        for spec in queries:
+            require(isinstance(spec, dict) and type(spec.get("kind")) is str, "queries: one is no object with a kind")
+            only(spec["kind"] in ASKED, f"queries of kind {spec['kind']!r}")
+            keys(spec, ("kind", "name", "groups", "where", *ASKED[spec["kind"]].split()), where="queries")
+            places.append(whole(spec["groups"], "queries.groups", 0, len(self.levels) - 1))
+            self.terms.append(self.query(spec, self.levels[places[-1]]))
+        require(list(dict.fromkeys(places)) == list(range(len(self.levels))), "levels: not in the order of their queries")
+        require(len(set(self.names)) == len(self.names), "queries: two have one name")
+        self.queries, self.found = len(queries), [level for level in self.levels if level["selection"]]
+        self.deltas = [self.selection(level["selection"]) for level in self.found]
+        self._rho(core)
+
+    def listed(self, value, where):
+        require(isinstance(value, list) and value, f"{where}: are no list")
+        return value
+
+    def text(self, value, where):
+        """A name that sentences quote."""
+        require(type(value) is str, f"{where}: is no text")
+        return names([value], where)[0]
+
+    def column(self, spec):
+        """A key column, by its name with the length of its prefix."""
+        keys(spec, ("column", "prefix"), where="columns")
+        prefix = spec["prefix"] is not None and whole(spec["prefix"], "columns.prefix", 1)
+        name = self.text(spec["column"], "columns")
+        only("[:" not in name, "a column whose name looks like a prefix")
+        return name + (f"[:{prefix}]" if prefix else "")
+
+    def level(self, spec, rule):
+        """Groups: their key columns, and the listed keys or how groups are found."""
+        keys(spec, ("columns", "keys", "selection"), where="levels")
+        require(isinstance(spec["columns"], list), "levels.columns: are no list")
+        columns, rows = [self.column(one) for one in spec["columns"]], spec["keys"]
+        require((rows is None) != (spec["selection"] is None), "levels: either keys or a selection")
+        only(columns or rows is not None, "a selection among one group")
+        by = " x ".join(columns) or "everybody"
+        if rows is None:
+            require(rule != "count as others", "unlisted: a selection lists no groups")
+            return {"columns": columns, "keys": None, "selection": spec["selection"], "words": f"{by}, groups found privately"}
+        shaped = all(isinstance(row, list) and len(row) == len(columns) for row in self.listed(rows, "levels.keys"))
+        require(shaped and all(type(label) is str for row in rows for label in row), "levels.keys: are no labels")
+        keyed, width = {tuple(row) for row in rows}, len(columns)
+        require(len(keyed) == len(rows), "levels.keys: one twice")
+        require(not any(a == OTHERS != b for row in rows for a, b in pairwise(row)), "levels.keys: a label below all others")
+        stems = {row[:n] for row in keyed for n in range(width) if OTHERS not in row[:n]} if width else set()
+        complete = all((*stem, *[OTHERS] * (width - len(stem))) in keyed for stem in stems)
+        require(rule != "count as others" or complete, "unlisted: a level has no group for all others")
+        others = ", all others among them" if any(OTHERS in row for row in rows) else ""
+        words = f"{by}, {len(rows)} public groups{others}" if columns else by
+        return {"columns": columns, "keys": rows, "selection": None, "words": words}
+
+    def where(self, conditions, level):
+        """Groups and conditions in words."""
+        require(isinstance(conditions, list), "where: is no list")
+        said = []
+        for spec in conditions:
+            keys(spec, ("column", "op", "value"), where="where")
+            column, op, value = self.text(spec["column"], "where.column"), spec["op"], spec["value"]
+            values = value if isinstance(value, list) else [value]
+            kinds = {type(one) for one in values}
+            fits = {"present": value is None, "in": isinstance(value, list) and len(kinds) == 1 and kinds <= {str, int}}
+            orders = kinds == {int} or (kinds == {str} and op in ("==", "!="))
+            only(op == "in" or not isinstance(value, list), "a condition with several values")
+            require(op in ("present", "in", "==", "!=", "<", "<=", ">", ">=") and fits.get(op, orders), "where: no condition")
+            require(all(type(one) is not int or abs(one) < 2**53 for one in values), "where: a number beyond 2^53")
+            only(all(type(one) is not str or not one or self.text(one, "where") for one in values), "where: an unusual text")
+            told = tuple(value) if isinstance(value, list) else value
+            said.append(f"{column} is present" if op == "present" else f"{column} {op} {told!r}")
+        return f"by {level['words']}" + (f" where {' and '.join(said)}" if said else "")
+
+    def measure(self, spec):
+        """A column, clipped and rounded to whole steps; (column, step, words)."""
+        keys(spec, ("column", "step", "lower", "upper"), where="measure")
+        column, step = self.text(spec["column"], "measure.column"), ratio(spec["step"], "measure.step")
+        require(step > 0 and max(step.numerator, step.denominator) <= 2**52, "measure.step: is not moderate")
+        lower, upper = (ratio(spec[key], f"measure.{key}", signed=True) for key in ("lower", "upper"))
+        require(lower <= 0 <= upper and lower < upper, "measure: bounds do not enclose 0")
+        require(max(-lower, upper) / step <= 2**52 - 1, "measure: bounds are beyond 2^52 steps")
+        made = column, step, f"{column} (steps of {step}, clipped to [{lower}, {upper}])"
+        require(self.measures.setdefault(column, made) == made, "measures: a column is clipped or rounded in two ways")
+        return made
+
+    def variance(self, spec, level, step=Fraction(1)):
+        """({label or None: variance}, the column that labels go by, words); labels are places where keys have their own."""
+        if isinstance(spec, dict):
+            keys(spec, ("by", "own", "other"), where="variance")
+            by = self.column(spec["by"])
+            require(by in level["columns"] and isinstance(spec["own"], dict) and spec["own"], "variance: by no key column")
+            found = {None: ratio(spec["other"], "variance"), **{k: ratio(v, "variance") for k, v in spec["own"].items()}}
+        elif isinstance(spec, list):
+            require(level["keys"] is not None and len(spec) == len(level["keys"]), "variance: not one for each key")
+            by, found = "group", {place: ratio(v, "variance") for place, v in enumerate(spec)}
+        else:
+            by, found = None, {None: ratio(spec, "variance")}
+        least, most = min(found.values()), max(found.values())
+        require(least > 0 and most <= 2**110 * step**2, "variance: is not from above 0 to 2^110 squared steps")
+        return found, by, f"{least} .. {most} by {by}" if by else f"{least}"
+
+    def split(self, spec):
+        """Thresholds of measures, some for single labels: {label or None: {column: threshold}}, by which column, words."""
+        keys(spec, ("measures", "thresholds", "by", "own"), where="splitting")
+        measures = [self.measure(one) for one in self.listed(spec["measures"], "splitting.measures")]
+        require(len({column for column, _, _ in measures}) == len(measures), "splitting.measures: one twice")
+        require(isinstance(spec["own"], dict) and bool(spec["own"]) == (spec["by"] is not None), "splitting: by and own")
+
+        def thresholds(given):
+            require(isinstance(given, list) and len(given) == len(measures), "splitting.thresholds: one for each measure")
+            made = {column: ratio(T, "splitting.thresholds") for (column, _, _), T in zip(measures, given, strict=True)}
+            require(
+                all(0 < made[c] / step < 2**52 and (made[c] / step).denominator == 1 for c, step, _ in measures), "thresholds"
+            )
+            return made
+
+        by = None if spec["by"] is None else self.column(spec["by"])
+        found = {None: thresholds(spec["thresholds"]), **{k: thresholds(v) for k, v in sorted(spec["own"].items())}}
+        words = ", ".join(f"{column} {T}" for column, T in found[None].items()) + (f", others by {by}" if by else "")
+        return found, by, words
+
+    def query(self, spec, level):
+        """The sentence of a query; what it costs goes to the sums of all."""
+        name, kind = spec["name"], spec["kind"]
+        require(type(name) is str and 0 < len(self.text(name, "queries.name")) <= 200, "queries.name: is no name")
+        if kind == "average":
+            with_value, present = spec["where"], {"column": spec["measure"].get("column"), "op": "present", "value": None}
+            with_value = with_value if present in with_value else [*with_value, present]
+            total = {**spec, "kind": "sum", "name": f"{name}.sum"}
+            count = {**spec, "kind": "count", "name": f"{name}.count", "where": with_value, "variance": spec["count_variance"]}
+            said = f"{name}: AVG as {self.query(total, level)} over {self.query(count, level)}"
+            self.names.append(name)
+            return said
+        self.names.append(name)
+        words = self.where(spec["where"], level)
+        if kind == "quantile":
+            return self.quantile(spec, level, words)
+        if kind == "sum":
+            column, step, measured = self.measure(spec["measure"])
+            variances, by, said = self.variance(spec["variance"], level, step)
+            self.sums[column] = self.sums.get(column, Fraction(0)) + 1 / min(variances.values())
+            if self.splitting:
+                require(column in self.splitting[0][None], f"splitting: has no threshold for {column!r}")
+                self.rate += max(T**2 / (2 * v) for T, v in self.together(column, variances, by, level))
+            return f"{name}: SUM {measured} {words}, loss {column}^2 / (2 * {said})"
+        variances, _, said = self.variance(spec["variance"], level)
+        self.counts.append(min(variances.values()))
+        self.flat += 1 / (2 * min(variances.values()))
+        asked = "COUNT" if kind == "count" else f"COUNT DISTINCT {self.text(spec['of'], 'queries.of')}"
+        return f"{name}: {asked} {words}, loss 1 / (2 * {said})"
+
+    def together(self, column, variances, by, level):
+        """All pairs of a threshold and a variance that one record may have: where labels of the groups tell both, by label."""
+        thresholds, split_by, _ = self.splitting
+        others = any(OTHERS in row for row in level["keys"] or ())
+        if 0 in variances and split_by in level["columns"]:  # one variance for each key
+            place = level["columns"].index(split_by)
+            for n, v in variances.items():
+                label = level["keys"][n][place]
+                known = thresholds.values() if label == OTHERS else [thresholds.get(label, thresholds[None])]
+                yield from ((own[column], v) for own in known)
+        elif 0 not in variances and by == split_by and by is not None and not others:
+            for label in {*thresholds, *variances}:
+                yield thresholds.get(label, thresholds[None])[column], variances.get(label, variances[None])
+        else:
+            yield from ((own[column], v) for own in thresholds.values() for v in variances.values())
+
+    def quantile(self, spec, level, words):
+        """A choice by -|(1 - q) #{x <= g} - q #{x > g}|: a record that appears moves scores by the two largest of its column,
+        entries 1 - q and -q, at most (L7)."""
+        (_, step, measured), q = self.measure(spec["measure"]), spec["q"]
+        require(level["keys"] is not None, "queries: a quantile needs public groups")
+        require(type(q) is float and 0 < q < 1, "queries.q: is no number between 0 and 1")
+        candidates = [ratio(g, "candidates", signed=True) / step for g in self.listed(spec["candidates"], "candidates")]
+        require(2 <= len(candidates) <= 256 and all(a < b for a, b in pairwise(candidates)), "candidates: do not rise")
+        require(all(g.denominator == 1 and abs(g) <= 2**52 for g in candidates), "candidates: are no whole numbers of steps")
+        rho, rate = ratio(spec["rho"], "rho"), number(spec["rate"], "rate", positive=True)
+        require(0 < rho <= 10**6, "rho: is not above 0, and at most 10^6")
+        above, below = Fraction(1 - q), Fraction(q)
+        moved = max(sum(sorted([above] * (len(candidates) - k) + [below] * k)[-2:]) for k in range(len(candidates) + 1))
+        require((rate * moved) ** 2 <= 8 * rho, "queries.rate: spends more than rho")
+        only((rate * moved) ** 2 <= 8 * rho * (1 - Fraction(1, 2**50)), "queries.rate: is at its limit")
+        self.constants.append(f"{rho}")
+        self.flat += rho
+        return f"{spec['name']}: quantile {q} of the present values of {measured} {words}, among {len(candidates)} public " + (
+            f"candidates, loss {rho}"
+        )
+
+    def selection(self, spec):
+        """The delta of groups that are found."""
+        keys(spec, ("variance", "threshold", "splitting", "at_most"), where="selection")
+        variance, threshold = ratio(spec["variance"], "selection.variance"), whole(spec["threshold"], "selection.threshold", 2)
+        require(0 < variance <= 2**110, "selection.variance: is not from above 0 to 2^110")
+        most, split = spec["at_most"], None if spec["splitting"] is None else self.split(spec["splitting"])
+        require(most is None or (whole(most, "selection.at_most", 1) and split), "selection.at_most: goes with a splitting")
+        rho, delta = 1 / (2 * variance), self.tail(threshold - (most or 1), variance)
+        if split is None:
+            self.constants.append(f"{rho}")
+        else:
+            ways = {k: ", ".join(f"|{c}| / {bracketed(T)}" for c, T in own.items()) for k, own in split[0].items()}
+            costs = {k: f"{rho} * max(1, ceil(max({way})))^2" for k, way in ways.items()}
+            cases = "; ".join(f"{cost} where {split[1]} = {k!r}" for k, cost in costs.items() if k is not None)
+            self.constants.append(f"[{cases}; {costs[None]} otherwise]" if cases else costs[None])
+        if self.splitting:
+            require(split in (None, self.splitting), "splitting: the selection of groups splits otherwise")
+            self.flat, self.rate = self.flat + rho * (split is None), self.rate + rho * (split is not None)
+        rows = "records" if split is None else "split rows" + (f", at most {most} a record" if most else "")
+        every = split is None or most is not None
+        self.terms.append(
+            f"groups whose noisy number of {rows} (variance {variance}) is at least {threshold}: loss c^2 / (2 * {variance}), "
+            f"delta {delta!r} of {'every record' if every else 'a record of one row'}"
+        )
+        return delta, every
+
+    def tail(self, t, variance):
+        """P(Z >= t) of a discrete Gaussian, from above: 64 terms exp(-z^2 / (2 v)), which fall, the rest being at most the
+        integral that starts at the last of them, over sqrt(2 pi v), which the sum over all whole numbers is at least."""
+        if t <= 0:
+            return 1.0
+        only(variance <= 2**60 and t * t <= 160 * variance, "a delta below 1e-35")
+        terms = [exp(-Fraction(z * z) / (2 * variance)) for z in range(t, t + 64)]
+        high, (low, _) = sum(top for _, top in terms), times(root_of_two_pi(), between(root_below(variance)))
+        beyond = Fraction(t + 63) / root_above(variance)
+        rest = normal(-beyond)[1] if beyond <= 13 else exp(-beyond * beyond / 2)[1]
+        return min(1.0, float_above(Fraction(high, low) + Fraction(rest, ONE)))
+
+    def _rho(self, core):
+        constant = None if "constant" not in core else ratio(core["constant"], "constant")
+        require(self.splitting or (core["rho"] is None and constant is None), "rho: says what split rows cost, of no splitting")
+        self.constant, self.rho, self.least = constant, None, None
+        if self.splitting:
+            self.rho, self.least = ratio(core["rho"], "rho"), self.rate + max(Fraction(0), self.flat - (constant or 0))
+            require(self.least <= self.rho, f"rho: one split row costs {float(self.least)!r}")
+
+    def summary(self):
+        """What was found, in words."""
+        rows = "" if self.rho is None else f", and a split row costs {float_above(self.least)!r}"
+        return f"the losses of all {self.queries} queries are those that follow from their noise{rows}"
+
+    def certificate(self, said):
+        """All of it is recomputed."""
+        keys(said, "holds terms rho_per_split_row arithmetic theorem".split(), where="certificate")
+        proven = [True, self.terms, None if self.least is None else str(self.least), PLAN_ARITHMETIC, PLAN_THEOREM]
+        for key, value in zip("holds terms rho_per_split_row arithmetic theorem".split(), proven, strict=True):
+            require(digest(said[key]) == digest(value), f"certificate.{key}: is another one")
+        return []
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        variances = {column: 1 / precision for column, precision in self.sums.items()}
+        sums = [f"{column}^2 / {bracketed(2 * v)}" for column, v in variances.items()]
+        sums += [f"1 / {bracketed(2 * v)}" for v in self.counts]
+        parts = [" + ".join(sums)] * bool(sums) + self.constants
+        policy = parts[0] if len(parts) == 1 else " + ".join(f"({part})" for part in parts)
+        rows = ""
+        if self.splitting:
+            flat = f"{self.constant} + " if self.constant else ""
+            rows = f" P(r) <= {flat}{self.rho} * m(r)^2, m(r) the rows of r after splitting at {self.splitting[2]}."
+        public, every = list(PLAN_PUBLIC[:2]), all(each for _, each in self.deltas)
+        public += [PLAN_PUBLIC[2]] * any(level["keys"] is not None and level["columns"] for level in self.levels)
+        public += [PLAN_PUBLIC[3]] * (not every)
+        delta = min(1.0, sum(delta for delta, _ in self.deltas) * (1 + 2.0**-40)) if self.deltas else 0.0
+        told = {"queries": self.queries, "delta" if every else "delta_of_one_row": Fraction(delta)}
+        told |= {} if self.rho is None else {"rho_per_split_row": Fraction(float_above(self.rho))}
+        told |= {} if self.constant is None else {"constant_loss": Fraction(float_above(self.constant))}
+        return {
+            "unit": "One record of the table, with a loss P(r) of its own: a public function of the record.",
+            "relation": "One record may appear or disappear, whatever the others are.", "unprotected": public,
+            "notion": PLAN_NOTION + PLAN_FOUND * bool(self.deltas), "parameters": told,
+            "mechanism": "P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: "
+            f"{'; '.join(self.terms)}. Where r counts in all of them, with the least noise of each, that is {policy}.{rows}",
+            "sampling": PLAN_SAMPLING, "floating_point": PLAN_NUMBERS,
+            "timing": f"{TIMING} So may the time of an aggregation depend on the table.", "post_processing": PLAN_AFTERWARDS,
+        }  # fmt: skip
+
+
+def bracketed(value):
+    """A fraction to divide by, in words."""
+    return f"{value}" if value.denominator == 1 else f"({value})"
+
+
+OTHERS = "(all others)"
+ASKED = {
+    "count": "variance", "count_distinct": "variance of", "sum": "variance measure",
+    "average": "variance measure count_variance", "quantile": "measure q candidates rho rate",
+}  # fmt: skip
+PLAN_ARITHMETIC = "exact rationals; tails rounded up"
+PLAN_THEOREM = (
+    "A record r moves the exact integer of one group of each query by at most its amount, so discrete Gaussian noise of "
+    "variance v costs it amount^2 / (2 v) of zCDP; costs add up over queries and levels (docs/theory/tables.md, 1 and 2; "
+    "Seeman et al., Lemmas 4.2 and 5.3)."
+)
+PLAN_PUBLIC = (
+    "The schema of the table, its columns and their types, is public.",
+    "The value of P at a record of the data is as confidential as the record: publish the function, not its values.",
+    "The listed groups are public and must not have been chosen by looking at the data.",
+    "A record that is alone in its group makes the group appear with probability delta(r), near 1 for records of very many "
+    "split rows.",
+)
+PLAN_NOTION = (
+    "Per-record zero-concentrated privacy: for all data sets that differ in the record r, the Renyi divergence of order "
+    "alpha is at most alpha P(r), for every alpha > 1."
+)
+PLAN_FOUND = (
+    " But for events of probability delta(r) on one side (delta(r)-approximate, Bun and Steinke 2016, Definition 8.1): that "
+    "r alone makes a group be found. delta(r) is a public function, too."
+)
+PLAN_SAMPLING = (
+    "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic."
+)
+PLAN_NUMBERS = (
+    "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact integers. The "
+    "float handed out is computed from the noisy integer alone."
+)
+PLAN_AFTERWARDS = (
+    "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same records add up; "
+    "a group of records loses at most (sum of sqrt(P(r)))^2."
+)
+
+# -------------------------------------------------------------------------------------------------------- 16 what the file says
 
 FORMATS = {
     "dp-designer/mechanism": Additive, "dp-designer/channel": OwnReport, "dp-designer/lattice-mechanism": Lattice,
     "dp-designer/row-mechanism": Rows, "dp-designer/selection": Selection, "dp-designer/marginals": Marginals,
     "dp-designer/structured-mechanism": Structured, "dp-designer/staircase-mechanism": Staircase,
     "dp-designer/mwem": MultiplicativeWeights, "dp-designer/small-db": SmallDatabase,
-    "dp-designer/odds-ratio-test": OddsRatio,
+    "dp-designer/odds-ratio-test": OddsRatio, "dp-designer/table-plan": TablePlan,
 }  # fmt: skip
-NAMED_ELSEWHERE = {"table-plan"}
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
 NOTES = {
     **dict.fromkeys("software family loss effort cut targets_are hull program objective solver status".split(), str),
@@ -2707,8 +3051,6 @@ def check_spec(spec):
     )
     require(type(spec["format"]) is str, "format: is no text")
     require(type(spec["version"]) is int and spec["version"] == 1, "version: is not 1")
-    known = spec["format"].removeprefix("dp-designer/")
-    only(spec["format"] in FORMATS or known not in NAMED_ELSEWHERE, f"format: {spec['format']} is not checked by this program")
     require(spec["format"] in FORMATS, f"format: {spec['format'][:60]!r} is unknown")
     require(isinstance(spec["mechanism"], dict), "mechanism: is no object")
     require(spec["seal"] == seal_of(spec), "seal: is not that of the contents")
@@ -2727,6 +3069,9 @@ def same(claimed, exact, where):
     require(off <= abs(exact) * Fraction(9, 10**10), f"{where}: says {claimed!r}, recomputed {float(exact)!r}")
 
 
+EXACTLY = "delta delta_of_one_row rate budget_per_unit_of_distance rho_per_split_row constant_loss".split()
+
+
 def check_guarantee(said, made, fingerprint):
     """Every field of the guarantee against what was recomputed."""
     proven = made.statement()
@@ -2739,7 +3084,7 @@ def check_guarantee(said, made, fingerprint):
         claimed, where = said["parameters"][field], f"guarantee.parameters.{field}"
         if type(value) is int:
             require(type(claimed) is int and claimed == value, f"{where}: says {claimed!r}, recomputed {value}")
-        elif field in ("delta", "rate", "budget_per_unit_of_distance"):
+        elif field in EXACTLY:
             require(type(claimed) is float and Fraction(claimed) == value, f"{where}: is not that of the mechanism")
         else:
             same(claimed, value, where)
@@ -2791,7 +3136,7 @@ def check_notes(spec, made):
         require(all(type(text) is str for text in spec["about"].values()), "about: is no text")
 
 
-# ------------------------------------------------------------------------------------------------------------------ 16 releases
+# ------------------------------------------------------------------------------------------------------------------ 17 releases
 
 
 def check_release(release, spec, made):
@@ -2840,7 +3185,7 @@ def check_release(release, spec, made):
     ]
 
 
-# ------------------------------------------------------------------------------------------------------------------- 17 command
+# ------------------------------------------------------------------------------------------------------------------- 18 command
 
 
 def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, list[str]]:
