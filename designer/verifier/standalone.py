@@ -1287,6 +1287,7 @@ class Additive(Pairs):
         shaped = self.norm.order != "l1" and self.falloff == "exponential"  # drawn from a body: a coarse grid fits it badly
         only(not shaped or all(rate <= Fraction(1, 1000) for rate in rates), "grid: a step is above a thousandth of the body")
         self.lengths, self.length = {}, self.norm.length
+        self.theorem = THEOREMS[self.falloff, self.delta is not None]
         if self.described:
             self._certify_described()
         else:
@@ -1403,36 +1404,24 @@ class Additive(Pairs):
             ]
         require(any(reached), "no answer gets any noise")
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return THEOREMS[self.falloff, self.delta is not None]
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
-        count, most, public = self.relation.facts()
-        if self.delta is None:
-            notion, after = NOTIONS[self.falloff], AFTERWARDS
-        else:
-            notion, after = APPROXIMATE.format(delta=float(self.delta)), DELTAS_ADD
+        told, rebuilt = self.promise(self.falloff if self.delta is None else "exponential"), ""
+        if self.delta is not None:
+            told |= {"notion": APPROXIMATE.format(delta=float(self.delta)), "post_processing": DELTAS_ADD}
+            told["parameters"]["delta"] = float(self.delta)
         quiet = [name for name, silent in zip(self.queries, self.norm.silent, strict=True) if silent] if self.direct else []
-        listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
-        exactly = [f"Published exactly, because no protected change moves them: {listed}."] if quiet else []
-        rebuilt = "; the answers are a fixed linear map of the noisy measurements" if self.back is not None else ""
-        parameters = {"smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst}
-        parameters |= count | ({} if self.delta is None else {"delta": self.delta})
+        if quiet:
+            listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
+            exactly = f"Published exactly, because no protected change moves them: {listed}."
+            told["unprotected"] = [exactly, *told["unprotected"]]
+        if self.back is not None:
+            rebuilt = "; the answers are a fixed linear map of the noisy measurements"
+        law = LAWS[self.falloff].format(self.norm.sentence)
         return {
-            "unit": self.unit(),
-            "relation": self.relation.sentence,
-            "unprotected": exactly + public,
-            "notion": notion,
-            "parameters": parameters,
-            "mechanism": f"Family {self.family}: integer noise on a grid, "
-            f"{LAWS[self.falloff].format(self.norm.sentence)}{rebuilt}.",
-            "sampling": SAMPLED[self.falloff],
-            "floating_point": FLOATS,
-            "timing": TIMING,
-            "post_processing": after,
-        }
+            **told, "mechanism": f"Family {self.family}: integer noise on a grid, {law}{rebuilt}.",
+            "sampling": SAMPLED[self.falloff], "floating_point": FLOATS, "timing": TIMING,
+        }  # fmt: skip
 
 
 ALONE = "The participation of one record, or its value, as the relation says; "
@@ -1531,6 +1520,11 @@ class OwnReport(Pairs):
     By definition the promise is n[x][z] <= e^b n[y][z] for every report z and both orders of every pair x, y. Each is compared
     in whole numbers with a bound that is proven to be at most e^b."""
 
+    theorem = (
+        "K[x, z] <= exp(b) K[x', z] for every report z and both orders of every pair, so no report is more than exp(b) times "
+        "as likely from one value as from the other (docs/theory/own_reports.md, 1; DX Definition 2)."
+    )
+
     def __init__(self, core):
         keys(core, "relation elements reports numerators denominator prior losses".split(), ("keys",), "mechanism")
         self.relation = Relation(core["relation"])
@@ -1579,20 +1573,15 @@ class OwnReport(Pairs):
         """What was found, in words."""
         return f"every report of all {self.count} pairs of values, both ways, is within e^b"
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return REPORT_THEOREM
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
-        _, most, public = self.relation.facts()
+        told = self.promise("exponential")
+        del told["parameters"]["connected_components"]
         return {
-            "unit": REPORT_UNIT, "relation": self.relation.sentence, "unprotected": public, "notion": NOTIONS["exponential"],
-            "parameters": {"smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst},
+            **told, "unit": REPORT_UNIT,
             "mechanism": f"Each of {len(self.elements)} values has its own row of a public table of probabilities over "
             f"{len(self.reports)} public reports, whole numbers over one denominator of {self.bits} bits.",
             "sampling": REPORT_SAMPLING, "floating_point": REPORT_NUMBERS, "timing": REPORT_TIMING,
-            "post_processing": AFTERWARDS,
         }  # fmt: skip
 
     def certificate(self, said):
@@ -1618,10 +1607,6 @@ class OwnReport(Pairs):
         ] * (self.relation.listed is None)
 
 
-REPORT_THEOREM = (
-    "K[x, z] <= exp(b) K[x', z] for every report z and both orders of every pair, so no report is more than exp(b) times as "
-    "likely from one value as from the other (docs/theory/own_reports.md, 1; DX Definition 2)."
-)
 REPORT_ARITHMETIC = (
     "whole numbers for every report of every pair that floats with a proven error do not settle, against a rational at most "
     "exp(budget); the worst ratio is rounded up to a multiple of 2^-24"
@@ -1650,7 +1635,7 @@ class Lattice(Pairs):
     Every protected change v has A v = 0, so L1 and L3 hold for it as they do on a grid: the promise is ||v|| <= b for every
     listed change. Where there is a budget for every unit of distance, w ||v||_q <= w ||v||_p <= epsilon ||v||_p for q >= p."""
 
-    kinds, families = "changes", ("lattice_laplace", "lattice_gaussian", "custom")
+    kinds, families, theorem = "changes", ("lattice_laplace", "lattice_gaussian", "custom"), None
 
     def __init__(self, core):
         keys(core, "family workload relation norm falloff cells chain".split(), where="mechanism")
@@ -1658,6 +1643,7 @@ class Lattice(Pairs):
         only(core["cells"] is None, "a norm of some of the cells")
         self.family, self.falloff = core["family"], core["falloff"]
         require(self.family in self.families and self.falloff in ("exponential", "gaussian"), "family or falloff: is unknown")
+        self.theorem = self.theorem or LATTICE_THEOREMS[self.falloff]
         self.queries, self.elements, _, _ = workload(core["workload"])
         spec, self.norm = core["relation"], Norm(core["norm"], self.falloff)
         only(self.norm.weights is not None and self.norm.order in ("l1", "l2") and len(set(self.norm.weights)) == 1,
@@ -1692,16 +1678,12 @@ class Lattice(Pairs):
             return f"every unit of distance spends at most {float_above(self.worst)!r} of its budget, by the weights alone"
         return super().summary()
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return LATTICE_THEOREMS[self.falloff]
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
         relation = self.relation
         unit, sentence = super().unit() if not self.distance else LATTICE_UNIT, getattr(relation, "sentence", None)
         if self.distance:
-            size, public = {"budget_per_unit_of_distance": self.least}, relation.public
+            size, public = {"budget_per_unit_of_distance": float(self.least)}, relation.public
             sentence = (
                 f"Databases with the same {len(relation.called)} invariant statistics are told apart with budget "
                 f"{float(self.least)!r} for every unit of {self.apart} distance between their histograms (a replaced record: "
@@ -1737,6 +1719,11 @@ class Rows(Lattice):
     x + y and the published margins alone: post-processing. The statistics have to be margins: the classes of each one partition
     the cells, and all combinations of classes have equally many cells."""
 
+    theorem = (
+        "P(y) is proportional to exp(-||y||) on integer tables whose slices along one axis sum to 0, which contain every "
+        "protected change v, so adding v changes it by at most exp(||v||) <= exp(b); the release is computed from x + y and "
+        "the published margins alone."
+    )
     families = ("lattice_rows", "custom")
 
     def __init__(self, core):
@@ -1762,10 +1749,6 @@ class Rows(Lattice):
         only(len(margins) > 1 and min(cells) == max(cells) > 0, "statistics that are not plainly margins")
         require(self.axis < len(margins), "axis: there are fewer margins")
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return ROWS_THEOREM
-
     def statement(self):
         """As for integer tables, but for how they are made."""
         made = (
@@ -1776,11 +1759,6 @@ class Rows(Lattice):
         return {**super().statement(), "mechanism": made}
 
 
-ROWS_THEOREM = (
-    "P(y) is proportional to exp(-||y||) on integer tables whose slices along one axis sum to 0, which contain every protected "
-    "change v, so adding v changes it by at most exp(||v||) <= exp(b); the release is computed from x + y and the published "
-    "margins alone."
-)
 LATTICE_UNIT = (
     "All records together: any two databases with the same invariant statistics, at a budget that grows with their distance."
 )
@@ -1813,6 +1791,11 @@ class Selection(Pairs):
     by u: v = u for linear scores; |v_r| <= |u_r|, of unknown sign, for |Q x - t| and its negative, so that the range is at most
     the sum of the two largest |u_r|; and twice the largest |u_k| for the largest error of several answers."""
 
+    theorem = (
+        "When the scores move by v, every probability changes by a factor of at most exp(rate * (max v - min v)) <= exp(b) "
+        "(docs/theory/selection.md, 2; DX Theorem 3 with the range of v in place of twice its largest absolute value)."
+    )
+
     def __init__(self, core):
         keys(core, ("score", "relation", "rate", "law"), where="mechanism")
         score = core["score"]
@@ -1844,24 +1827,15 @@ class Selection(Pairs):
         sizes = sorted(map(abs, u))
         return self.rate * (2 * sizes[-1] if self.kind == "largest_error" else sum(sizes[-2:]))
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return SELECTION_THEOREM
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
-        count, most, public = self.relation.facts()
+        told = self.promise("exponential")
         return {
-            "unit": self.unit(), "relation": self.relation.sentence, "unprotected": [CANDIDATES, *public],
-            "notion": NOTIONS["exponential"],
-            "parameters": {
-                "smallest_budget": self.least, "largest_finite_budget": most, "worst_ratio": self.worst, "rate": self.rate,
-                **count,
-            },
+            **told, "unprotected": [CANDIDATES, *told["unprotected"]],
+            "parameters": {**told["parameters"], "rate": float(self.rate)},
             "mechanism": f"{SELECTION_LAWS[self.law]}; {len(self.candidates)} public candidates; the score is "
             f"{SCORES[self.kind]}.",
             "sampling": SELECTION_SAMPLING, "floating_point": SELECTION_NUMBERS, "timing": SELECTION_TIMING,
-            "post_processing": AFTERWARDS,
         }  # fmt: skip
 
 
@@ -1877,10 +1851,6 @@ SELECTION_LAWS = {
     "heads is chosen uniformly",
 }
 CANDIDATES = "The candidates and their targets are public and must not have been chosen by looking at the data."
-SELECTION_THEOREM = (
-    "When the scores move by v, every probability changes by a factor of at most exp(rate * (max v - min v)) <= exp(b) "
-    "(docs/theory/selection.md, 2; DX Theorem 3 with the range of v in place of twice its largest absolute value)."
-)
 SELECTION_SAMPLING = (
     "Exact: random bits of the operating system are compared with probabilities in exact arithmetic; nothing is truncated."
 )
@@ -1948,6 +1918,13 @@ class Marginals(Kinds):
     that appears is sum_A s_A prod_{j in A} (n_j - 1) / n_j, and for attribute i of a record, 2 sum over A with i of s_A
     prod_{j in A, j != i} (n_j - 1) / n_j. L3 then bounds divergences, and changes of several attributes are sums of these."""
 
+    theorem = (
+        "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
+        "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
+        "(docs/theory/marginals.md, 2), so its Renyi divergence of every order alpha is at most alpha b^2 / 2 (Poisson "
+        "summation; docs/theory/foundations.md, 1)."
+    )
+
     def __init__(self, core):
         needed = "attributes values subsets weights protection precisions".split()
         keys(core, needed, ("unlisted", "vacuous"), "mechanism")
@@ -2012,10 +1989,6 @@ class Marginals(Kinds):
         require(found and any(s is not None for s in strength), "no protected change moves anything that gets noise")
         self.decide([(words, b, square / b**2) for words, b, square in found])
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return MARGINALS_THEOREM
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
         return {
@@ -2030,12 +2003,6 @@ class Marginals(Kinds):
 
 
 MARGINALS_UNIT = "The attribute values of one record, each with its own budget."
-MARGINALS_THEOREM = (
-    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
-    "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
-    "(docs/theory/marginals.md, 2), so its Renyi divergence of every order alpha is at most alpha b^2 / 2 (Poisson "
-    "summation; docs/theory/foundations.md, 1)."
-)
 MARGINALS_NUMBERS = (
     "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. "
     "Tables are floats computed from those integers alone."
@@ -2061,6 +2028,7 @@ class Structured(Kinds):
         only("vacuous" not in core, "answers that are all published exactly")
         require(core["noise"] in STRUCTURED_THEOREMS, "noise: is unknown")
         self.falloff, power = ("gaussian", 2) if core["noise"] == "gaussian" else ("exponential", 1)
+        self.theorem = STRUCTURED_THEOREMS[core["noise"]]
         self.read_domain(core)
         terms, serves = core["terms"], core["serves"]
         require(isinstance(terms, list) and terms and isinstance(core["blocks"], list) and core["blocks"], "terms: no list")
@@ -2184,10 +2152,6 @@ class Structured(Kinds):
             told = f"Changes between different connected components of {', '.join(free)} are not protected."
         self.public += [told] * bool(free)
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return STRUCTURED_THEOREMS["gaussian" if self.falloff == "gaussian" else "laplace"]
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
         law = "exp(-z^2 / (2 variance))" if self.falloff == "gaussian" else "exp(-rate |z|)"
@@ -2232,6 +2196,11 @@ class Staircase(Pairs):
     <= exp(b), and sets of them too, tails included. Stairs, of one number: h(z) = ceil(max(0, |z| - top) / width) grows by at
     most ceil(|u| / width). Costs of walks are found by Dijkstra's search, in whole numbers."""
 
+    theorem = (
+        "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) "
+        "+ c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
+        "exp(unit c(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
+    )
     shape = "exact rationals for all [0-9]+ pairs: whole units of the budgets, the cheapest ways tabulated in integers"
 
     def __init__(self, core):
@@ -2339,10 +2308,6 @@ class Staircase(Pairs):
             "it to z"
         )
 
-    def theorem(self):
-        """The sentence of the certificate."""
-        return STAIRCASE_THEOREM
-
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
         return {
@@ -2355,13 +2320,6 @@ class Staircase(Pairs):
         named = f"exact rationals for all {said.get('pairs')} pairs:"
         require(str(said.get("arithmetic")).startswith(named), "certificate.arithmetic: names another number of pairs")
         return [*super().certificate(said), "whether a table of the law fits into memory, which is no matter of privacy"]
-
-
-STAIRCASE_THEOREM = (
-    "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
-    "c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
-    "exp(unit c(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
-)
 
 
 def walks(started, paid, wanted, lowest):
@@ -2426,6 +2384,13 @@ class Synthetic(Pairs):
     measurement of row k with discrete Laplace noise of rate s w_k spends s d (L1); and what rounds spend adds up, whatever the
     rounds before led to. A mechanism of shares s in all spends (sum of the shares) times the worst ratio of P."""
 
+    theorem = (
+        "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and "
+        "7, P = c Q'). A score |P_k x - public number| moves by no more, so a choice with rate s / (2 c), c = max c_k, costs s "
+        "d(i, j), a discrete Laplace measurement of row k with rate s / c_k costs s d(i, j), and costs add up "
+        "(docs/theory/synthetic.md, 2)."
+    )
+
     def __init__(self, core):
         self.law, records = core["selection"], whole(core["records"], "records", 1, 2**53 - 1)
         require(self.law in SELECTION_LAWS and records, "selection: is unknown")
@@ -2457,10 +2422,6 @@ class Synthetic(Pairs):
         """Every pair; the queries have to keep their constants by themselves, however little the rounds spend."""
         self.certify(len(self.weights))
         require(self.worst <= self.spent, "queries.weights: a row moves by more than its constant allows")
-
-    def theorem(self):
-        """The sentence of the certificate."""
-        return SYNTHETIC_THEOREM
 
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
@@ -2520,12 +2481,6 @@ OUTPUTS = {
     "last": "the histogram after the last round",
     "replay": "the histogram after the last round and 30 passes through all measurements",
 }
-SYNTHETIC_THEOREM = (
-    "Every row of P moves by at most c_k d(i, j) when one record changes from i to j (the condition of DX Theorems 5 and 7, "
-    "P = c Q'). A score |P_k x - public number| moves by no more, so a choice with rate s / (2 c), c = max c_k, costs s "
-    "d(i, j), a discrete Laplace measurement of row k with rate s / c_k costs s d(i, j), and costs add up "
-    "(docs/theory/synthetic.md, 2)."
-)
 SYNTHETIC_NUMBERS = (
     "Scores and measurements are exact integers in steps of a grid fixed at design time, probabilities exact. The synthetic "
     "histogram and its answers are floats computed from released choices, released measurements and public numbers only."
@@ -2549,6 +2504,7 @@ class OddsRatio:
     G_mu. The file chooses f, which is checked to be symmetric, convex, and not trivial; rounding is post-processing."""
 
     worst = Fraction(1)
+    theorem = "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 
     def __init__(self, core):
         keys(core, "rows columns tradeoff adjacency noise exponent".split(), where="mechanism")
@@ -2635,10 +2591,6 @@ class OddsRatio:
     def summary(self):
         """What was found, in words."""
         return f"tables differ by one move, and {self.words} is symmetric, so that {self.noise} noise keeps it"
-
-    def theorem(self):
-        """The sentence of the certificate."""
-        return "Cho and Awan, Theorem 37; Awan and Vadhan 2023, Theorem 3.9; docs/theory/tradeoff.md, section 7"
 
     def statement(self):
         """Every field of the guarantee that follows from the numbers."""
@@ -2968,8 +2920,8 @@ class TablePlan:
         public += [PLAN_PUBLIC[3]] * (not every)
         delta = min(1.0, sum(delta for delta, _ in self.deltas) * (1 + 2.0**-40)) if self.deltas else 0.0
         told = {"queries": self.queries, "delta" if every else "delta_of_one_row": Fraction(delta)}
-        told |= {} if self.rho is None else {"rho_per_split_row": Fraction(float_above(self.rho))}
-        told |= {} if self.constant is None else {"constant_loss": Fraction(float_above(self.constant))}
+        told |= {} if self.rho is None else {"rho_per_split_row": float_above(self.rho)}
+        told |= {} if self.constant is None else {"constant_loss": float_above(self.constant)}
         return {
             "unit": "One record of the table, with a loss P(r) of its own: a public function of the record.",
             "relation": "One record may appear or disappear, whatever the others are.", "unprotected": public,
@@ -3069,9 +3021,6 @@ def same(claimed, exact, where):
     require(off <= abs(exact) * Fraction(9, 10**10), f"{where}: says {claimed!r}, recomputed {float(exact)!r}")
 
 
-EXACTLY = "delta delta_of_one_row rate budget_per_unit_of_distance rho_per_split_row constant_loss".split()
-
-
 def check_guarantee(said, made, fingerprint):
     """Every field of the guarantee against what was recomputed."""
     proven = made.statement()
@@ -3084,8 +3033,8 @@ def check_guarantee(said, made, fingerprint):
         claimed, where = said["parameters"][field], f"guarantee.parameters.{field}"
         if type(value) is int:
             require(type(claimed) is int and claimed == value, f"{where}: says {claimed!r}, recomputed {value}")
-        elif field in EXACTLY:
-            require(type(claimed) is float and Fraction(claimed) == value, f"{where}: is not that of the mechanism")
+        elif type(value) is float:
+            require(type(claimed) is float and claimed == value, f"{where}: is not that of the mechanism")
         else:
             same(claimed, value, where)
     require(type(said["software"]) is str and re.fullmatch(SOFTWARE, said["software"]), "guarantee.software: is no version")
@@ -3096,7 +3045,7 @@ def frame(said, made, arithmetic, reduced=True):
     """What all certificates say; returns the worst ratio that this one claims. arithmetic: what sentences about it may be."""
     keys(said, "holds worst_ratio witness pairs arithmetic theorem".split(), where="certificate")
     require(said["holds"] is True, "certificate.holds: is not true")
-    require(said["theorem"] == made.theorem(), "certificate.theorem: is another one")
+    require(said["theorem"] == made.theorem, "certificate.theorem: is another one")
     ratio = said["worst_ratio"]
     require(type(ratio) is str and re.fullmatch("[0-9]{1,4000}(/[1-9][0-9]{0,3999})?", ratio), "worst_ratio: is no fraction")
     claimed = Fraction(ratio)

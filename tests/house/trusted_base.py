@@ -1,8 +1,9 @@
 """The trusted base, traced: which functions run when specs are loaded, verified and released, and their costs added up,
 counted in lines.
 
-`python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page FILE` writes that of all specimens, one
-of every format and kind, into docs/explanation/auditing.md.
+`python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page docs/explanation/trusted_lines.md` puts
+there that of all specimens, one of every format and kind, and the lines that run between the first random word of a release
+and its numbers.
 """
 
 from __future__ import annotations
@@ -175,6 +176,48 @@ def _traced(path: str) -> dict[str, list[int]]:
     return found
 
 
+def drawn(paths: Sequence[str]) -> dict[str, dict[str, list[int]]]:
+    """For each spec the lines, file by file, that run in a release once the first random word has been drawn; a file named ""
+    holds the number of words. Each release is made twice, and the second time is traced."""
+    from designer import load
+    from designer.sampling.entropy import SystemEntropy
+
+    _seed_entropy()
+    seeded, taken = SystemEntropy.random_words, [0]
+
+    def words(self: SystemEntropy, count: int) -> Any:
+        taken[0] += count
+        return seeded(self, count)
+
+    SystemEntropy.random_words = words  # type: ignore[method-assign]
+    found = {}
+    for path in paths:
+        loaded = load(path, allow_vacuous=True)
+        released(loaded)
+        taken[0], lines = 0, dict[str, set[int]]()
+        _note_lines(loaded, taken, lines)
+        found[path] = {"": [taken[0]], **{file: sorted(own) for file, own in lines.items()}}
+    return found
+
+
+def _note_lines(loaded: Any, taken: list[int], lines: dict[str, set[int]]) -> None:
+    """Release, and note the lines of the packages that run after a word was taken."""
+
+    def note(frame: FrameType, event: str, argument: object) -> Any:
+        file = Path(frame.f_code.co_filename)
+        if ROOT not in file.parents or file.relative_to(ROOT).parts[0] not in ("designer", "solvers"):
+            return None
+        if event == "line" and taken[0]:
+            lines.setdefault(file.relative_to(ROOT).as_posix(), set()).add(frame.f_lineno)
+        return note
+
+    sys.settrace(note)
+    try:
+        released(loaded)
+    finally:
+        sys.settrace(None)
+
+
 def _seed_entropy() -> None:
     """Words of a seed where a release takes those of the operating system: here alone, on invented data."""
     from numpy.random import Philox
@@ -190,10 +233,10 @@ def _seed_entropy() -> None:
     SystemEntropy.random_words = words  # type: ignore[method-assign]
 
 
-def traced(paths: Sequence[str]) -> dict[str, dict[str, list[int]]]:
-    """`runs` in a fresh interpreter."""
+def traced(paths: Sequence[str], what: str = "--trace") -> dict[str, dict[str, list[int]]]:
+    """`runs`, or `drawn` ("--drawn"), in a fresh interpreter."""
     environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "tests.house.trusted_base", "--trace", *paths]
+    command = [sys.executable, "-m", "tests.house.trusted_base", what, *paths]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found: dict[str, dict[str, list[int]]] = json.loads(done.stdout)
@@ -286,13 +329,65 @@ def formats(found: Mapping[str, Mapping[str, Sequence[int]]], kinds: Mapping[str
     return "\n".join([*lines, ""])
 
 
+def of_law(spec: Mapping[str, Any]) -> tuple[str, str]:
+    """What decides how a spec's noise is drawn, in words, and its family."""
+    core = spec["mechanism"]
+    norm, noise, score = core.get("norm", {}), core.get("noise"), core.get("score", {})
+    parts = [norm.get("order"), core.get("falloff"), noise.get("kind") if isinstance(noise, dict) else noise]
+    parts += ["full matrix" if isinstance(norm.get("map"), list) and isinstance(norm["map"][0], list) else None]
+    parts += ["chain" if core.get("chain") else None, core.get("law"), core.get("selection"), score.get("kind")]
+    parts += [core["tradeoff"]["kind"] if "tradeoff" in core else None]
+    kind = spec["format"].removeprefix("dp-designer/")
+    return ", ".join([kind, *(part for part in parts if part)]), core.get("family", "")
+
+
+def between_words_and_numbers(paths: Sequence[str]) -> str:
+    """What runs in a release after its first random word: a table by law, and the functions with their lines."""
+    found, laws = traced(paths, "--drawn"), dict[str, tuple[set[str], int, dict[str, set[int]]]]()
+    for path, files in found.items():
+        law, family = of_law(json.loads(Path(path).read_text()))
+        families, words, union = laws.get(law, (set(), 0, {}))
+        for file, noted in files.items():
+            if file and file not in HARMLESS:
+                union.setdefault(file, set()).update(set(noted) & code_lines(file))
+        laws[law] = (families | {family} - {""}, max(words, *files[""]), union)
+    told = ["| law of the noise | families | words | files | lines |", "| --- | --- | --- | --- | --- |"]
+    for law, (families, words, union) in sorted(laws.items()):
+        told.append(f"| {law} | {', '.join(sorted(families))} | {words} | {len(union)} | {sum(map(len, union.values()))} |")
+    told += ["", "| file | lines that run | functions, with their lines |", "| --- | --- | --- |"]
+    every: dict[str, set[int]] = {}
+    for _, _, union in laws.values():
+        for file, lines in union.items():
+            every.setdefault(file, set()).update(lines)
+    for file, ran in sorted(every.items()):
+        own = [f"{name} {count}" for name, start, end in named_spans(file) if (count := len(ran & set(range(start, end + 1))))]
+        told.append(f"| `{file}` | {len(ran)} | {', '.join(own)} |")
+    return "\n".join([*told, ""])
+
+
+def named_spans(file: str) -> Iterable[tuple[str, int, int]]:
+    """Name, first and last line of the functions and methods of a file."""
+    for node in ast.parse((ROOT / file).read_text()).body:
+        for inner in node.body if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(inner, FUNCTIONS):
+                name = f"{node.name}.{inner.name}" if isinstance(node, ast.ClassDef) else inner.name
+                yield name, inner.lineno, inner.end_lineno or inner.lineno
+
+
 def of_specimens(folder: Path) -> str:
     """The tables of the page: a specimen of every format and kind, saved in a folder, loaded, verified and released."""
     from tests.oracles.spec_specimens import specimens
 
     kinds = {str(made.save(folder / f"{number}.json")): made.format for number, made in enumerate(specimens().values())}
+    stored = sorted((ROOT / "tests" / "data" / "specs").glob("family_*.json"))  # of norms that no specimen has
+    kinds |= {str(path): json.loads(path.read_text())["format"] for path in stored}
     found = traced(list(kinds))
-    return formats(found, kinds) + "\n" + table(found)
+    between = (
+        "### Between the random bits and a number\n\nThe lines of code that run in a release once its first word of "
+        "`os.urandom` has been drawn, of\none release of invented data for each spec. What comes before touches no noise; "
+        "rare branches may be missing.\n\n"
+    )
+    return formats(found, kinds) + "\n" + table(found) + "\n" + between + between_words_and_numbers(list(kinds))
 
 
 def filled(page: str, tables: str) -> str:
@@ -305,6 +400,8 @@ def main(arguments: Sequence[str]) -> None:
     """What the module does: see there."""
     if arguments[:1] == ["--trace"]:
         print(json.dumps(runs(arguments[1:])))
+    elif arguments[:1] == ["--drawn"]:
+        print(json.dumps(drawn(arguments[1:])))
     elif arguments[:1] == ["--page"]:
         with TemporaryDirectory() as folder:
             page = Path(arguments[1])

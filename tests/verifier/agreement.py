@@ -1,0 +1,112 @@
+"""How the two verifiers agree, counted: `python -m tests.verifier.agreement ALTERED` prints the table of the page on auditing.
+
+ALTERED: how many specs to alter at random, after all that are known and a sample that is designed anew.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from designer import Problem, Workload, design, metrics
+from designer.base.errors import Refusal
+from designer.base.json_text import plain
+from designer.certified.frozen import to_spec
+from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
+from tests.verifier.altered import altered, bytes_of, main_verdict, standalone_verdict
+
+Verdicts = Counter[tuple[str, str]]
+FAMILIES = {
+    "pure": (
+        "laplace",
+        "laplace_joint",
+        "k_norm",
+        "box",
+        "l2_ball",
+        "strategy_laplace",
+        "strategy_geometric",
+        "bundles",
+        "staircase",
+    ),
+    "zcdp": ("gaussian", "diagonal_gaussian", "isotropic_gaussian", "strategy_gaussian"),
+    "approximate": ("gaussian", "laplace"),
+}
+
+
+def designed(number: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Specs of random small workloads under the relations of the tests and others, by families in turn."""
+    chance, generator = random.Random(seed), np.random.default_rng(seed)
+    while number:
+        notion = chance.choice(sorted(FAMILIES))
+        family = chance.choice(FAMILIES[notion])
+        size, ways = chance.randrange(2, 7), chance.randrange(3)
+        own = generator.uniform(0.1, 2, size)
+        relation = [metrics.uniform(size, float(own[0])), metrics.add_remove(size, own.tolist()), chance.choice([*RELATIONS.values()])][
+            ways
+        ]
+        asked = generator.integers(-3, 4, (chance.randrange(1, 4), relation.size)).astype(float)
+        if ways == 0:
+            asked += generator.random(asked.shape).round(3)
+        delta = {"delta": 1e-6} if notion == "approximate" else {}
+        try:
+            made = design(Problem(Workload(asked), relation, notion=notion, **delta), family).mechanism  # type: ignore[arg-type]
+        except Refusal:
+            continue
+        number -= 1
+        yield json.loads(json.dumps(plain(to_spec(made))))
+
+
+def compared(spec: dict[str, Any]) -> tuple[tuple[str, str], float, float, list[str]]:
+    """Both verdicts of a spec, the seconds of processor that they took, and what the second one said."""
+    content, start = bytes_of(spec), process_time()
+    first, middle = main_verdict(content), process_time()
+    second, sentences = standalone_verdict(content)
+    return (first, second), middle - start, process_time() - middle, sentences
+
+
+def main(arguments: list[str]) -> None:
+    """What the module does: see there."""
+    from tests.verifier.test_standalone import all_specs, checked, require_agreement
+
+    table: dict[str, Verdicts] = {"corpus and specimens": Counter(), "designed": Counter(), "altered": Counter()}
+    slowest: list[tuple[float, float, int, str]] = []
+    for name, spec in all_specs().items():
+        verdicts, first, second, _ = compared(spec)
+        table["corpus and specimens"][verdicts] += 1
+        slowest.append((second, first, len(bytes_of(spec)), name))
+    chance, number = random.Random(7), int(arguments[0])
+    for spec in designed(max(20, number // 100), 7):
+        verdicts, _, _, sentences = compared(spec)
+        table["designed"][verdicts] += 1
+        if verdicts == ("holds", "does not hold"):
+            print(spec["mechanism"].get("family"), spec["mechanism"]["relation"]["kind"], sentences)
+    listed = list(checked())
+    for _ in range(number):
+        name = chance.choice(listed)
+        spec, way = altered(checked()[name], chance)
+        try:
+            require_agreement(spec, way, Counter())
+        except AssertionError as disagreement:
+            print(name, disagreement)
+        table["altered"][compared(spec)[0]] += 1
+    print("\n| specs | number | both accept | both refuse | the second accepts less | the second accepts more |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for kind, found in table.items():
+        both = found["holds", "holds"]
+        less = sum(n for (first, second), n in found.items() if first == "holds" != second)
+        more = sum(n for (first, second), n in found.items() if second == "holds" != first)
+        print(f"| {kind} | {found.total():,} | {both:,} | {found.total() - both - less - more:,} | {less:,} | {more:,} |")
+    print()
+    for second, first, size, name in sorted(slowest)[-4:]:
+        print(f"{name}: {size:,} bytes, {second:.2f} s, the first verifier {first:.2f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
