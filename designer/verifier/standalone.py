@@ -2672,6 +2672,7 @@ class TablePlan:
         self._rho(core)
 
     def listed(self, value, where):
+        """A list, not empty."""
         require(isinstance(value, list) and value, f"{where}: are no list")
         return value
 

@@ -48,9 +48,11 @@ def designed(number: int, seed: int) -> Iterator[dict[str, Any]]:
         family = chance.choice(FAMILIES[notion])
         size, ways = chance.randrange(2, 7), chance.randrange(3)
         own = generator.uniform(0.1, 2, size)
-        relation = [metrics.uniform(size, float(own[0])), metrics.add_remove(size, own.tolist()), chance.choice([*RELATIONS.values()])][
-            ways
-        ]
+        relation = [
+            metrics.uniform(size, float(own[0])),
+            metrics.add_remove(size, own.tolist()),
+            chance.choice([*RELATIONS.values()]),
+        ][ways]
         asked = generator.integers(-3, 4, (chance.randrange(1, 4), relation.size)).astype(float)
         if ways == 0:
             asked += generator.random(asked.shape).round(3)
