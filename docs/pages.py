@@ -78,7 +78,11 @@ PARTS = {
     ],
 }
 # For those who have the source: neither on the site nor part of a page of it.
-REPOSITORY = ("explanation/mutants", "explanation/trusted_lines", "explanation/where_things_are")
+REPOSITORY = (
+    "explanation/mutants",
+    "explanation/trusted_lines",
+    "explanation/where_things_are",
+)
 HOST = {part: page for page, parts in PARTS.items() for part in parts}
 FENCE = re.compile(r"^ *(```+|~~~+|:::+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(
