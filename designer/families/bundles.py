@@ -23,7 +23,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.families.k_norm import BUNDLED as LARGEST_DIMENSION
 from designer.families.k_norm import PAIRS, merging_work, spanning
-from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.measured import Coordinates, dimension_of, moving_coordinates
 from designer.families.outdone import refuse_outdone
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
@@ -52,9 +52,9 @@ def design_bundles(
         raise InvalidProblem(f"options.combine: {shown(combine)} is unknown; use one of {list(WAYS)}.", value=combine)
     if (most := count(largest, "options.largest")) > LARGEST_BUNDLE:
         raise InvalidProblem(f"options.largest: {most} coordinates in one hull are too many; use at most {LARGEST_BUNDLE}.")
+    _refuse_dimension(dimension := dimension_of(problem))
     coordinates = moving_coordinates(problem)
-    _refuse_dimension(int(coordinates.heard.sum()))
-    refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(int(coordinates.heard.sum()))))
+    refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(dimension)))
     vectors, weights = _searched(coordinates.sensitivity(problem)), problem.costs
     made: list[AdditiveMechanism] = []
     for _ in range(1 if problem.loss == "squared" else REWEIGHTED):

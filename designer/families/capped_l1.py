@@ -18,7 +18,7 @@ from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family
 from designer.families.laplace import best_weights
-from designer.families.measured import moving_coordinates
+from designer.families.measured import dimension_of, moving_coordinates
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -38,14 +38,14 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
     Chosen by squared error (by largest error for that loss). Raises `DesignFailed` where nothing moves, and beyond 128
     dimensions.
     """
-    coordinates = moving_coordinates(problem)
-    s = int(coordinates.heard.sum())
+    s = dimension_of(problem)
     if s == 0:
         raise DesignFailed("capped_l1: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if s > LARGEST_DIMENSION:
         raise DesignFailed(
             f"capped_l1: {s} dimensions, more than the {LARGEST_DIMENSION} that are drawn fast; use box, ellipsoid or laplace."
         )
+    coordinates = moving_coordinates(problem)
     moving = coordinates.sensitivity(problem)
     refuse_infinite(moving, weighted_l1(np.ones(s)))
     rows = coordinates.answers(problem)

@@ -25,7 +25,7 @@ from designer.certified.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import Pairs, SensitivitySet
 from designer.families.family import Family
-from designer.families.measured import moving_coordinates
+from designer.families.measured import dimension_of, moving_coordinates
 from designer.families.repair import freeze, on_heard
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
@@ -78,14 +78,14 @@ def design_k_norm(
     """
     proposes = hull_backend("k_norm", backend)
     limit = most_simplices(proposes, count(max_simplices, "options.max_simplices"))
-    coordinates = moving_coordinates(problem)
-    dimension = int(coordinates.heard.sum())
+    dimension = dimension_of(problem)
     if dimension == 0:
         raise DesignFailed("k_norm: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > LARGEST_DIMENSION:
         raise DesignFailed(
             f"k_norm: the hull has {dimension} dimensions, more than {LARGEST_DIMENSION}; use {_others(Sizes(problem))}."
         )
+    coordinates = moving_coordinates(problem)
     sensitivity = coordinates.sensitivity(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(dimension)))
     alone = sensitivity.worst_coordinates()

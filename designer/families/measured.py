@@ -19,6 +19,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.certified.refusals import refuse_extreme
 from designer.certified.sensitivity import SensitivitySet
+from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
 from solvers.exact.rational import dyadic_integers, exact_rank
 
@@ -61,6 +62,15 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     if problem not in _FOUND:
         _FOUND[problem] = _found(problem)
     return _FOUND[problem]
+
+
+def dimension_of(problem: Problem) -> int:
+    """How many coordinates the differences of the answers span: at once where all elements are counted and statistics leave
+    changes of a known kind, of which no list is made."""
+    relation = problem.relation
+    if isinstance(relation, InvariantChanges) and problem.workload.is_identity and relation.known and relation.known.spans:
+        return int(relation.invariant.freedom)
+    return int(moving_coordinates(problem).heard.sum())
 
 
 def _found(problem: Problem) -> Coordinates:

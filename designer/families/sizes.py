@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.measured import Coordinates, dimension_of, moving_coordinates
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
 
@@ -40,7 +40,7 @@ class Sizes:
         """Of the noise: how many coordinates the differences of the answers span."""
         if isinstance(self.problem.relation, InvariantDistance):
             return self.freedom
-        return int(self.coordinates.heard.sum())
+        return dimension_of(self.problem)
 
     @cached_property
     def freedom(self) -> int:

@@ -20,7 +20,8 @@ from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.family import Family, Tolerance
-from designer.families.measured import Coordinates, moving_coordinates
+from designer.families.k_norm import LARGEST_DIMENSION as OF_HULLS
+from designer.families.measured import Coordinates, dimension_of, moving_coordinates
 from designer.families.sizes import Sizes
 from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.mechanisms.staircase.differences import Difference, coordinates, protected_differences
@@ -75,15 +76,15 @@ def design_staircase(
     if offset not in OFFSETS:
         raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.", value=offset)
     limit = positive(tolerance, "options.tolerance")
-    coordinates_ = moving_coordinates(problem)
-    dimension = int(coordinates_.heard.sum())
+    dimension = dimension_of(problem)
     if dimension == 0:
         raise DesignFailed("staircase: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > MOST_DIMENSIONS:
         raise DesignFailed(
-            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use k_norm (up to 12) or "
-            "laplace."
+            f"staircase: protected changes move {dimension} dimensions, more than {MOST_DIMENSIONS}; use "
+            f"{f'k_norm (up to {OF_HULLS}) or ' if dimension <= OF_HULLS else ''}laplace."
         )
+    coordinates_ = moving_coordinates(problem)
     refuse_infinite(coordinates_.sensitivity(problem), weighted_l1(np.ones(dimension)))
     frame = _framed(problem, coordinates_)
     if frame.grid.exponents and dimension == 1 and _far(frame):

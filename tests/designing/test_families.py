@@ -15,12 +15,14 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, load, metrics
+from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.certified.frozen import to_spec
 from designer.certified.guarantee import ADDITIVE_FAMILIES
 from designer.certified.norms import weighted_l1
+from designer.certified.sensitivity import SensitivitySet
 from designer.families import FAMILIES
 from designer.families.least_noise import limit
+from designer.families.measured import dimension_of
 from designer.mechanisms.additive.bounds import error_bounds
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import Grid
@@ -451,6 +453,37 @@ def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.
 def test_refusals_say_what_to_do(family: str, options: dict[str, Any], size: int, text: str) -> None:
     with pytest.raises(DesignFailed, match=text):
         design(Problem(Workload.identity(size), metrics.uniform(size, 1.0)), family, **options)
+
+
+@pytest.mark.parametrize("family", ["k_norm", "capped_l1", "bundles", "staircase"])
+def test_what_has_too_many_dimensions_is_refused_before_changes_are_listed(
+    family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table of 16 x 16 with published margins: its freedom is known, and the way on is not what is refused as well."""
+    table = invariants.margins((16, 16)).protect(1.0, adjacency=2)
+    monkeypatch.setattr(SensitivitySet, "of", lambda *given: pytest.fail("changes are listed"))
+    with pytest.raises(DesignFailed, match=r"225 dimensions.*use (ellipsoid|box|laplace)"):
+        design(Problem(Workload.identity(256), table), family)
+
+
+@pytest.mark.parametrize(
+    "relation",
+    [
+        invariants.margins((3, 4)).protect(1.0, adjacency=2),
+        invariants.margins((2, 2, 2)).protect(1.0, adjacency=2),
+        invariants.total(5).protect(1.0),
+        invariants.partition([0, 0, 1, 1, 1]).protect(1.0),
+        invariants.linear([[1, 2, 3, 4]]).protect(1.0, adjacency=2),
+        metrics.add_remove(4, 1.0),
+    ],
+    ids=["margins", "three margins", "total", "classes", "linear", "records"],
+)
+def test_the_dimension_that_is_known_is_that_of_the_differences(relation: Relation) -> None:
+    queries = np.vstack([np.eye(relation.size), np.ones(relation.size)])
+    for asked in (queries[:-1], queries, queries[1:]):
+        problem = Problem(Workload(asked), relation)
+        differences = SensitivitySet.of(asked, relation).all_pairs().differences
+        assert dimension_of(problem) == np.linalg.matrix_rank(differences)
 
 
 @pytest.mark.parametrize("family", [*PURE, *GAUSSIAN])
