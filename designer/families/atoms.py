@@ -28,7 +28,10 @@ class Atoms:
 
     @classmethod
     def of(cls, problem: Problem) -> Atoms:
-        """Elements with equal columns of the workload."""
+        """Elements with equal columns of the workload; `DesignFailed` where there are too many changes to be written out."""
+        relation = problem.relation
+        if isinstance(relation, ByLength) and not relation.listed:
+            raise DesignFailed(too_many(relation))
         _, first, label = np.unique(problem.workload.dense(), axis=1, return_index=True, return_inverse=True)
         order = np.argsort(first)
         rank = np.empty_like(order)
@@ -52,8 +55,6 @@ class Atoms:
         """The protected changes of the counts of the atoms, each once, with its least budget; `DesignFailed` where there are
         too many to look at, and where a budget of 0 binds elements that the queries tell apart."""
         relation = self.problem.relation
-        if isinstance(relation, ByLength) and not relation.listed:
-            raise DesignFailed(too_many(relation))
         if (pairs := relation.pair_count()) > SCANNED:
             raise DesignFailed(f"strategy_geometric: {pairs:,} pairs of elements, more than {SCANNED:,}; use laplace.")
         if not relation.single_records and pairs * len(self) > WRITTEN:

@@ -78,8 +78,8 @@ def _found(problem: Problem) -> Coordinates:
     wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()
     sensitivity = SensitivitySet.of(base, problem.relation)
+    span = sensitivity.span()  # refused where changes are not written out
     heard = ~sensitivity.silent_coordinates()
-    span = sensitivity.span()
     pivots = _pivots(span)
     outer = problem.workload.dense() if wide else None
     if len(pivots) == int(heard.sum()):

@@ -88,9 +88,9 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
                 field=f"options.{name}",
                 value=value,
             )
+    atoms = Atoms.of(problem)
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
-    atoms = Atoms.of(problem)
     changes = atoms.changes
     if not np.abs(changes.along(atoms.workload)).any():
         raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
