@@ -75,6 +75,12 @@ COMMANDS = (
     ),
     Listed("show", "spec_commands:add_show", "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)"),
     Listed(
+        "account",
+        "account_command:add_account",
+        "say what follows from what is protected: a(t) under published statistics, groups of records, losses of a policy",
+        "problem file (TOML) or spec (JSON)",
+    ),
+    Listed(
         "report",
         "report_commands:add_report",
         "write a spec as a page to read: in Markdown, or whole in HTML with -o page.html",
