@@ -52,6 +52,7 @@ from designer.designing.problem_kinds import kind_of
 from designer.designing.published import BREAKS, BROKEN, FRACTIONS, asks_for_whole, standing
 from designer.designing.structured_problem import StructuredProblem, designed_structured
 from designer.families.approximate import FALLOFFS, under_the_notion
+from designer.families.convex.called import Solver, named
 from designer.families.family import Family
 from designer.families.made import Design
 from designer.families.outdone import Outdone, beside
@@ -168,7 +169,7 @@ def design(
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[LatticeMechanism]: ...
@@ -181,7 +182,7 @@ def design(
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[StaircaseMechanism]: ...
@@ -194,7 +195,7 @@ def design(
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[AdditiveMechanism]: ...
@@ -207,7 +208,7 @@ def design(
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[Any]: ...
@@ -220,7 +221,7 @@ def design(
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[Mechanism]: ...
@@ -245,7 +246,7 @@ def design(
     effort: str = "normal",
     seconds: float | None = None,
     targets: Targets | None = None,
-    solver: str = "auto",
+    solver: Solver = "auto",
     solver_options: Settings | None = None,
     **options: Any,
 ) -> Design[Any]:
@@ -265,16 +266,18 @@ def design(
     those of the builder; with "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen
     as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed
     solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family
-    "auto", the best of those that have a program). What it answers is repaired and certified like every design, and the
-    provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver and for a family
-    without a program, `DesignFailed` when the family has no mechanism for the problem, or none that meets the targets: the
-    message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
+    "auto", the best of those that have a program), or a function of the numbers of the program (those of
+    `designer.families.convex.called`) that hands back those of an answer. What is answered is repaired and certified like every
+    design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver
+    and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or none that meets the
+    targets: the message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
 
     >>> from designer import Problem, Workload, metrics
     >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
     >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
     (True, [2.0, 2.0, 2.0])
     """
+    solver = named(solver)
     _require_settings(solver, solver_options)
     units_of(effort), cap_of(seconds)
     choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
@@ -415,12 +418,8 @@ def _meeting(
         raise DesignFailed(f"{nearest}{others} {words}") from None
 
 
-def _require_settings(solver: object, settings: object) -> None:
-    """A solver is named by a text, its options in a mapping, and only where it is named."""
-    if not isinstance(solver, str):
-        raise InvalidProblem(
-            f"solver: {shown(solver)} is no name; give 'auto', or the name of a solver of CVXPY.", value=solver
-        )
+def _require_settings(solver: str, settings: object) -> None:
+    """Options are a mapping, and given only where a solver is named."""
     if settings is not None and not isinstance(settings, Mapping):
         raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.", value=settings)
     if not is_own(solver):

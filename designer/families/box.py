@@ -28,4 +28,6 @@ def design_box(problem: Problem) -> AdditiveMechanism:
     return freeze(problem, "box", coordinates, 1 / weights, lambda _: Norm(weights, "linf"), "exponential")
 
 
-BOX = Family("box", "exponential noise in the smallest box", "pure", design_box, scans_little=True, fractions=True)
+BOX = Family(
+    "box", "exponential noise in the smallest box", "pure", design_box, scans_little=True, fractions=True, has_program=True
+)

@@ -88,5 +88,11 @@ def _work(sizes: Sizes) -> float:
 
 
 CAPPED_L1 = Family(
-    "capped_l1", "exponential noise in a box with its corners cut", "pure", design_capped_l1, work=_work, fractions=True
+    "capped_l1",
+    "exponential noise in a box with its corners cut",
+    "pure",
+    design_capped_l1,
+    work=_work,
+    fractions=True,
+    has_program=True,
 )

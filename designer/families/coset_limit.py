@@ -41,6 +41,23 @@ def bound_by_programs(
     weights: (K,). first: another bound, by which the reach of the programs is chosen. rows: how many inequalities all programs
     may have together.
     """
+    found = _program(pairs, weights, power, first, rows)
+    if found is None:
+        return None
+    program, offsets = found
+    return bound_all_cosets(program, rows) if power == 2 else bound_some_cosets(program, offsets, rows)
+
+
+def coset_program(pairs: ProtectedPairs, weights: Floats, power: Literal[1, 2], first: float, rows: int) -> CosetProgram | None:
+    """The program that every coset has, as `bound_by_programs` poses it; None where it poses none."""
+    found = _program(pairs, weights, power, first, rows)
+    return None if found is None else found[0]
+
+
+def _program(
+    pairs: ProtectedPairs, weights: Floats, power: Literal[1, 2], first: float, rows: int
+) -> tuple[CosetProgram, list[Offset]] | None:
+    """The program, and the cosets of an absolute loss."""
     if first <= 0 or pairs.slack.any() or pairs.measured.shape[1] > LARGEST_DIMENSION or pairs.points.size > WRITTEN_OUT:
         return None
     found = _distinct(pairs)
@@ -62,9 +79,7 @@ def bound_by_programs(
     if power == 1 and not offsets:
         return None
     program = _largest(moves, budgets, forms, power, first, longest, rows / max(1, len(offsets)))
-    if program is None:
-        return None
-    return bound_all_cosets(program, rows) if power == 2 else bound_some_cosets(program, offsets, rows)
+    return None if program is None else (program, offsets)
 
 
 def _largest(

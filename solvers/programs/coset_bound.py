@@ -73,19 +73,24 @@ class CosetProgram:
 
     def bound(self, offset: Offset) -> float:
         """The proven bound for laws on `offset + Z^s`; 0 where the program is not solved."""
+        losses, rows, beyond = self.stated(offset)
+        if not len(losses):
+            return self.reach
+        return min(beyond, rows.proven(losses, rows.multipliers(losses)))
+
+    def stated(self, offset: Offset) -> tuple[Array, Steps, float]:
+        """The losses of the points of `offset + Z^s` up to the reach, (n,), the steps among them, and the least loss of a point
+        beyond, at most the reach."""
         axes = self.box(offset)
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes)) + np.array(offset, dtype=float)
         losses = self.losses(points)
         near = losses <= self.reach
-        if not near.any():
-            return self.reach
-        rows = _Rows.of(near.reshape([len(axis) for axis in axes]), self.steps, self.budgets)
-        beyond = min(self.reach, float(losses[~near].min(initial=math.inf)))
-        return min(beyond, rows.proven(losses[near], rows.multipliers(losses[near])))
+        rows = Steps.of(near.reshape([len(axis) for axis in axes]), self.steps, self.budgets)
+        return losses[near], rows, min(self.reach, float(losses[~near].min(initial=math.inf)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
+class Steps:
     """`p(target) <= factor p(source)` among n points; factors rounded up."""
 
     source: Indices
@@ -95,7 +100,7 @@ class _Rows:
     most: int  # rows in which one point occurs
 
     @classmethod
-    def of(cls, near: NDArray[np.bool_], steps: Indices, budgets: Array) -> _Rows:
+    def of(cls, near: NDArray[np.bool_], steps: Indices, budgets: Array) -> Steps:
         numbers = np.where(near, near.cumsum().reshape(near.shape) - 1, -1)
         sources, targets, factors = [], [], []
         for step, factor in zip(steps.tolist(), (np.exp(budgets) * (1 + 8 * UNIT)).tolist(), strict=True):

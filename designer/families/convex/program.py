@@ -20,6 +20,7 @@ from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
 from designer.families.convex.bounds import Slopes, lagrangian_bound
+from designer.families.convex.called import Solver
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.families.convex.constraints import OwnConstraint
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement, whole_problem
@@ -225,7 +226,7 @@ class Program(ABC):
         self._objective = expression
         return self
 
-    def solve(self, solver: str = DEFAULT, **options: Any) -> Solved:
+    def solve(self, solver: Solver = DEFAULT, **options: Any) -> Solved:
         """Solve with a solver of CVXPY, pairs joining until every one holds; the answer is left in the variables.
 
         options: the solver's own. Unknown solver or options: `InvalidProblem` that lists what there is. Where nothing is
@@ -327,7 +328,7 @@ class Program(ABC):
         )
 
     def frozen_within(
-        self, solver: str, options: Mapping[str, Any], build: Callable[[], Made], take: Callable[[Made], None]
+        self, solver: Solver, options: Mapping[str, Any], build: Callable[[], Made], take: Callable[[Made], None]
     ) -> tuple[Made, Solved]:
         """Solve, build, and check the user's constraints at what was built; what is broken is tightened and solved again.
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import cvxpy as cp
+import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
+from designer.families.convex.called import Called, named
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
@@ -49,7 +52,9 @@ class Solved:
 
 
 def known_solver(name: object) -> str:
-    """The name of an installed solver as CVXPY spells it; `InvalidProblem` lists the installed ones."""
+    """The name of an installed solver as CVXPY spells it, or of a function; `InvalidProblem` lists the installed ones."""
+    if callable(name) or isinstance(name, Called):
+        return named(name)
     installed = cp.installed_solvers()
     if not isinstance(name, str) or name.upper() not in installed:
         raise InvalidProblem(
@@ -64,6 +69,8 @@ def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> 
     "broke down" is the status of a solver that ended with an error. `DesignFailed` where it cannot take such a program at all,
     `InvalidProblem` for options that it does not know.
     """
+    if isinstance(solver, Called):
+        return _by_numbers(program, solver, options)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": what was reached is measured here, not believed
@@ -81,6 +88,35 @@ def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> 
             f"options: {solver} does not take {shown(dict(options))} ({refusal}); see its settings.", value=solver
         ) from None
     return str(program.status)
+
+
+def _by_numbers(program: cp.Problem, solver: Called, options: Mapping[str, Any]) -> str:
+    """Hand the numbers of the program to a function, and its answer back to the variables; "no answer" where it has none."""
+    if options:
+        raise InvalidProblem(f"options: {shown(dict(options))} beside {solver}; a function has no options, bind them to it.")
+    data, chain, inverse = program.get_problem_data("SCS", ignore_dpp=True)
+    sizes = data["dims"]
+    cones = {"zero": sizes.zero, "nonnegative": sizes.nonneg, "second_order": list(sizes.soc), "semidefinite": list(sizes.psd)}
+    cones |= {"exponential": sizes.exp, "power": list(sizes.p3d)}
+    given = solver.call({"P": data.get("P"), "c": data["c"], "A": data["A"], "b": data["b"], "cones": cones})
+    if given is None:
+        return "no answer"
+    x, y = (_vector(part, size, name) for part, size, name in zip(given, (len(data["c"]), len(data["b"])), "xy", strict=True))
+    quadratic = 0.0 if data.get("P") is None else float(x @ (data["P"] @ x)) / 2
+    known = {"status_val": 1, "pobj": float(data["c"] @ x) + quadratic, "iter": 0, "solve_time": 0.0, "setup_time": 0.0}
+    program.unpack_results({"x": x, "y": y, "s": data["b"] - data["A"] @ x, "info": known}, chain, inverse)
+    return str(program.status)
+
+
+def _vector(given: object, size: int, name: str) -> NDArray[np.float64]:
+    """What a function handed back, as finite numbers of the length that is asked for."""
+    try:
+        found = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        found = np.empty(0)
+    if found.shape != (size,) or not np.isfinite(found).all():
+        raise InvalidProblem(f"solver: the function must hand back {name} of {size} finite numbers, not {shown(given)}.")
+    return found
 
 
 def able_solvers(program: cp.Problem) -> list[str]:

@@ -15,15 +15,27 @@ from designer.families.programs.laplace_program import LaplaceProgram as laplace
 from designer.families.programs.marginals_program import MarginalsProgram as marginals
 from designer.families.programs.preprocessing_program import PreprocessingProgram as preprocessing
 from designer.families.programs.records_program import RecordsProgram as records
+from designer.families.programs.sides_program import BoxProgram as box
+from designer.families.programs.sides_program import CappedProgram as capped_l1
+from designer.families.programs.stated_programs import BundlesProgram as bundles
+from designer.families.programs.stated_programs import KNormProgram as k_norm
+from designer.families.programs.stated_programs import LatticeProgram as lattice
+from designer.families.programs.stated_programs import LimitProgram as limit
 from designer.families.programs.statistical_program import StatisticalProgram as statistical
 from designer.families.programs.strategy_program import StrategyProgram as strategy
 
 __all__ = [
+    "box",
+    "bundles",
+    "capped_l1",
     "channel",
     "ellipsoid",
     "gaussian",
+    "k_norm",
     "laplace",
     "laplace_joint",
+    "lattice",
+    "limit",
     "marginals",
     "preprocessing",
     "records",

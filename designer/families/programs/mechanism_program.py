@@ -12,6 +12,7 @@ import numpy as np
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certified.guarantee import Optimality, bounded
+from designer.families.convex.called import Solver
 from designer.families.convex.program import Program
 from designer.families.convex.solving import DEFAULT, Solved
 from designer.families.convex.wording import Named
@@ -80,7 +81,7 @@ class MechanismProgram(Program):
             self.variances[place_in(query, self.question.workload.queries, "query")] <= positive(value, "value"), name
         )
 
-    def design(self, solver: str = DEFAULT, **options: Any) -> Design[AdditiveMechanism]:
+    def design(self, solver: Solver = DEFAULT, **options: Any) -> Design[AdditiveMechanism]:
         """Solve, repair and certify; the user's constraints are checked at the noise that is frozen.
 
         `DesignFailed` where they contradict each other, or where one does not hold at the frozen noise.
