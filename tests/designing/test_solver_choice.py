@@ -77,7 +77,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "settings without a solver": ("laplace", {"solver_options": {"eps": 1}}, "solver_options: belong to a solver of CVXPY"),
     "settings of no kind": ("laplace", {"solver": "SCS", "solver_options": 3}, "solver_options: 3 is no mapping"),
     "unknown setting": ("laplace", {"solver": "SCS", "solver_options": {"zeal": 1}}, "SCS does not take {'zeal': 1}"),
-    "no text": ("laplace", {"solver": 7}, "solver: 7 is no name"),
+    "no text": ("laplace", {"solver": 7}, "solver: 7 is no solver"),
 }  # fmt: skip
 
 
@@ -124,7 +124,7 @@ def test_problem_files_and_the_command_line_name_a_solver(tmp_path: Path, capsys
     assert "solver" not in designed(tmp_path, capsys, section, "--family", "ellipsoid")
     more = designed(tmp_path, capsys, section, "--solver-option", "max_iters=5000", "--solver-option", "verbose=false")
     assert more["options"] == {"eps_abs": 1e-3, "max_iters": 5000, "verbose": False}
-    assert main(["design", str(tmp_path / "problem.toml"), "--family", "box", "--solver", "SCS"]) == 2
-    assert "no program states family 'box'" in capsys.readouterr().err
+    assert main(["design", str(tmp_path / "problem.toml"), "--family", "k_norm", "--solver", "SCS"]) == 2
+    assert "no program states family 'k_norm'" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["design", str(tmp_path / "problem.toml"), "--solver-option", "eps"])
