@@ -49,7 +49,10 @@ def bound_by_programs(
 
 
 def coset_program(pairs: ProtectedPairs, weights: Floats, power: Literal[1, 2], first: float, rows: int) -> CosetProgram | None:
-    """The program that every coset has, as `bound_by_programs` poses it; None where it poses none."""
+    """The program that every coset has, as `bound_by_programs` poses it; None where it poses none.
+
+    weights: (K,).
+    """
     found = _program(pairs, weights, power, first, rows)
     return None if found is None else found[0]
 

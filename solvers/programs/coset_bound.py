@@ -101,6 +101,10 @@ class Steps:
 
     @classmethod
     def of(cls, near: NDArray[np.bool_], steps: Indices, budgets: Array) -> Steps:
+        """The steps among the points that are near.
+
+        near: the shape of the box. steps: (M, s). budgets: (M,).
+        """
         numbers = np.where(near, near.cumsum().reshape(near.shape) - 1, -1)
         sources, targets, factors = [], [], []
         for step, factor in zip(steps.tolist(), (np.exp(budgets) * (1 + 8 * UNIT)).tolist(), strict=True):

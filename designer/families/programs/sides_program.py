@@ -138,7 +138,7 @@ class BoxProgram(ScalesProgram):
         return Separated(worst, self.working.grow(rows, ratios.max(axis=1), float(known.max())))
 
     def shape(self, weights: Floats) -> Norm:
-        """The norm of these reciprocal sides."""
+        """The norm of these reciprocal sides, (s,)."""
         return Norm(weights, "linf")
 
     def frozen(self) -> AdditiveMechanism:
@@ -211,8 +211,12 @@ class CappedProgram(BoxProgram):
         return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
 
     def shape(self, weights: Floats) -> Norm:
+        """The norm of these reciprocal sides, (s,), with its corners cut."""
         return CappedNorm(weights, self.cap)
 
     def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
-        """None: what the multipliers prove is the bound."""
+        """None: what the multipliers prove is the bound.
+
+        multipliers: two arrays, (M, s) and (M,). parts: (K,), or None.
+        """
         return None
