@@ -7,6 +7,7 @@ from tests.mutation.mutant import Mutant
 FILE = "designer/verifier/standalone.py"
 HOLES, ALONE = ("tests/verifier/test_holes.py",), ("tests/verifier/test_standalone.py",)
 ALTERED = ("tests/verifier/test_standalone.py::test_numbers_that_spend_more_are_refused",)
+REFUSED = ("tests/verifier/test_standalone.py::test_cores_that_are_none_are_refused",)
 
 MUTANTS = (
     Mutant(FILE, 'require(known[key] <= 1, f"{said} spends', 'require(True, f"{said} spends', "any ratio holds", HOLES),
@@ -80,5 +81,58 @@ MUTANTS = (
         "low, high = (middle, high) if below(Fraction(middle * (1 - 1e-9))) else (low, middle)",
         "a length under a delta is too long",
         ALONE,
+    ),
+    Mutant(
+        FILE,
+        "total += strength * others * (1 if i is None else apart(made[i], i))",
+        "total += strength * others",
+        "a change of an attribute moves one column alone",
+        ALTERED,
+    ),
+    Mutant(FILE, "require(load <= 1, f", "require(True, f", "a kind of change may cost anything", ALTERED),
+    Mutant(
+        FILE,
+        "self.cost = lambda u: -(-abs(u[0]) // width)",
+        "self.cost = lambda u: abs(u[0]) // width",
+        "a step over part of a stair costs nothing",
+        ALTERED,
+    ),
+    Mutant(
+        FILE,
+        "require(cost + more > lowest.get(there, -1)",
+        "require(True",
+        "a peak may be one that walks reach",
+        REFUSED,
+    ),
+    Mutant(
+        FILE,
+        "require(self.worst <= self.spent",
+        "require(True",
+        "stand-in queries may move more than their constants where rounds spend little",
+        ALONE,
+    ),
+    Mutant(
+        FILE,
+        'require(self.spent <= 1, f"shares',
+        'require(self.spent <= 2, f"shares',
+        "the rounds may spend the budget twice",
+        ALTERED,
+    ),
+    Mutant(
+        FILE, "require(sorted(mirrored.items()) == points", "require(True", "one direction of a test is not protected", ALTERED
+    ),
+    Mutant(
+        FILE,
+        'require(self.least <= self.rho, f"rho',
+        'require(True, f"rho',
+        "a split row may cost more than is stated",
+        ALTERED,
+    ),
+    Mutant(
+        FILE,
+        "require((rate * moved) ** 2 <= 8 * rho",
+        "require(True",
+        "a quantile may choose more sharply than its rho",
+        REFUSED,
     ),
 )

@@ -232,6 +232,55 @@ def test_numbers_that_spend_more_are_refused(name: str) -> None:
     assert mine == theirs == "does not hold" and MORE[name] in words[0], words
 
 
+# One value of a core is another one: where it stands, what stands there instead, and what both verifiers refuse.
+NONE_SUCH: dict[str, tuple[str, list[Any], Any, str]] = {
+    "a peak that walks reach": (
+        "staircase_metric",
+        ["noise", "levels"],
+        [30 * 10**9, 3435973837, 0, 3435973837, 30 * 10**9],
+        "reached",
+    ),
+    "a basis that is too coarse": ("staircase_metric", ["noise", "basis"], [[-4, 4], [2, 2]], "no whole sum"),
+    "a basis that is too fine": ("staircase_metric", ["noise", "basis"], [[-1, 1], [1, 1]], "less than its lattice"),
+    "peaks on one side": ("staircase_metric", ["noise", "peaks", 0], [-4, 6], "no opposite"),
+    "a unit that no budget holds": ("staircase_metric", ["noise", "unit"], "2", "does not go into"),
+    "noise of too few dimensions": ("staircase_real", ["noise", "unit"], "1/131072", "is not from 2^-16"),
+    "a matrix that is not there": ("structured_attributes", ["blocks", 3, "matrices"], [2, 0], "no whole number"),
+    "a matrix that spends more": ("structured_attributes", ["matrices", 1, "rows", 0, 0], [2, 0], "times what it may"),
+    "another domain": ("structured_attributes", ["protection", "values", 1], ["F", "X"], "another domain"),
+    "queries that keep no constant": ("mwem_islands", ["queries", "weights"], [0.75, 0.25], "spends its budget"),
+    "a share of nothing": ("mwem", ["shares", 0, 0], "0", "not positive"),
+    "an axis too many": ("lattice_rows", ["axis"], 2, "fewer margins"),
+    "margins of other sums": ("test_pure", ["rows"], [6, 5], "add up to"),
+    "a promise of nothing": ("test_pure", ["tradeoff", "epsilon"], "0", "no loss at all"),
+    "a group of one": ("test_group", ["tradeoff", "size"], 1, "no whole number"),
+    "a quantile that chooses too sharply": ("table_plan", ["queries", 8, "rate"], 1.5, "more than rho"),
+    "two ways to clip": ("table_plan", ["queries", 3, "measure", "upper"], "10", "two ways"),
+    "a split row that costs more": ("table_plan", ["rho"], "84/24", "lowest terms"),
+    "a threshold for one label": ("table_plan", ["splitting", "own", "DE"], ["60", "1000"], "splits otherwise"),
+}
+
+
+@pytest.mark.parametrize("name", NONE_SUCH)
+def test_cores_that_are_none_are_refused(name: str) -> None:
+    file, place, value, why = NONE_SUCH[name]
+    spec = json.loads((FILES[0].parent / f"{file}.json").read_text())
+    holder = spec["mechanism"]
+    for key in place[:-1]:
+        holder = holder[key]
+    holder[place[-1]] = value
+    mine, theirs, words = core_verdicts(spec["format"], spec["mechanism"])
+    assert mine == theirs == "does not hold" and why in words[0], (mine, theirs, words)
+
+
+def test_queries_keep_their_constants_however_little_the_rounds_spend() -> None:
+    core = json.loads((FILES[0].parent / "mwem.json").read_text())["mechanism"]
+    core["shares"] = [["1/10", "1/10"]]
+    core["queries"]["weights"] = [2 * w for w in core["queries"]["weights"]]
+    mine, theirs, words = core_verdicts("dp-designer/mwem", core)
+    assert mine == theirs == "does not hold" and "more than its constant" in words[0], words
+
+
 def test_the_worst_pair_of_a_report_may_be_in_either_order() -> None:
     core = json.loads((FILES[0].parent / "channel_line.json").read_text())["mechanism"]
     core["relation"]["points"] = [[-point] for (point,) in core["relation"]["points"]]
