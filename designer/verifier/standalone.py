@@ -1640,21 +1640,22 @@ class Lattice(Pairs):
     def __init__(self, core):
         keys(core, "family workload relation norm falloff cells chain".split(), where="mechanism")
         only(core["chain"] is None, "noise of a Markov chain, of which nothing is proven")
-        only(core["cells"] is None, "a norm of some of the cells")
         self.family, self.falloff = core["family"], core["falloff"]
         require(self.family in self.families and self.falloff in ("exponential", "gaussian"), "family or falloff: is unknown")
         self.theorem = self.theorem or LATTICE_THEOREMS[self.falloff]
         self.queries, self.elements, _, _ = workload(core["workload"])
         spec, self.norm = core["relation"], Norm(core["norm"], self.falloff)
-        only(self.norm.weights is not None and self.norm.order in ("l1", "l2") and len(set(self.norm.weights)) == 1,
-             "integer noise under another norm than l1 or l2 with equal weights")  # fmt: skip
-        weight = self.norm.weights[0]
-        only(weight is not None and Fraction(1, 2**30) <= weight <= 2**15, "noise wider than 2^30 or narrower than 2^-15")
+        only(not any(self.norm.silent), "integer noise that leaves some cells without noise")
+        plain = self.norm.weights is not None and len(set(self.norm.weights)) == 1
+        only(plain or core["falloff"] == "gaussian" or self.norm.order in ("l2", "gauge"), "integer noise under this norm")
+        weight = max(self.norm.rates)
+        only(min(self.norm.rates) >= Fraction(1, 2**30) and weight <= 2**15, "noise wider than 2^30 or narrower than 2^-15")
         require(isinstance(spec, dict) and type(spec.get("kind")) is str, "relation.kind: is missing")
         self.distance = spec["kind"] == "invariant_distance"
         if self.distance:
             keys(spec, ("kind", "invariant", "epsilon", "distance"), where="relation")
             require(spec["distance"] in ("l1", "l2"), "relation.distance: is unknown")
+            only(plain and core["cells"] is None, "a budget for every unit of distance, under another norm than equal weights")
             self.least, self.apart = number(spec["epsilon"], "relation.epsilon", positive=True), spec["distance"]
             self.relation = Relation.__new__(Relation)
             self.relation._parse_statistics(spec["invariant"])
@@ -1665,12 +1666,25 @@ class Lattice(Pairs):
             self.relation = Relation(spec)
             only(self.relation.changes is not None, "integer noise under this relation")
         size = len(self.elements)
-        require(self.relation.size == size == len(self.norm.silent), "relation, norm and workload speak of different numbers")
-        self.dimension = size - rank([list(map(Fraction, row)) for row in self.relation.constraints])
+        cells = list(range(size)) if core["cells"] is None else core["cells"]
+        require(isinstance(cells, list) and all(whole(c, "cells", 0, size - 1) >= 0 for c in cells), "cells: are no elements")
+        require(len(set(cells)) == len(cells) == len(self.norm.silent), "cells: not one for each coordinate of the norm")
+        require(self.relation.size == size, "relation: speaks of another number of elements")
+        kept = [list(map(Fraction, row)) for row in self.relation.constraints]
+        self.dimension = size - rank(kept)
         only(1 <= self.dimension <= 4 or (self.dimension <= 200 and self.falloff == "gaussian"), "a lattice of large rank")
+        seen = [
+            [Fraction(int(c == k)) for k in range(size)] for c in cells
+        ]  # a norm that is 0 on a change of the table has no law
+        require(rank(kept + seen) == size, "norm: is 0 on some change that keeps the statistics")
+        require(
+            self.norm.order != "gauge" or len(cells) == self.dimension,
+            "cells: of a gauge as many as the lattice has dimensions",
+        )
         if not self.distance:
-            self.points, self.length = [[int(i == k) for k in range(size)] for i in range(size + 1)], self.norm.length
-            self.certify(size)
+            self.points = [[int(i == c) for c in cells] for i in range(size + 1)]
+            self.length = self.norm.length
+            self.certify(self.norm.products)
 
     def summary(self):
         """What was found, in words."""
@@ -1696,7 +1710,7 @@ class Lattice(Pairs):
             "unit": unit, "relation": sentence, "unprotected": public, "notion": LATTICE_NOTIONS[self.falloff],
             "parameters": {"worst_ratio": self.worst, "dimension": self.dimension, **size},
             "mechanism": f"Family {self.family}: integer noise on the kernel of the invariant, P(z) proportional to {law}, "
-            f"||z|| an {self.norm.order} norm of the table.",
+            f"||z|| {'a polytope gauge' if self.norm.order == 'gauge' else f'an {self.norm.order} norm'} of the table.",
             "sampling": EXACT_BITS, "floating_point": LATTICE_WHOLE, "timing": TIMING, "post_processing": AFTERWARDS,
         }  # fmt: skip
 
@@ -1814,10 +1828,12 @@ class Selection(Pairs):
             numbers(score["targets"], "score.targets", count=len(self.queries))
         require(len(self.candidates) >= 2, "score: a choice needs two candidates")
         self.relation = Relation(core["relation"])
-        only(self.relation.changes is None, "a choice under published statistics")
         require(self.relation.size == len(self.elements), "relation: speaks of another number of elements")
         only(len(rows) * len(self.elements) <= 10**6, "scores of more than a million entries")
         self.points = [[row.get(i, 0) for row in rows] for i in range(len(self.elements) + 1)]
+        if self.relation.changes is not None:
+            moved = (c for n in range(len(self.relation.changes)) for c in self.difference(n, len(self.relation.changes)))
+            only(all(c == Fraction(float(c)) for c in moved), "scores whose sums over a change are no floats")
         self.certify(len(rows))
 
     def length(self, u):
@@ -2034,9 +2050,8 @@ class Structured(Kinds):
         require(isinstance(terms, list) and terms and isinstance(core["blocks"], list) and core["blocks"], "terms: no list")
         numbers(core["weights"], "weights", positive=True, count=len(terms))
         asked = [self.placed(term, "queries") for term in terms]
-        self.used, self.answers = {i for term in asked for i in term}, 0
-        for term in asked:
-            self.answers += math.prod(self.queries(i, spec) for i, spec in term.items())
+        self.used = {i for term in asked for i in term}
+        self.answers = sum(math.prod(self.queries(i, spec) for i, spec in term.items()) for term in asked)
         listed = {}
         require(isinstance(core["matrices"], list), "matrices: are no list")
         for entry in core["matrices"]:
