@@ -2,23 +2,28 @@
 
     python -m benchmarks.instant [answers ...]
     python -m benchmarks.instant designs
+    python -m benchmarks.instant starts
 
 Each line is one mechanism and its peer under the same promise: the first release of a new object, any later one, OpenDP's own
 noise on the same number of answers, their ratio, and how often one later release asks for the guarantee, for connected
 components and for bits of the operating system. Processor time of this process, the least of rounds that alternate between
 the two, so that the load of the machine touches both. OpenDP gets the answers, ours the counts, which it reads, checks and
 adds up; ours also hands out the guarantee. `designs`: what a design, its certificate recomputed, and a first release take.
+`starts`: processor seconds of processes that begin anew, beside those of peers; a million counts, a recorded release, a large
+hull, once each. Without an argument all of them.
 """
 
 from __future__ import annotations
 
 import os
 import pickle
+import resource
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +32,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from designer import Problem, Workload, design, invariants, load, metrics
+from benchmarks.ledger_release import main as of_ledgers
+from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import Guarantee
 from designer.certified.norms import Norm
@@ -163,6 +169,48 @@ def _others() -> None:
     path(made, [5] * 36)
 
 
+def starts() -> None:
+    """Fresh processes, and what takes long enough to be measured once."""
+    counts = (Problem(Workload.identity(4), metrics.add_remove(4, 1.0)), [5] * 4)
+    print(f"{'a process of its own':44}{'seconds':>9}")
+    with TemporaryDirectory() as folder:
+        spec, data = design(counts[0], "laplace").mechanism.save(Path(folder) / "spec.json"), Path(folder) / "counts.npy"
+        np.save(data, counts[1])
+        for name, arguments in {
+            "import numpy": ["-c", "import numpy"],
+            "import opendp.prelude": ["-c", "import opendp.prelude"],
+            "import designer": ["-c", "import designer"],
+            "dp-designer --version": ["-m", "designer", "--version"],
+            "dp-designer --help": ["-m", "designer", "--help"],
+            "dp-designer verify, 4 counts": ["-m", "designer", "verify", str(spec)],
+            "dp-designer release, 4 counts": ["-m", "designer", "release", str(spec), "--histogram", str(data)],
+        }.items():
+            print(f"{name:44}{min(_of_child(arguments) for _ in range(ROUNDS)):>9.2f}", flush=True)
+    for size in (8, 9, 10):
+        asked = Workload(np.random.default_rng(0).integers(0, 2, (size, 40)).astype(float))
+        print(f"{f'k_norm, {size} queries on 40 elements':44}{_of_hull(asked):>9.2f}", flush=True)
+    million = 10**6
+    start = time.process_time()
+    made = design(Problem(Workload.identity(million), metrics.add_remove(million, 1.0)), "laplace").mechanism
+    made.release([5] * million)
+    print(f"{'a million counts, designed and released':44}{time.process_time() - start:>9.2f}\n", flush=True)
+    of_ledgers(50, 700, 50_000)
+
+
+def _of_child(arguments: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _of_hull(asked: Workload) -> float:
+    start = time.process_time()
+    with suppress(DesignFailed):
+        design(Problem(asked, metrics.add_remove(asked.shape[1], 1.0)), "k_norm")
+    return time.process_time() - start
+
+
 def designs() -> None:
     """What is designed in closed form, or from what is known of changes that are not listed: each in an object of its own."""
     print(f"{'problem':44}{'design ms':>11}{'verify ms':>11}{'release ms':>12}")
@@ -242,4 +290,9 @@ def path(made: Specified, data: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    designs() if sys.argv[1:] == ["designs"] else main(*map(int, sys.argv[1:]))
+    if sys.argv[1:] in ([], ["starts"]):
+        starts()
+    if sys.argv[1:] in ([], ["designs"]):
+        designs()
+    if sys.argv[1:] not in (["starts"], ["designs"]):
+        main(*map(int, sys.argv[1:]))
