@@ -84,7 +84,7 @@ def main(arguments: list[str]) -> None:
         table["corpus and specimens"][verdicts] += 1
         slowest.append((second, first, len(bytes_of(spec)), name))
     chance, number = random.Random(7), int(arguments[0])
-    for spec in designed(number // 10, 7):
+    for spec in designed(max(20, number // 100), 7):
         verdicts, _, _, sentences = compared(spec)
         table["designed"][verdicts] += 1
         if verdicts == ("holds", "does not hold"):
