@@ -50,6 +50,7 @@ class Listed(NamedTuple):
 COMMANDS = (
     Listed("design", "design_commands:add_design", "design a mechanism for a problem file and save its spec", TOML),
     Listed("compare", "design_commands:add_compare", "design all families for a problem file and compare them", TOML),
+    Listed("explore", "explore_command:add_explore", "write a page with sliders for the budget of a problem file", TOML),
     Listed("budget", "design_commands:add_budget", "find the least factor on all budgets that meets the [targets]", TOML),
     Listed(
         "check",

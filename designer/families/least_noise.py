@@ -27,7 +27,7 @@ from designer.certified.guarantee import bounded
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.protected_pairs import CHUNK, ProtectedPairs, changes_of_few_records, lengths_of
 from designer.families.repair import rounding_of
-from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanisms.additive.interface import CONFIDENCE, Mechanism
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.problem.relation import Block, Indices, Relation, finite_pairs, graph_components
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -48,6 +48,8 @@ CUT = f"geometric noise that is cut to the counts from 0 to {{}} attains it ({PA
 LOSS_ROUNDING = 1e-9
 # Six standard errors of a mean of squares whose kurtosis is 25; over this many draws, its root is a part of the loss.
 SIMULATED = 36 * 25.0
+# Noise in answers that were rounded to a grid, which may move a little less than the answers that were asked.
+ON_GRID = 1 - 1e-6
 # A second or two of linear programs.
 PROGRAM_ROWS = 150_000
 
@@ -143,6 +145,48 @@ def limit(problem: Problem, tolerance: float = 1e-6, rows: int = PROGRAM_ROWS, c
     if closed and not _is_closed(problem, pairs):
         return None
     return _limit_of(problem, coordinates, pairs, tolerance, 0 if closed else rows)
+
+
+def least_half_widths(problem: Problem, confidence: float = CONFIDENCE) -> Floats | None:
+    """For each answer, (K,), what `t` with `P(|noise| <= t) >= confidence` is never below for additive noise that keeps the
+    promise (T11); None for the notion "approximate", for queries that are not written out, for budgets per distance, and where
+    so few records are public that some protected change is impossible.
+
+    Under a pure promise geometric noise attains it on whole multiples of a difference; 0 for what no protected change moves.
+
+    >>> from designer import Workload, metrics
+    >>> least_half_widths(Problem(Workload([[1.0]]), metrics.add_remove(1, 1.0))).round(5).tolist()
+    [2.5]
+    """
+    relation, few = problem.relation, problem.records
+    listed = not isinstance(relation, ByLength) or relation.listed
+    if problem.notion == "approximate" or isinstance(relation, InvariantDistance) or not listed:
+        return None
+    if is_described(problem.workload, relation) or (few is not None and few < records_for_each_change(relation)):
+        return None
+    coordinates = moving_coordinates(problem)
+    reach = np.zeros(len(problem.costs))
+    if not coordinates.heard.any():
+        return reach
+    pairs = ProtectedPairs.of(problem, coordinates)
+    if pairs is None or not (pairs.budgets > 0).all():
+        return None
+    widths = _half_widths(pairs.budgets, problem.notion, 1 - confidence)
+    for chunk in pairs.chunks():
+        moves = np.maximum(np.abs(pairs.differences(chunk)) - pairs.slack, 0.0)
+        reach = np.maximum(reach, (moves * widths[chunk, None]).max(axis=0))
+    return reach * ON_GRID
+
+
+def _half_widths(budgets: Floats, notion: str, beyond: float) -> Floats:
+    """The same for a difference of 1 with these budgets, (m,), where noise is farther off with a chance of at most `beyond`."""
+    less = 1 - 1e-12  # what is rounded up to the next whole number errs to the smaller one
+    if notion == "zcdp":
+        apart = (1 - beyond) * math.log(2 / beyond - 1)
+        return np.asarray(np.maximum(np.ceil(math.sqrt(2 * apart) / budgets * less) - 1, 0.0) / 2)
+    even = 2 * np.ceil(-math.log(beyond) / budgets * less)
+    odd = 2 * np.ceil(-np.log(beyond * (1 + np.exp(-budgets)) / 2) / budgets * less) - 1
+    return np.asarray((np.maximum(np.minimum(even, odd), 1.0) - 1) / 2)
 
 
 def _is_closed(problem: Problem, pairs: ProtectedPairs | None) -> bool:

@@ -39,9 +39,9 @@ def with_budgets_times(factor: float, relation: Relation) -> Relation:
     if isinstance(relation, RowGroups):
         return RowGroups(tuple(_metric(times, part) for part in relation.parts), relation.names)
     if isinstance(relation, (InvariantChanges, InvariantDistance, LinkedChanges)):
-        return _with_changes_of(relation, replace(relation, epsilon=positive(relation.epsilon * times, "epsilon")))
+        return with_changes_of(relation, replace(relation, epsilon=positive(relation.epsilon * times, "epsilon")))
     if isinstance(relation, InvariantMetric):
-        return _with_changes_of(relation, replace(relation, metric=_metric(times, relation.metric)))
+        return with_changes_of(relation, replace(relation, metric=_metric(times, relation.metric)))
     raise InvalidProblem(f"relation: budgets of the kind {shown(relation.kind)} cannot be multiplied; use a metric.")
 
 
@@ -52,8 +52,9 @@ def _metric(times: float, metric: Metric) -> Metric:
     return scaled(times, metric)
 
 
-def _with_changes_of(known: Relation, new: Relation) -> Relation:
-    """The changes that an invariant leaves depend on no budget: what was enumerated is not enumerated again."""
+def with_changes_of(known: Relation, new: Relation) -> Relation:
+    """The new relation, which is `known` but for its budgets: the changes that an invariant leaves depend on no budget, and
+    what was enumerated is not enumerated again."""
     for name in ("changes", "_exchanges", "_sparse", "_public", "listed_spans", "known", "listed", "parts", "typical"):
         if name in known.__dict__:
             new.__dict__[name] = known.__dict__[name]

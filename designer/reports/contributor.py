@@ -179,6 +179,12 @@ def _cost(made: Specified, budget: Fraction | None) -> Cost | None:
         return None
 
 
+def odds_row(made: Specified, meant: Meaning) -> tuple[str, ...]:
+    """What a change means under the promise of an object: a row of `ODDS_COLUMNS`."""
+    cost = _cost(made, meant.budget)
+    return _cells(meant, None if cost is None else Risk.of(cost))
+
+
 def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
     if meant.budget is None:
         return (meant.change, "none", *(NOT_PROTECTED,) * 3)

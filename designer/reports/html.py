@@ -89,7 +89,7 @@ LOADING = re.compile(r"url\((?!#)|@import|expression|javascript:", re.IGNORECASE
 
 def html_of(page: BoardPage) -> str:
     """The page as HTML. Raises `InvalidProblem` where Jinja2 (extra `report`) is missing."""
-    made: str = _template().render(
+    made: str = template("page.html.jinja").render(
         page=page,
         policy=POLICY,
         light=variables(LIGHT),
@@ -105,7 +105,8 @@ def html_of(page: BoardPage) -> str:
 
 
 @cache
-def _template() -> Any:
+def template(name: str) -> Any:
+    """A page of the folder of templates; `InvalidProblem` where Jinja2 (extra `report`) is missing."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:
@@ -121,7 +122,7 @@ def _template() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return found.get_template("page.html.jinja")
+    return found.get_template(name)
 
 
 def tidy(value: object) -> object:

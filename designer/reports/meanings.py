@@ -127,40 +127,53 @@ def _(relation: AddRemove, elements: tuple[str, ...]) -> Iterator[Meaning]:
         yield Meaning(f"one record is in the data or not, with one of the {open_values} that are not protected", None)
 
 
-def _distances(per_unit: Fraction, largest: Fraction, unit: str) -> Iterator[Meaning]:
-    """Round distances whose budgets tell something, and the farthest."""
-    telling = [d for d in DISTANCES if TELLING[0] <= d * per_unit <= TELLING[1] and d * per_unit < largest]
-    chosen = {*telling[:: max(1, math.ceil(len(telling) / 5))], *((Fraction(1),) if NEXT <= per_unit < largest else ())}
-    for distance in sorted(chosen):
-        yield Meaning(f"one record moves by at most {float(distance):,.12g} {unit}", distance * per_unit)
-    yield Meaning(f"one record moves {FARTHEST}", largest)
+def scale_of(relation: Relation) -> tuple[Fraction, str] | None:
+    """The budget for each unit of distance, and the unit; None where budgets are no multiples of a distance."""
+    if isinstance(relation, Euclidean):
+        return Fraction(relation.per_unit), "of straight distance, in units of the coordinates"
+    if isinstance(relation, GreatCircle):
+        return Fraction(relation.per_km), "km"
+    if isinstance(relation, Chebyshev):
+        return Fraction(relation.per_unit), f"of {relation.what}"
+    if isinstance(relation, Ordered):
+        days = relation.unit == "microsecond"
+        period = Fraction(relation.period) / (Fraction(MICROSECONDS_A_DAY) if days else 1)
+        return Fraction(relation.epsilon) / period, "of difference in value" if relation.unit == "unit" else "days"
+    return None
+
+
+def move_by(distance: Fraction, relation: Relation) -> Meaning:
+    """A record that moves by so many units of a relation that has a scale (`scale_of`)."""
+    scale = scale_of(relation)
+    assert scale is not None, "asked of distances alone"
+    return Meaning(f"one record moves by at most {float(distance):,.12g} {scale[1]}", distance * scale[0])
 
 
 def _largest(relation: Relation) -> Fraction:
     return Fraction(relation.largest_budget()) * (1 + 2 * Fraction(relation.budget_error))
 
 
-@_meanings.register
-def _(relation: Euclidean, elements: tuple[str, ...]) -> Iterator[Meaning]:
-    yield from _distances(Fraction(relation.per_unit), _largest(relation), "of straight distance, in units of the coordinates")
+@_meanings.register(Euclidean)
+@_meanings.register(GreatCircle)
+@_meanings.register(Chebyshev)
+@_meanings.register(Ordered)
+def _(relation: Relation, elements: tuple[str, ...]) -> Iterator[Meaning]:
+    """Round distances whose budgets tell something, and the farthest."""
+    for distance in telling_distances(relation):
+        yield move_by(distance, relation)
+    yield Meaning(f"one record moves {FARTHEST}", _largest(relation))
 
 
-@_meanings.register
-def _(relation: GreatCircle, elements: tuple[str, ...]) -> Iterator[Meaning]:
-    yield from _distances(Fraction(relation.per_km), _largest(relation), "km")
-
-
-@_meanings.register
-def _(relation: Chebyshev, elements: tuple[str, ...]) -> Iterator[Meaning]:
-    yield from _distances(Fraction(relation.per_unit), _largest(relation), f"of {relation.what}")
-
-
-@_meanings.register
-def _(relation: Ordered, elements: tuple[str, ...]) -> Iterator[Meaning]:
-    days = relation.unit == "microsecond"
-    period = Fraction(relation.period) / (Fraction(MICROSECONDS_A_DAY) if days else 1)
-    unit = "of difference in value" if relation.unit == "unit" else "days"
-    yield from _distances(Fraction(relation.epsilon) / period, _largest(relation), unit)
+def telling_distances(relation: Relation, most: int = 5) -> list[Fraction]:
+    """About so many round distances of a relation that has a scale, below its largest one, whose budgets tell a reader
+    something, and one unit."""
+    scale, largest = scale_of(relation), _largest(relation)
+    assert scale is not None, "asked of distances alone"
+    per_unit = scale[0]
+    telling = [d for d in DISTANCES if TELLING[0] <= d * per_unit <= TELLING[1] and d * per_unit < largest]
+    return sorted(
+        {*telling[:: max(1, math.ceil(len(telling) / most))], *((Fraction(1),) if NEXT <= per_unit < largest else ())}
+    )
 
 
 @_meanings.register

@@ -233,6 +233,20 @@ MUTANTS = (
     ),
     Mutant(
         "designer/families/least_noise.py",
+        "return np.asarray((np.maximum(np.minimum(even, odd), 1.0) - 1) / 2)",
+        "return np.asarray((np.maximum(np.maximum(even, odd), 1.0) - 1) / 2)",
+        "a half-width is said to be needed that noise stays below",
+        ("tests/families/test_half_widths.py",),
+    ),
+    Mutant(
+        "designer/families/least_noise.py",
+        "np.ceil(math.sqrt(2 * apart) / budgets * less) - 1, 0.0) / 2)",
+        "np.ceil(math.sqrt(2 * apart) / budgets * less) - 1, 0.0))",
+        "a half-width of Gaussian noise is said to be needed that noise stays below",
+        ("tests/families/test_half_widths.py",),
+    ),
+    Mutant(
+        "designer/families/least_noise.py",
         "sums = [np.maximum(sign * protected, 0).sum(axis=1) for sign in (1, -1)]",
         "sums = [np.maximum(sign * protected, 0).max(axis=1) for sign in (1, -1)]",
         "a limit is told for fewer records than its changes need",

@@ -31,13 +31,27 @@ MUTANTS = (
         "guesses on normal noise are told as worse",
         OF_ODDS,
     ),
-    Mutant(MEANINGS, "distance * per_unit)", "distance * per_unit / 2)", "a distance is told at half its budget", OF_MEANINGS),
+    Mutant(MEANINGS, "distance * scale[0])", "distance * scale[0] / 2)", "a distance is told at half its budget", OF_MEANINGS),
     Mutant(
         MEANINGS,
         "None if inner.budget is None else inner.budget * Fraction(relation.factor)",
         "inner.budget",
         "scaled budgets are told without their factor",
         OF_MEANINGS,
+    ),
+    Mutant(
+        "designer/reports/explorer.py",
+        '.replace("<", "\\\\u003c")',
+        "",
+        "a name ends the script of the explorer's numbers",
+        ("tests/cli/test_explore.py",),
+    ),
+    Mutant(
+        "designer/reports/exploring.py",
+        'stretched(self._bases[key], float(values["budget"]) / float(own["budget"]), problem)',
+        "self._bases[key]",
+        "numbers of another budget are told",
+        ("tests/cli/test_explore.py",),
     ),
     Mutant(HTML, "        autoescape=True,\n", "        autoescape=False,\n", "names are written as HTML", OF_PAGES),
     Mutant(

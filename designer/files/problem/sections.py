@@ -39,17 +39,30 @@ HINTS = {
 
 def toml_of(path: Path) -> dict[str, Any]:
     """What a TOML file holds, as plain data."""
+    content = _content(path)
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
-    try:
-        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n"))
+        return tomllib.loads(_text(content))
     except UnicodeDecodeError:
         told = mistaken(content, "a problem file (TOML)") or "is not TOML: no text in UTF-8; save it as UTF-8"
     except (ValueError, RecursionError) as error:  # of tomllib, of numbers with thousands of digits
         told = mistaken(content, "a problem file (TOML)") or f"is not TOML ({error}); {_toml_remedy(path, content, str(error))}"
     raise InvalidProblem(f"{path}: {told}.")
+
+
+def text_of_toml(path: Path) -> str:
+    """The text of a TOML file that `toml_of` has read."""
+    return _text(_content(path))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
+
+
+def _text(content: bytes) -> str:
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _toml_remedy(path: Path, content: bytes, error: str) -> str:

@@ -1,0 +1,369 @@
+"""A problem at many budgets: what every family reaches, what no noise can, and what an attacker gains, as plain data.
+
+Every number is one that `design`, or a limit, gives for the problem file with the other budget in it, as the text that a
+reader sees. Where a search is long and its noise has the same shape at all budgets, one search is certified anew at each
+(`stretched`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from designer.accounts.together.privacy_in_words import asked_words
+from designer.base.checks import count, shown
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, Refusal
+from designer.base.progress import each_of, step
+from designer.base.rounding import at_least, at_most
+from designer.certified.described import LARGE
+from designer.designing.best import design
+from designer.designing.choosing import CHEAP, SEVERAL, Way, chosen_families, estimated, units_of, ways_of
+from designer.designing.comparison import compare
+from designer.designing.comparison_words import loss_words
+from designer.families.least_noise import PROGRAM_ROWS, least_half_widths, limit
+from designer.families.made import Design
+from designer.families.sizes import Sizes
+from designer.families.stretching import stretched, stretches
+from designer.files.problem.request import Request
+from designer.files.problem.varied import Varied, varied_file
+from designer.mechanisms.channel.problem import ReportProblem
+from designer.problem.relation import Relation
+from designer.relations.budget_factor import with_changes_of
+from designer.relations.invariants.linked_tables import LinkedChanges
+from designer.relations.invariants.one_budget import InvariantChanges
+from designer.relations.invariants.transport import InvariantMetric
+from designer.relations.problem import Problem
+from designer.reports.contributor import odds_row
+from designer.reports.meanings import Meaning, meanings_of, move_by, scale_of, telling_distances
+from designer.reports.names import named
+from designer.reports.odds import below, off_by, percent
+from designer.reports.page import contributor_of
+from solvers.work import OutOfWork, within
+
+POINTS, MOST_POINTS = 20, 100
+DECADES = 2.0  # from the smallest budget to the largest
+ANSWERS = 30  # that are told one by one
+RECORDS = 1000  # of the made-up table
+SMALL, LARGE_LIMIT = 500, 1.5e6  # entries of a workload, and of its differences, up to which the limit takes a moment
+DISTANCES = 12
+WITHIN = "off by at most, 95 % of the time"
+GUESSES = "right guesses of somebody who knows the prior and sees one report"
+DRAWN, BASELINE = 3, "uniform_budget"  # the best families at first, and what one budget for all takes
+NOT_PROVEN = "not proven"
+REPORTS = {
+    "channel": "the report of least loss",
+    "poles": "the best mixture of exponential reports",
+    "exponential": "exponential mechanism",
+    "randomised_response": "randomised response",
+    "subset_selection": "subset selection",
+    "geometric": "geometric noise, cut to the values",
+    "planar": "planar Laplace noise, moved to the nearest value",
+}
+Values = Mapping[str, str]
+
+
+@dataclass(eq=False)
+class Explorer:
+    """A problem file, the families that are tried on it, and their designs at its own budget.
+
+    choices: the numbers of each place of the file, as texts, the budget last. base: the designs at the numbers of the file.
+    ways: how each of these families is designed; None of reports. work: about how many units that takes. skipped: families
+    and places of the grid for which the work does not reach. notes: what a reader should know.
+    """
+
+    file: Varied
+    request: Request
+    effort: str
+    choices: dict[str, tuple[str, ...]]
+    base: dict[str, Design[Any]]
+    ways: dict[str, Way | None] = field(default_factory=dict)
+    work: dict[str, float] = field(default_factory=dict)
+    skipped: set[tuple[str, int]] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    _bases: dict[tuple[str, ...], Design[Any]] = field(default_factory=dict)
+
+    @cached_property
+    def problem(self) -> Any:
+        """At the numbers of the file."""
+        return self.request.compared
+
+    @cached_property
+    def grid(self) -> list[tuple[Values, Any]]:
+        """The numbers of every point, by place, and the problem there; an invariant leaves the same changes at every budget."""
+        chosen = [dict(zip(self.choices, numbers, strict=True)) for numbers in product(*self.choices.values())]
+        found = [self.problem if values == self.file.own else self.file.request(values).compared for values in chosen]
+        for values, problem in zip(chosen, found, strict=True):
+            known = found[chosen.index(dict(self.at_own_budget(values)))].relation
+            if isinstance(known, (InvariantChanges, LinkedChanges, InvariantMetric)) and problem.relation is not known:
+                with suppress(NoFeasibleAttribute):  # more than are listed
+                    _ = known.listed and known.changes
+                with_changes_of(known, problem.relation)
+        return list(zip(chosen, found, strict=True))
+
+    @cached_property
+    def distances(self) -> list[Any]:
+        """How far a record moves in what is told of the attacker; empty where budgets are no multiples of a distance."""
+        relation = self.problem.relation
+        return telling_distances(relation, DISTANCES) if scale_of(relation) else []
+
+    def at_own_budget(self, values: Values) -> Values:
+        """The same numbers, but for the budget, which is that of the file."""
+        return {**values, "budget": self.file.own["budget"]}
+
+    def is_scaled(self, name: str) -> bool:
+        """Whether one search does for all budgets."""
+        return self.work[name] > CHEAP and stretches(self.base[name])
+
+    def designed(self, name: str, values: Values, problem: Any) -> Design[Any]:
+        """A family at other numbers: its own design there, or the one of a long search narrower or wider."""
+        if values == self.file.own:
+            return self.base[name]
+        own = self.at_own_budget(values)
+        if self.is_scaled(name) and values != own:
+            key = (name, *own.values())
+            if key not in self._bases:
+                self._bases[key] = self.designed(name, own, self.file.request(own).compared)
+            return stretched(self._bases[key], float(values["budget"]) / float(own["budget"]), problem)
+        way = self.ways[name]
+        if way is None:
+            return design(problem, name)
+        return design(problem, way.family.name, effort=self.effort, **way.options)
+
+    def point(self, place: int) -> dict[str, Any]:
+        """What is told at one place of the grid."""
+        values, problem = self.grid[place]
+        designs: dict[str, Design[Any]] = {}
+        for name in self.ways:
+            if (name, place) not in self.skipped:
+                with suppress(Refusal, ArithmeticError, ValueError, OutOfWork):
+                    designs[name] = self.designed(name, values, problem)
+        best = min(designs, key=lambda name: designs[name].loss, default=None)
+        return {
+            "families": {name: _answers_of(made) for name, made in designs.items()},
+            "floor": _floor(problem, designs),
+            "best": best,
+            "privacy": asked_words(problem.relation, problem.notion, problem.delta),
+            "odds": [] if best is None else self._odds(designs[best].mechanism, problem.relation),
+        }
+
+    def _odds(self, made: Any, relation: Relation) -> list[Sequence[str]]:
+        """What changes mean: the same distances at every budget, and the farthest; or those of a report."""
+        told = meanings_of(relation, contributor_of(made).elements(made))
+        moves: list[Meaning] = [move_by(distance, relation) for distance in self.distances]
+        return [odds_row(made, meant) for meant in ((*moves, told[-1]) if moves else told)]
+
+    def forecast(self) -> None:
+        """Skip what does not fit into the work that there is, best families and nearest budgets first.
+
+        Raises `DesignFailed` where no family is designed at another budget than its own.
+        """
+        allowed = left = SEVERAL * units_of(self.effort)
+        near = sorted(range(len(self.grid)), key=self._distance)
+        for name in sorted(self.ways, key=lambda name: self.base[name].loss):
+            wanted = 0.0
+            for place in near:
+                units = self._units(name, place)
+                wanted += units
+                if units > left:
+                    self.skipped.add((name, place))
+                else:
+                    left -= units
+            missing = sum(skipped == name for skipped, _ in self.skipped)
+            if missing:
+                self.notes.append(
+                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted:.3g} units of work, and "
+                    f"all families have {allowed:g} together"
+                )
+            elif self.is_scaled(name):
+                self.notes.append(f"{name}: one search, certified anew at each budget")
+        if len(self.skipped) == len(self.ways) * (len(near) - 1) > 0:
+            raise DesignFailed(
+                f"explore: {'; '.join(self.notes)}. Take fewer budgets (--points), one family (--family), or --effort thorough."
+            )
+
+    def _distance(self, place: int) -> tuple[bool, float]:
+        """Places at the budget of the file first, then the nearest."""
+        own, here = float(self.file.own["budget"]), float(self.grid[place][0]["budget"])
+        return here != own, abs(math.log(here / own))
+
+    def _units(self, name: str, place: int) -> float:
+        """About how much work a design is there; infinite where it is that of another one, which is skipped."""
+        values, problem = self.grid[place]
+        if values == self.file.own:
+            return 0.0
+        if self.is_scaled(name) and (own := self.at_own_budget(values)) != values:
+            first = next(k for k, (numbers, _) in enumerate(self.grid) if numbers == own)
+            return math.inf if (name, first) in self.skipped else 0.0
+        way = self.ways[name]
+        if way is None or self.base[name].cut:
+            return self.work[name]
+        return estimated(way.family, way.options, Sizes(problem))
+
+
+def explored(
+    path: Path, families: Sequence[str] | None = None, *, effort: str = "normal", points: int = POINTS
+) -> dict[str, Any]:
+    """What a problem file leads to at `points` budgets, from a tenth of its own on to nearly ten times, as plain data.
+
+    families: those of `compare` where none are named. effort: the counted work of each search. All that follow the first
+    comparison have as much together as it may have; what does not fit is left out, with a note. Raises `InvalidProblem` for a
+    file that has no one number for its budgets, and `DesignFailed` where nothing fits.
+    """
+    if not 3 <= count(points, "points") <= MOST_POINTS:
+        raise InvalidProblem(
+            f"points: {shown(points)} is not from 3 to {MOST_POINTS}; {POINTS} make smooth curves.", value=points
+        )
+    file, request = varied_file(path)
+    found = Explorer(file, request, effort, _choices(file, points), {})
+    with step("the budget of the file"):
+        _compare(found, families)
+    if not found.base:
+        raise DesignFailed("explore: no family has a mechanism at the budget of the file; dp-designer compare says why.")
+    found.forecast()
+    return _plain(found, [found.point(place) for place in each_of(range(len(found.grid)), "budgets")])
+
+
+def _choices(file: Varied, points: int) -> dict[str, tuple[str, ...]]:
+    """Other numbers for each place: budgets in equal ratios, adjacencies of one more and less, deltas ten times as large and
+    small."""
+    own, digits = float(file.own["budget"]), 2 if points <= POINTS else 3
+    found: dict[str, tuple[str, ...]] = {}
+    if "adjacency" in file.own:
+        known = int(file.own["adjacency"])
+        found["adjacency"] = tuple(text for text in map(str, (known - 1, known, known + 1)) if _reads(file, adjacency=text))
+    if "delta" in file.own:
+        delta = file.own["delta"]
+        near = (f"{float(delta) / 10:.2g}", delta, f"{float(delta) * 10:.2g}")
+        found["delta"] = tuple(text for text in near if _reads(file, delta=text))
+    first = -(points // 2)
+    ratios = [10 ** (DECADES * k / points) for k in range(first, first + points)]
+    found["budget"] = tuple(file.own["budget"] if ratio == 1 else f"{own * ratio:.{digits}g}" for ratio in ratios)
+    return found
+
+
+def _reads(file: Varied, **values: str) -> bool:
+    """Whether the file is one with these numbers in it."""
+    try:
+        _ = file.request({**file.own, **values}).compared
+    except InvalidProblem:
+        return False
+    return True
+
+
+def _compare(found: Explorer, families: Sequence[str] | None) -> None:
+    """The designs at the budget of the file, and what each takes; reports have no ways, but a name alone."""
+    problem, effort = found.problem, found.effort
+    if isinstance(problem, ReportProblem):
+        for name in each_of(list(families or problem.families), "families"):
+            with within() as counted:
+                made = compare(problem, [name], effort=effort).designs
+            if made:
+                found.base |= made
+                found.work[name], found.ways[name] = counted.spent, None
+        return
+    compared = compare(problem, families, effort=effort)
+    known = chosen_families() if families is None else chosen_families(families)
+    tried = [*ways_of(known, problem), *(Way(family, {}) for family in known)]
+    cut = {row["family"] for row in compared.rows if row["cut"]}
+    for way in tried:
+        if way.name in compared.designs and way.name not in found.ways:
+            found.ways[way.name] = way
+            found.work[way.name] = units_of(effort) if way.name in cut else way.work
+    found.base = {name: compared.designs[name] for name in found.ways}
+
+
+def _answers_of(made: Design[Any]) -> list[str]:
+    """How far off every answer is, and the loss; of a report its loss, and how often its value is guessed."""
+    if isinstance(made.problem, ReportProblem):
+        return [at_most(made.loss), percent(made.mechanism.best_guess)]
+    try:
+        widths = [off_by(width) for width in made.mechanism.margins()[:ANSWERS].tolist()]
+    except (DesignFailed, InvalidProblem):
+        widths = [NOT_PROVEN] * min(ANSWERS, len(made.problem.workload.queries))
+    return [*widths, at_most(made.loss)]
+
+
+def _floor(problem: Any, designs: Mapping[str, Design[Any]]) -> list[str]:
+    """What is proven to be needed: of each answer, and of the loss; empty where nothing is."""
+    if isinstance(problem, ReportProblem):
+        proven = [made.optimality.lower_bound for made in designs.values() if made.optimality is not None]
+        return [at_least(max(proven)) if proven else "", ""]
+    answers = min(ANSWERS, len(problem.workload.queries))
+    widths, sizes = least_half_widths(problem), Sizes(problem)
+    rows = PROGRAM_ROWS if sizes.queries * sizes.elements <= SMALL else 0
+    found = limit(problem, rows=rows, closed=sizes.queries * sizes.pairs > LARGE_LIMIT)
+    each = [""] * answers if widths is None else [below(width) for width in widths[:answers].tolist()]
+    return [*each, "" if found is None else at_least(found.value)]
+
+
+def _told(problem: Any, request: Request) -> list[dict[str, str]]:
+    """What is told of every design: of what, in which unit, and what the number is."""
+    together = {"name": "all answers together", "unit": "", "words": loss_words(problem)}
+    if isinstance(problem, ReportProblem):
+        return [{**together, "name": "a report"}, {"name": "an attacker", "unit": "", "words": GUESSES}]
+    queries = problem.workload.queries[:ANSWERS]
+    return [{"name": named(name), "unit": named(request.about.unit(name)), "words": WITHIN} for name in queries] + [together]
+
+
+def _made_up(problem: Any) -> list[float] | None:
+    """The answers of a table in which the k-th element has a k-th of the records of the first; None where a table of records
+    has to agree with others, or is too large."""
+    if isinstance(problem, ReportProblem) or problem.relation.counted_tables or math.prod(problem.workload.shape) > LARGE:
+        return None
+    shares = 1 / np.arange(1, problem.workload.shape[1] + 1)
+    counts = np.round(RECORDS * shares / shares.sum())
+    return [float(f"{answer:.4g}") for answer in (problem.workload.dense()[:ANSWERS] @ counts).tolist()]
+
+
+def _plain(found: Explorer, points: list[dict[str, Any]]) -> dict[str, Any]:
+    """Plain data, families that are the same at every point as one."""
+    same: dict[str, list[str]] = {}
+    for name in sorted(found.ways, key=lambda name: found.base[name].loss):
+        same.setdefault(repr([point["families"].get(name) for point in points]), []).append(name)
+    first = {name: names[0] for names in same.values() for name in names}
+    for point in points:
+        point["families"] = {name: told for name, told in point["families"].items() if first[name] == name}
+        point["best"] = first.get(point["best"])
+    problem = found.problem
+    return {
+        "title": named(found.request.title, 200),
+        "file": named(found.file.path.name),
+        "reports": isinstance(problem, ReportProblem),
+        "label": found.file.label,
+        "choices": [
+            {"name": name, "values": values, "own": values.index(found.file.own[name])}
+            for name, values in found.choices.items()
+        ],
+        "pieces": found.file.pieces,
+        "families": [
+            {
+                "name": names[0],
+                "words": _words(found, names[0]),
+                "same": [_words(found, name) for name in names[1:]],
+                "drawn": place < DRAWN or BASELINE in names,
+            }
+            for place, names in enumerate(same.values())
+        ],
+        "answers": _told(problem, found.request),
+        "more": max(0, len(problem.workload.queries) - ANSWERS) if isinstance(problem, Problem) else 0,
+        "records": RECORDS,
+        "made_up": _made_up(problem),
+        "notes": found.notes,
+        "points": points,
+    }
+
+
+def _words(found: Explorer, name: str) -> str:
+    """A family as people call it, and the options where there is a choice."""
+    way, (_, _, options) = found.ways[name], name.partition(", ")
+    if way is None:
+        return REPORTS[name]
+    return way.family.title + (f" ({options})" if options else "").replace("search False", "without a search")

@@ -1,0 +1,217 @@
+"""`dp-designer explore`: every number of the page is that of a design at that budget, and the file it hands out is one."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from designer import design
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.rounding import at_least, at_most
+from designer.cli import main
+from designer.families.least_noise import least_half_widths, limit
+from designer.files.problem.kinds import read_request
+from designer.files.problem.varied import varied_file
+from designer.mechanisms.channel.problem import ReportProblem
+from designer.reports.exploring import explored
+from designer.reports.odds import Risk, below, off_by, percent
+from designer.reports.page import contributor_of
+
+REGIONS = '[elements]\ntable = "regions.csv"\nnames = ["region"]\n\n[workload]\nbuilder = "identity"\n\n'
+FILES = {
+    "uniform": REGIONS + '[relation]\nmetric = "uniform"\nepsilon = 0.5  # of one record\n',
+    "distance": REGIONS + '[relation]\nmetric = "great_circle"\npoints = ["latitude", "longitude"]\nper_km = 0.004\n',
+    "presence": REGIONS + '[relation]\nmetric = "add_remove"\nepsilon = 1\n\n[problem]\nnotion = "zcdp"\n',
+    "delta": REGIONS + '[relation]\nmetric = "add_remove"\nepsilon = 1.0\n\n[problem]\nnotion = "approximate"\ndelta = 1e-6\n',
+    "attributes": (
+        '[domain]\nsex = ["F", "M"]\nage = 2\n\n[workload]\nbuilder = "identity"\n\n'
+        '[relation]\nmetric = "hamming"\n\n[relation.budgets]\nsex = 1.0\nage = 0.5\n'
+    ),
+    "published": (
+        '[domain]\nsex = ["F", "M"]\nage = 3\n\n[workload]\nbuilder = "identity"\n\n'
+        '[invariant]\nmargins = [["sex"], ["age"]]\n\n[relation]\nepsilon = 1.0\n'
+    ),
+    "report": (
+        'kind = "own_report"\n[elements]\ntable = "regions.csv"\nnames = ["region"]\n\n'
+        '[relation]\nmetric = "uniform"\nepsilon = 1.0\n\n[report]\nloss = "zero_one"\n'
+    ),
+}
+FAMILIES = {
+    "presence": ["gaussian", "isotropic_gaussian"],
+    "published": ["lattice_laplace", "projected_laplace"],
+    "report": ["channel", "randomised_response"],
+}
+PLACES = {"delta": ["delta", "budget"], "published": ["adjacency", "budget"]}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "regions.csv").write_text("region,latitude,longitude\nnorth,54.3,10.1\neast,52.5,13.4\nsouth,48.1,11.6\n")
+    (tmp_path / "records.csv").write_text("region,sex,age\nnorth,F,0\nsouth,M,1\n")
+    for name, text in FILES.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def embedded(page: Path) -> dict[str, Any]:
+    """What a page holds."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
+    assert found is not None
+    told: dict[str, Any] = json.loads(found[1])
+    return told
+
+
+def written(name: str, *more: str) -> dict[str, Any]:
+    families = [word for family in FAMILIES.get(name, ["laplace", "ellipsoid"]) for word in ("--family", family)]
+    assert main(["explore", f"{name}.toml", "-o", "page.html", "--points", "3", "--force", *families, *more]) == 0
+    return embedded(Path("page.html"))
+
+
+def file_of(told: dict[str, Any], place: int) -> str:
+    """The problem file that a point of a page stands for, put together from the pieces of the page."""
+    numbers: dict[str, str] = {}
+    for choice in reversed(told["choices"]):
+        place, k = divmod(place, len(choice["values"]))
+        numbers[choice["name"]] = choice["values"][k]
+    return "".join(numbers[piece] if k % 2 else piece for k, piece in enumerate(told["pieces"]))
+
+
+def floor_of(problem: Any, designs: Mapping[str, Any]) -> list[str]:
+    if isinstance(problem, ReportProblem):
+        return [at_least(max(made.optimality.lower_bound for made in designs.values() if made.optimality)), ""]
+    widths, loss = least_half_widths(problem), limit(problem)
+    each = [""] * problem.workload.shape[0] if widths is None else [*map(below, widths.tolist())]
+    return [*each, "" if loss is None else at_least(loss.value)]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_number_is_that_of_a_design_of_the_file_that_is_handed_out(name: str, folder: Path) -> None:
+    told = written(name)
+    assert [choice["name"] for choice in told["choices"]] == PLACES.get(name, ["budget"])
+    assert len(told["points"]) >= 3 and told["families"]
+    for place, point in enumerate(told["points"]):
+        (folder / "chosen.toml").write_text(file_of(told, place))
+        problem = read_request(folder / "chosen.toml").compared
+        designs = {family: design(problem, family) for family in point["families"]}
+        for family, made in designs.items():
+            if isinstance(problem, ReportProblem):
+                expected = [at_most(made.loss), percent(made.mechanism.best_guess)]
+            else:
+                expected = [*map(off_by, made.mechanism.margins().tolist()), at_most(made.loss)]
+            assert point["families"][family] == expected, (place, family)
+        assert point["best"] == min(designs, key=lambda family: designs[family].loss)
+        best = designs[point["best"]].mechanism
+        worst = contributor_of(best).worst(best).cost
+        assert point["odds"][-1][2:] == list(Risk.of(worst).cells())
+        assert point["floor"] == floor_of(problem, designs)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_file_that_is_handed_out_is_checked_and_designed(name: str, folder: Path) -> None:
+    told = written(name)
+    for place in (0, len(told["points"]) - 1):
+        (folder / "chosen.toml").write_text(file_of(told, place))
+        assert main(["check", "records.csv", "chosen.toml"]) == 0
+        assert main(["design", "chosen.toml", "--family", FAMILIES.get(name, ["laplace"])[0]]) == 0
+
+
+def test_the_same_problem_gives_the_same_bytes(folder: Path) -> None:
+    written("uniform")
+    first = (folder / "page.html").read_bytes()
+    written("uniform")
+    assert (folder / "page.html").read_bytes() == first
+
+
+def test_the_own_budget_is_a_point_as_the_file_writes_it_and_comments_stay(folder: Path) -> None:
+    told = written("uniform")
+    budget = told["choices"][-1]
+    assert budget["values"] == ["0.11", "0.5", "2.3"] and budget["own"] == 1
+    assert file_of(told, 1) == FILES["uniform"] and "# of one record" in file_of(told, 0)
+
+
+def test_many_budgets_become_one_factor(folder: Path) -> None:
+    file, _ = varied_file(folder / "attributes.toml")
+    text = file.text({"budget": "0.25"})
+    assert (
+        '[relation]\nmetric = "scaled"\nfactor = 0.25\n\n[relation.part]\nmetric = "hamming"\n\n[relation.part.budgets]' in text
+    )
+    asked = file.request({"budget": "0.25"}).compared.relation
+    assert asked.exact_budget(0, 1) == read_request(folder / "attributes.toml").compared.relation.exact_budget(0, 1) / 4
+
+
+def test_distances_are_the_same_at_every_budget(folder: Path) -> None:
+    told = written("distance")
+    changes = {tuple(row[0] for row in point["odds"]) for point in told["points"]}
+    assert len(changes) == 1 and any(" km" in change for change in changes.pop())
+
+
+def test_a_long_search_is_made_once_and_certified_at_each_budget(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("designer.reports.exploring.CHEAP", -1.0)
+    scaled = explored(folder / "uniform.toml", ["ellipsoid"], points=3)
+    assert scaled["notes"] == ["ellipsoid: one search, certified anew at each budget"]
+    monkeypatch.undo()
+    afresh = explored(folder / "uniform.toml", ["ellipsoid"], points=3)
+    assert [point["families"] for point in scaled["points"]] == [point["families"] for point in afresh["points"]]
+
+
+def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 40.0)
+    told = explored(folder / "uniform.toml", ["laplace"], points=3)
+    assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
+    assert told["notes"] == [
+        "laplace: not designed at 1 of 3 points; all take about 80 units of work, and all families have 60 together"
+    ]
+    monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 70.0)
+    with pytest.raises(DesignFailed, match=r"about 140 units of work.*--points"):
+        explored(folder / "uniform.toml", ["laplace"], points=3)
+
+
+def test_names_cannot_leave_the_script_and_the_policy_allows_that_script_alone(folder: Path) -> None:
+    (folder / "uniform.toml").write_text('title = "</script><script>alert(1)</script>"\n' + FILES["uniform"])
+    told = written("uniform")
+    page = (folder / "page.html").read_text()
+    assert told["title"] == "</script><script>alert(1)</script>" and "<script>alert" not in page
+    scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(scripts) == 1
+    digest = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+
+
+REFUSED = {
+    "two": (
+        "page.html",
+        '[relation]\nmetric = "appear_or_change"\nepsilon = 1.0\nchange = {metric = "uniform", epsilon = 1.0}\n',
+        "several budgets",
+    ),
+    "inline": ("page.html", None, "on a line of its own"),
+    "ending": ("page.txt", FILES["uniform"].removeprefix(REGIONS), "name it, such as -o explore.html"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_name_the_remedy_and_write_nothing(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output, relation, words = REFUSED[name]
+    inline = 'relation = {metric = "uniform", epsilon = 1.0}\n' + REGIONS
+    (folder / "bad.toml").write_text(inline if relation is None else REGIONS + relation)
+    assert main(["explore", "bad.toml", "-o", output]) == 2
+    assert words in capsys.readouterr().err and not (folder / output).exists()
+
+
+def test_other_kinds_are_refused(folder: Path) -> None:
+    (folder / "tables.toml").write_text(
+        'kind = "marginals"\n[domain]\nsex = ["F", "M"]\n[workload]\ntables = [["sex"]]\n'
+        '[relation]\nmetric = "hamming"\nbudgets = {sex = 1.0}\n'
+    )
+    with pytest.raises(InvalidProblem, match="explored for linear queries and own reports; use dp-designer design"):
+        explored(folder / "tables.toml")
+    with pytest.raises(InvalidProblem, match="points: 2 is not from 3 to 100"):
+        explored(folder / "uniform.toml", points=2)
