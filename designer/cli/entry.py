@@ -102,8 +102,7 @@ COMMANDS = (
     Listed(
         "init",
         "init_command:add_init",
-        "write a commented problem file to start from, from the names of columns alone",
-        "records (CSV, Parquet), of which the names of the columns are read and no row",
+        "write a problem file to start from, from the names of columns alone or from answers to questions",
     ),
     Listed(
         "plot",

@@ -1,0 +1,145 @@
+"""`dp-designer init --ask`: every way through the questions ends in a file that is checked and designed."""
+
+from __future__ import annotations
+
+import io
+import json
+import tomllib
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from designer.base.errors import InvalidProblem
+from designer.cli import main
+from designer.files.problem.deciding import QUESTIONS, columns_of, decided_file, paths
+from designer.files.problem.kinds import read_request
+from designer.reports.odds import times
+
+TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
+LEAVES = list(paths(TYPED))
+
+
+def answer(monkeypatch: pytest.MonkeyPatch, *lines: str) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+
+
+def lines_for(answers: dict[str, str]) -> list[str]:
+    """What somebody types to give these answers: a number for each question that is asked."""
+    typed: list[str] = []
+    known: dict[str, str] = {}
+    for question in QUESTIONS:
+        left = [choice.name for choice in question.open_choices(known)]
+        if len(left) != 1:
+            typed.append(str(left.index(answers[question.name]) + 1) if left else answers[question.name])
+        known[question.name] = answers[question.name]
+    return typed
+
+
+def test_there_are_seven_questions_and_many_ways_through_them() -> None:
+    assert len(QUESTIONS) == 7 and len(LEAVES) > 100
+    assert {name for leaf in LEAVES for name in leaf} == {question.name for question in QUESTIONS}
+    for question in QUESTIONS:
+        assert {leaf[question.name] for leaf in LEAVES} >= {choice.name for choice in question.choices}
+
+
+def test_every_leaf_is_a_problem_file(tmp_path: Path) -> None:
+    for leaf in LEAVES:
+        (tmp_path / "leaf.toml").write_text(decided_file(leaf))
+        assert read_request(tmp_path / "leaf.toml").description()
+
+
+@pytest.mark.parametrize("promise", ["pure", "zcdp", "approximate"])
+@pytest.mark.parametrize(
+    "strength", ["1", pytest.param("0.1", marks=pytest.mark.heavy), pytest.param("3", marks=pytest.mark.heavy)]
+)
+@pytest.mark.parametrize("typed", TYPED, ids=["one", "two"])
+def test_every_leaf_is_checked_and_designed(
+    typed: str, strength: str, promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("records.csv").write_text("region,sex\nnorth,F\neast,M\n")
+    asked = {"values": typed, "strength": strength, "promise": promise}
+    leaves = [leaf for leaf in LEAVES if asked.items() <= leaf.items()]
+    assert leaves
+    for leaf in leaves:
+        Path("leaf.toml").write_text(decided_file(leaf))
+        assert main(["check", "records.csv", "leaf.toml"]) == 0, leaf
+        effort = [] if leaf["holder"] == "nobody" else ["--effort", "quick"]
+        assert main(["design", "leaf.toml", *effort]) == 0, leaf
+
+
+@pytest.mark.parametrize("leaf", LEAVES[::17], ids=lambda leaf: "-".join(list(leaf.values())[2:]))
+def test_numbers_on_lines_give_the_file_of_these_answers(
+    leaf: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer(monkeypatch, *lines_for(leaf))
+    assert main(["init", "--ask", "-o", "made.toml"]) == 0
+    assert Path("made.toml").read_text() == decided_file(leaf)
+
+
+def test_empty_lines_are_the_defaults_and_the_end_says_error_and_guarantee(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer(monkeypatch, *[""] * 7)
+    assert main(["init", "--ask", "-o", "made.toml"]) == 0
+    said = capsys.readouterr()
+    assert "expected total squared error 9.48898" in said.out and "Privacy:     epsilon 1, delta 0" in said.out
+    assert "Guarantee:   One record may change from any universe element to any other" in said.out
+    assert said.out.endswith("Written to made.toml.\n")
+    assert "1 of 7. Who holds the records?\n  1  An organisation" in said.err
+    assert tomllib.loads(Path("made.toml").read_text())["relation"] == {"metric": "uniform", "epsilon": 1}
+
+
+def test_without_a_file_what_is_printed_is_the_file_and_comments(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer(monkeypatch, "2", *[""] * 6)
+    assert main(["init", "--ask"]) == 0
+    printed = capsys.readouterr().out
+    assert tomllib.loads(printed)["kind"] == "own_report" and "# Attacker:" in printed
+    answer(monkeypatch, "2", *[""] * 6)
+    assert main(["init", "--ask", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["answers"]["holder"] == "nobody"
+
+
+BAD = {
+    "few": (["1", "", "1"], "ended before question 4 of 7"),
+    "none": ([], "ended before question 1 of 7"),
+    "number": (["3"], "question 1 of 7: answer: '3' is none of 1 to 2"),
+    "column": (["1", "region north"], "question 2 of 7: answer: 'region north' is no column"),
+    "twice": (["1", "region: north, north"], "question 2 of 7"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_lines_that_are_missing_or_wrong_are_refused_and_nothing_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines, words = BAD[name]
+    monkeypatch.chdir(tmp_path)
+    answer(monkeypatch, *lines)
+    assert main(["init", "--ask", "-o", "made.toml"]) == 2
+    assert words in capsys.readouterr().err and not list(tmp_path.iterdir())
+
+
+def test_init_needs_a_file_or_questions_and_not_both(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init"]) == 2
+    assert "give the records whose columns are asked about, or --ask" in capsys.readouterr().err
+    assert main(["init", "records.csv", "--ask"]) == 2
+    assert "--ask: reads no records" in capsys.readouterr().err
+
+
+def test_factors_in_the_words_are_those_of_the_reports() -> None:
+    (strength,) = [question for question in QUESTIONS if question.name == "strength"]
+    for choice in strength.choices:
+        assert f"at most {times(Fraction(choice.name)).removeprefix('×')} times" in choice.words
+
+
+def test_names_of_columns_are_written_so_that_toml_reads_them() -> None:
+    leaf = {**LEAVES[0], "values": 'home "place": a\\b, c; x y: 1, 2'}
+    assert tomllib.loads(decided_file(leaf))["domain"] == {'home "place"': ["a\\b", "c"], "x y": ["1", "2"]}
+    with pytest.raises(InvalidProblem, match="combinations of values; give at most 1,000"):
+        columns_of("; ".join(f"c{k}: a, b" for k in range(11)))
