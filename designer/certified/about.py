@@ -54,7 +54,7 @@ SAID = Named(
     record(
         {},
         {**{name: noted(NOTES[name], _words(longest)) for name, longest in LONGEST.items()}, "units": UNITS},
-        note="Words of the maker for readers: nothing proves them, and no fingerprint has them.",
+        note="Stated by the publisher for readers: not verified, and part of no fingerprint.",
         minProperties=1,
     ),
 )

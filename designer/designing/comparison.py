@@ -164,7 +164,7 @@ def compare_linear(
         try:
             with allowance.running(way, families is None and bool(designs), timed=families is not None):
                 made = design(problem, way.family.name, effort=effort, **way.options)
-            row = _row(way.name, made, reference, least)
+            row = _row(way.name, made, reference, least) | {"title": way.family.title, "baseline": way.family.baseline}
             place, words = standing(problem, made)
             told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
             rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})

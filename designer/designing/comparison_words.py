@@ -41,6 +41,7 @@ LOSSES = {
     "max": "largest variance of an answer",
 }
 LESS = 1e-3  # of a loss: what is said of a difference
+SHORT = 5  # families in a short table, beside one budget for all
 CELLS: dict[str, Cell] = {
     **dict.fromkeys(("loss", "squared", "absolute", "max", "worst_ratio"), at_most),
     **dict.fromkeys(("improvement", "efficiency"), at_least),
@@ -56,8 +57,10 @@ LEGEND = {
 
 
 def sorted_rows(rows: Sequence[Row]) -> list[Row]:
-    """Least loss first, and those without a mechanism last."""
-    return sorted(rows, key=lambda row: math.inf if row["loss"] is None else row["loss"])
+    """Least loss to six digits first, baselines behind families that lose the same, and those without a mechanism last."""
+    return sorted(
+        rows, key=lambda row: (float(f"{math.inf if row['loss'] is None else row['loss']:.6g}"), bool(row.get("baseline")))
+    )
 
 
 def loss_words(problem: Any) -> str:
@@ -85,12 +88,13 @@ def limit_lines(limit: Limit | None) -> list[str]:
 
 
 def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, width: int, remedy: str, full: bool = True) -> str:
-    """The winner in a sentence, what was not finished, the table, what its columns mean, and notes; in full also what the limit
-    rests on, and why others failed."""
+    """The winner in a sentence, what was not finished, the table, what its columns mean, and notes; in full also every family,
+    what the limit rests on, and why others failed; in short what each family is, and which others there are."""
     done = [row for row in sorted_rows(rows) if row["loss"] is not None]
+    listed = done if full else _short(done)
     failed = list(map(printed, said_once((row["family"], row["note"]) for row in rows if row["loss"] is None)))
-    notes = list(dict.fromkeys(row["note"] for row in done if row["note"]))
-    table = _table(done, problem, notes, width) if done else []
+    notes = list(dict.fromkeys(row["note"] for row in listed if row["note"]))
+    table = _table(listed, problem, notes, width, full) if done else []
     shown = [LEGEND[head] for head in LEGEND if table and head in table[0].split()]
     marked = [f"[{number}] {printed(note)}" for number, note in enumerate(notes, 1)]
     without = ["Without a mechanism:", *failed] if failed else []
@@ -98,9 +102,14 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
         names = [printed(row["family"]) for row in rows if row["loss"] is None]
         without = [f"Without a mechanism: {', '.join(names)}."]
     unfinished = _open_lines(rows, remedy)
+    called = [] if full else [f"{printed(row['family'])}: {_called(row['title'])}" for row in listed if row.get("title")]
+    others = [printed(row["family"]) for row in done if row not in listed]
+    if others:
+        called.append(f"{len(others)} more, with --full: {', '.join(others)}.")
     blocks = [
         [_winner(done, problem, bool(unfinished)), *unfinished],
         table,
+        called,
         [*shown, *marked],
         limit_lines(limit) if done and full else [],
         without,
@@ -111,9 +120,9 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
     return "\n\n".join(told) + "\n"
 
 
-def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int) -> list[str]:
-    """A line for each mechanism, the columns that matter most first; errors of a typical answer where all answers count
-    records, as others may be in different units."""
+def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int, full: bool) -> list[str]:
+    """A line for each mechanism, the columns that matter most first, in short those alone; errors of a typical answer where all
+    answers count records, as others may be in different units."""
     linear = isinstance(problem, Problem)
     count, alike = (problem.workload.shape[0], problem.workload.counts_records) if linear else (1, False)
     named = [printed(row["family"]) + (f" [{notes.index(row['note']) + 1}]" if row["note"] else "") for row in done]
@@ -122,12 +131,24 @@ def _table(done: Sequence[Row], problem: Any, notes: Sequence[str], width: int) 
         "typical": [at_most(math.sqrt(row["squared"] / count)) if alike and row["squared"] is not None else "" for row in done],
         "worst": [at_most(math.sqrt(row["max"])) if alike and row["max"] is not None else "" for row in done],
         "efficiency": [_or_nothing(share_at_least, row["efficiency"]) for row in done],
-        "gain": [_or_nothing(lambda value: at_least(value, 3), row["improvement"]) for row in done],
-        "time": [time_words(row["seconds"]) for row in done],
-        "gap": [_or_nothing(share_at_most, row["gap"]) for row in done],
     }
+    if full:
+        figures["gain"] = [_or_nothing(lambda value: at_least(value, 3), row["improvement"]) for row in done]
+        figures["time"] = [time_words(row["seconds"]) for row in done]
+        figures["gap"] = [_or_nothing(share_at_most, row["gap"]) for row in done]
     told = {head: tuple(cells) for head, cells in figures.items() if any(cells)}
     return text_table([Column("family", tuple(named), number=False), *(Column(*one) for one in told.items())], width)
+
+
+def _short(done: Sequence[Row]) -> list[Row]:
+    """The best five, baselines apart, and one budget for all."""
+    own = [row["family"] for row in done if not row.get("baseline")][:SHORT]
+    return [row for row in done if row["family"] in (*own, "uniform_budget")]
+
+
+def _called(title: str) -> str:
+    """What a family is, without its name in front: "the convex hull" of "K-norm: the convex hull"."""
+    return printed(title.partition(": ")[2] or title)
 
 
 def _open_lines(rows: Sequence[Row], remedy: str) -> list[str]:

@@ -17,7 +17,7 @@ from solvers.exact.balls import exp_ball, float_above_real, rational_ball
 RARE = Fraction(1, 10**6)  # the chance with which odds may shift by more, where people read one number
 PRIOR = Fraction(1, 20)
 LARGEST = Fraction(20)  # beyond, odds shift by more than 10^8: no number helps to judge that
-NO_LIMIT = "no limit that helps"
+NO_LIMIT = "no meaningful protection"
 PLAIN = range(-8, 12)  # decimal exponents that are written out
 
 
@@ -63,7 +63,7 @@ def times(budget: Fraction) -> str:
     """By what the odds are multiplied at most.
 
     >>> times(Fraction(1, 20)), times(Fraction(3)), times(Fraction(0)), times(Fraction(50))
-    ('×1.052', '×20.1', '×1', 'no limit that helps')
+    ('×1.052', '×20.1', '×1', 'no meaningful protection')
     """
     if budget > LARGEST:
         return NO_LIMIT

@@ -37,7 +37,7 @@ def published(made: Specified, told: Told) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
-    notes: tuple[Piece, ...] = (Prose("Words of the maker, which nobody proves:"), Entries(words)) if words else ()
+    notes: tuple[Piece, ...] = (Prose("Stated by the publisher (not verified):"), Entries(words)) if words else ()
     return PageSection("published", "What is published", (*told.pieces, *notes))
 
 

@@ -159,7 +159,7 @@ def _verified(evidence: Evidence, time: str) -> Headline:
 
 def _spent(evidence: Evidence) -> Headline:
     """What a ledger says of the data set; that none was looked at, otherwise."""
-    question, seen = "How much was spent of these data in all?", evidence.ledger
+    question, seen = "How much of this dataset's privacy budget has been used?", evidence.ledger
     if seen is None:
         return Headline(
             question, "Not known: no ledger was looked at", "Losses of several releases add up.", "verification", True

@@ -10,6 +10,7 @@ import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, metrics, plot
 from designer.designing.comparison import COLUMNS, Comparison
+from designer.designing.comparison_words import sorted_rows
 from designer.families import FAMILIES
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 
@@ -180,3 +181,25 @@ def test_columns_of_latex_that_are_none_are_refused(table: Comparison, columns: 
 def test_weights_beyond_what_losses_can_hold_are_refused(weights: list[float]) -> None:
     with pytest.raises(InvalidProblem, match=r"problem\.weights: from .* to .*divide all\s+weights by the same number"):
         Problem(Workload([[1, 1, 0], [0, 0, 1]]), metrics.uniform(3, 1.0), weights=weights)
+
+
+def test_a_short_table_has_the_best_families_what_they_are_and_the_names_of_the_others() -> None:
+    table = compare(Problem(Workload.identity(4), metrics.uniform(4, 1.0)))
+    done = [row for row in sorted_rows(table.rows) if row["loss"] is not None]
+    own = [row for row in done if not row["baseline"]][:5]
+    short = " ".join(table.to_text(100, full=False).split())
+    described, _, others = short.partition("more, with --full:")
+    for row in own + [row for row in done if row["family"] == "uniform_budget"]:
+        assert f"{row['family']}: {row['title'].partition(': ')[2] or row['title']}" in described
+    left = [row["family"] for row in done if row not in own and row["family"] != "uniform_budget"]
+    assert len(left) > 3 and others.strip().startswith(", ".join(left) + ".")
+    assert "gain" not in short.split() and "gain" in table.to_text(100).split()
+
+
+def test_a_baseline_stands_behind_a_family_that_loses_the_same_whatever_the_last_digits() -> None:
+    rows = [
+        {"family": "plain", "loss": 2.0, "baseline": True},
+        {"family": "ours", "loss": 2.0000000001, "baseline": False},
+        {"family": "none", "loss": None},
+    ]
+    assert [row["family"] for row in sorted_rows(rows)] == ["ours", "plain", "none"]

@@ -276,7 +276,7 @@ def test_the_words_of_the_maker_are_told_as_such(undrawn: None) -> None:
     answers = [e.text for e in page.all("dd")[:7]]
     assert "one commuter" in answers[2] and " persons for a typical answer" in answers[6]
     assert answers[1].startswith("The office") and "which nobody proves" in answers[1] and "No signature" in answers[1]
-    assert "Words of the maker, which nobody proves" in page.source and "The office" in page.source
+    assert "Stated by the publisher (not verified)" in page.source and "The office" in page.source
 
 
 def test_whatever_is_written_shows_every_character() -> None:
