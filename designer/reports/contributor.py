@@ -206,7 +206,9 @@ def epsilon_delta(cost: TotalCost | None) -> tuple[Piece, ...]:
         return ()
     found = [(delta, cost.epsilon_at(delta)) for delta in DELTAS]
     if all(epsilon is None or epsilon > LARGEST for _, epsilon in found):
-        return (Prose("For the worst change no meaningful protection is proven, whatever the chance that is left out.", "warning"),)
+        return (
+            Prose("For the worst change no meaningful protection is proven, whatever the chance that is left out.", "warning"),
+        )
     rows = tuple(
         (one_in(delta), above(epsilon), *_odds_of(cost.loss_at(delta))) for delta, epsilon in found if epsilon is not None
     )

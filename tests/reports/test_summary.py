@@ -39,7 +39,10 @@ def test_without_a_ledger_nobody_knows_what_else_was_released() -> None:
     made = design(Problem(Workload([[1, 1, 0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
     told = open_points(Evidence(made=made), contributor_of(made))
     assert any("no ledger was looked at" in line for line in told)
-    assert first_screen(made)["How much of this dataset's privacy budget has been used?"] == ("Not known: no ledger was looked at", True)
+    assert first_screen(made)["How much of this dataset's privacy budget has been used?"] == (
+        "Not known: no ledger was looked at",
+        True,
+    )
 
 
 def test_a_deep_verification_that_fails_says_so_in_its_line() -> None:
