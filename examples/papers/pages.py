@@ -6,8 +6,11 @@ import ast
 import inspect
 import math
 import re
+import subprocess
+import sys
 import textwrap
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from examples.papers.frame import Choice, Erratum, Paper, Picture, Row, Section, Setting, Severity, Value, Verdict
@@ -20,6 +23,7 @@ SETTINGS = "| item | the paper's design | chosen here | when the choice moves |\
 ERRATA = "| item | erratum | severity | definition in force |\n| --- | --- | --- | --- |"
 SIGN, GLUE = re.compile(r" ([-+*]) "), "\0"  # between terms, and what stands for the spaces around it
 OUTSIDE = "outside"
+DOCS = Path(__file__).parents[2] / "docs"
 NOTHING = "none"
 NO_CHOICE = Choice("nothing", "nothing to move")
 Line = tuple[str, str]  # item, quantity
@@ -158,7 +162,14 @@ def code(erratum: Erratum) -> str:
     used = {node.id for source in sources for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     tree = ast.parse(Path(inspect.getfile(erratum.contradiction)).read_text())
     lines = [line for node in tree.body for line in _imported(node, used)]
-    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *sources])
+    return in_columns("\n\n\n".join([*(["\n".join(lines)] if lines else []), *sources]))
+
+
+@cache
+def in_columns(text: str) -> str:
+    """Code as the pages of the site have it, in columns of 88."""
+    ruff = [sys.executable, "-m", "ruff", "format", "--config", str(DOCS / "ruff.toml"), "--stdin-filename", "page.py", "-"]
+    return subprocess.run(ruff, input=text, capture_output=True, text=True, check=True).stdout.rstrip()
 
 
 def _imported(node: ast.stmt, used: set[str]) -> list[str]:
