@@ -20,11 +20,11 @@ levels = list(dict.fromkeys(datasets.adult_education_race()["education"]))
 size, school = len(levels), 9
 pairs = [(i, j) for i in range(size) for j in range(i + 1, size)]
 graphs = {
-    "every two levels": (pairs, "#D55E00", "strategy_laplace"),
-    "neighbours": ([(i, i + 1) for i in range(size - 1)], "#0072B2", "laplace"),
+    "every two levels": (pairs, "#dc6008", "strategy_laplace"),
+    "neighbours": ([(i, i + 1) for i in range(size - 1)], "#3a5ce1", "laplace"),
     "within school and within college": (
         [(i, j) for i, j in pairs if (i < school) == (j < school)],
-        "#009E73",
+        "#27752b",
         "strategy_laplace",
     ),
 }

@@ -35,9 +35,9 @@ for place in places[:80]:
     turn = np.linspace(0, 2 * np.pi, 61)
     up, along = np.sin(turn), np.cos(turn) / cos(radians(place[0]))
     ring = place[:, None] + KILOMETRES / KM_PER_DEGREE * np.stack([up, along])
-    axes.plot(ring[1], ring[0], color="#0072B2", linewidth=0.6, alpha=0.6)
-axes.scatter(longitude, latitude, s=people / 3e4, color="#D55E00", alpha=0.7, linewidths=0, label="a city, by its inhabitants")
-axes.plot([], [], color="#0072B2", label=f"{KILOMETRES} km: the odds of two places shift by at most {ODDS}")
+    axes.plot(ring[1], ring[0], color="#3a5ce1", linewidth=0.6, alpha=0.6)
+axes.scatter(longitude, latitude, s=people / 3e4, color="#dc6008", alpha=0.7, linewidths=0, label="a city, by its inhabitants")
+axes.plot([], [], color="#3a5ce1", label=f"{KILOMETRES} km: the odds of two places shift by at most {ODDS}")
 label = f"mean of all people, to {np.hypot(*error_mm):.1f} mm"
 axes.plot(mean[1], mean[0], "kX", markersize=9, markeredgecolor="white", label=label)
 axes.set_aspect(1 / cos(radians(38)))

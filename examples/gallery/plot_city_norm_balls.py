@@ -26,10 +26,10 @@ figure, axes = plt.subplots(figsize=(7, 5.5), layout="constrained")
 turn = np.linspace(0, 2 * np.pi, 1441)
 directions = np.stack([np.cos(turn), 300 * np.sin(turn)], axis=1)
 looks = {
-    "k_norm": ("convex hull (K-norm)", "#0072B2", "-"),
-    "ellipsoid": ("ellipsoid", "#D55E00", "--"),
-    "box": ("box", "#009E73", "-."),
-    "laplace": ("Laplace noise, each by itself", "#CC79A7", (0, (2, 1))),
+    "k_norm": ("convex hull (K-norm)", "#3a5ce1", "-"),
+    "ellipsoid": ("ellipsoid", "#dc6008", "--"),
+    "box": ("box", "#27752b", "-."),
+    "laplace": ("Laplace noise, each by itself", "#9542b1", (0, (2, 1))),
 }
 losses = {}
 for family, (words, colour, dashes) in looks.items():

@@ -20,11 +20,11 @@ levels = list(dict.fromkeys(table["education"]))
 asked = Workload.prefix(Domain.of({"education": levels}))
 
 looks = {
-    "laplace": ("Laplace noise on each total", "#CC79A7", "v"),
-    "l2_ball": ("noise in a Euclidean ball", "#E69F00", "D"),
-    "box": ("noise in a box", "#009E73", "s"),
-    "ellipsoid": ("noise in an ellipsoid", "#D55E00", "^"),
-    "strategy_laplace": ("Laplace noise on a strategy", "#0072B2", "o"),
+    "laplace": ("Laplace noise on each total", "#9542b1", "v"),
+    "l2_ball": ("noise in a Euclidean ball", "#7c9f2b", "D"),
+    "box": ("noise in a box", "#27752b", "s"),
+    "ellipsoid": ("noise in an ellipsoid", "#dc6008", "^"),
+    "strategy_laplace": ("Laplace noise on a strategy", "#3a5ce1", "o"),
 }
 budgets = [0.25, 1.0, 4.0]
 errors = {

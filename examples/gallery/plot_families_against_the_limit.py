@@ -25,11 +25,11 @@ questions = {
     "running totals": Workload.prefix(domain),
 }
 looks = {
-    "laplace": ("Laplace", "#CC79A7"),
-    "box": ("box", "#009E73"),
-    "ellipsoid": ("ellipsoid", "#D55E00"),
-    "strategy_laplace": ("strategy", "#0072B2"),
-    "k_norm": ("K-norm", "#56B4E9"),
+    "laplace": ("Laplace", "#9542b1"),
+    "box": ("box", "#27752b"),
+    "ellipsoid": ("ellipsoid", "#dc6008"),
+    "strategy_laplace": ("strategy", "#3a5ce1"),
+    "k_norm": ("K-norm", "#0ba2b4"),
     "staircase": ("staircase", "#000000"),
 }
 reached = {}

@@ -35,7 +35,7 @@ side = np.array([[1, -1, 0], [1, 1, -2]]) / np.sqrt([[2], [6]])
 seen = np.einsum("nij,kij,dk->nd", changes, diagonals, side)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.6), layout="constrained", width_ratios=[1, 1.1])
-for records, words, colour, mark in ((2, "swaps of two", "#D55E00", "s"), (3, "cycles of three", "#0072B2", "o")):
+for records, words, colour, mark in ((2, "swaps of two", "#dc6008", "s"), (3, "cycles of three", "#3a5ce1", "o")):
     spots = seen[moved == records]
     far = np.unique(np.round(spots[np.hypot(*spots.T) > 0.99 * np.hypot(*spots.T).max()], 9), axis=0)
     corners = far[np.argsort(np.arctan2(*far.T))]

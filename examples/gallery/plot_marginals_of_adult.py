@@ -36,7 +36,7 @@ errors = {tuple(pair): typical(own, pair) for pair in pairs}
 single = {tuple(pair): typical(one, pair) for pair in pairs}
 
 figure, axes = plt.subplots(figsize=(8, 6.4), layout="constrained")
-colours = ["#56B4E9", "#0072B2", "#D55E00"]
+colours = ["#0ba2b4", "#3a5ce1", "#dc6008"]
 words = ["none of the two", "one of the two", "both"]
 order = sorted(errors, key=errors.__getitem__)
 for place, pair in enumerate(order):

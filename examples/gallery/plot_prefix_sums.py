@@ -36,7 +36,7 @@ figure, (above, below) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_
 above.step(edges[1:], true / 1e6, color="black", where="pre")
 above.set_ylabel("people to the west,\nmillions")
 above.set_title("64 running totals of people in cities, from west to east")
-looks = [("#D55E00", "--"), ("#CC79A7", ":"), ("#0072B2", "-")]
+looks = [("#dc6008", "--"), ("#9542b1", ":"), ("#3a5ce1", "-")]
 for (words, found), (colour, dashes) in zip(errors.items(), looks, strict=True):
     below.step(edges[1:], found, color=colour, linestyle=dashes, linewidth=2, where="pre", label=f"noise {words}")
 below.set_ylim(0, 18)

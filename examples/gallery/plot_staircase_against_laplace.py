@@ -30,7 +30,7 @@ for family in ("laplace", "staircase"):
 
 figure, axes = plt.subplots(figsize=(7, 4.4), layout="constrained")
 steps = np.arange(-10, 11)
-for family, colour, dashes in (("laplace", "#D55E00", "--"), ("staircase", "#0072B2", "-")):
+for family, colour, dashes in (("laplace", "#dc6008", "--"), ("staircase", "#3a5ce1", "-")):
     shares = [laws[family].get(step, 0) / DRAWS for step in steps]
     label = f"{family}, standard error {errors[family]:.2f}"
     axes.step(steps, shares, where="mid", color=colour, linestyle=dashes, linewidth=2, label=label)

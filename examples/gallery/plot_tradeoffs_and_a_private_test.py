@@ -24,9 +24,9 @@ from designer.mechanisms.odds_ratio.fisher import Margins, fisher_test
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 
 promises = {
-    "epsilon 1/10": (EpsilonDelta(Fraction(1, 10)), "#0072B2", "-"),
-    "mu 1/2": (Gaussian.of(Fraction(1, 2)), "#009E73", "-."),
-    "epsilon 1": (EpsilonDelta(1), "#D55E00", "--"),
+    "epsilon 1/10": (EpsilonDelta(Fraction(1, 10)), "#3a5ce1", "-"),
+    "mu 1/2": (Gaussian.of(Fraction(1, 2)), "#27752b", "-."),
+    "epsilon 1": (EpsilonDelta(1), "#dc6008", "--"),
 }
 table = datasets.adult_doctorates()["count"].reshape(2, 2)  # women, men by more than 50K, at most 50K
 margins = Margins(tuple(map(int, table.sum(axis=1))), tuple(map(int, table.sum(axis=0))))

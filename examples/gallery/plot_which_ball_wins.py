@@ -17,10 +17,10 @@ import numpy as np
 from designer import Problem, Workload, datasets, design, metrics
 
 FAMILIES = {
-    "box": ("box", "#009E73", "s"),
-    "laplace": ("Laplace, each by itself", "#CC79A7", "v"),
-    "ellipsoid": ("ellipsoid", "#D55E00", "^"),
-    "k_norm": ("convex hull (K-norm)", "#0072B2", "o"),
+    "box": ("box", "#27752b", "s"),
+    "laplace": ("Laplace, each by itself", "#9542b1", "v"),
+    "ellipsoid": ("ellipsoid", "#dc6008", "^"),
+    "k_norm": ("convex hull (K-norm)", "#3a5ce1", "o"),
 }
 cities = datasets.us_cities()
 losses = {}

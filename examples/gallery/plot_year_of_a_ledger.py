@@ -44,12 +44,12 @@ with tempfile.TemporaryDirectory() as folder:
 
 figure, axes = plt.subplots(figsize=(7.5, 4.4), layout="constrained")
 axes.step(
-    range(12), np.cumsum(alone), where="mid", color="#D55E00", linestyle="--", linewidth=2, label="epsilons added one by one"
+    range(12), np.cumsum(alone), where="mid", color="#dc6008", linestyle="--", linewidth=2, label="epsilons added one by one"
 )
 textbook = [zcdp_epsilon(rho, float(DELTA)) for rho in np.cumsum(RHO)]
-axes.step(range(12), textbook, where="mid", color="#009E73", linestyle="-.", linewidth=2, label="zCDP added up")
-axes.step(range(12), together, where="mid", color="#0072B2", linewidth=2, label="stated by the ledger")
-axes.plot(range(2, 12, 3), together[2::3], "o", color="#0072B2", label="month with Gaussian noise")
+axes.step(range(12), textbook, where="mid", color="#27752b", linestyle="-.", linewidth=2, label="zCDP added up")
+axes.step(range(12), together, where="mid", color="#3a5ce1", linewidth=2, label="stated by the ledger")
+axes.plot(range(2, 12, 3), together[2::3], "o", color="#3a5ce1", label="month with Gaussian noise")
 axes.axhline(MOST, color="black", linestyle=":", label="allowed for the year")
 axes.set_xticks(range(12), MONTHS)
 axes.set_ylim(0, None)

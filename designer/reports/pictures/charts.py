@@ -50,26 +50,30 @@ def size_for(names: Sequence[object]) -> dict[str, Any]:
     return {"width": 5.6 + 0.07 * max([12, *map(len, shortened(names[:LOOKED_AT]))]), "height": height_for(len(names))}
 
 
-def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str, *, best: int | None = None) -> Any:
+def bars_by_name(axes: Any, names: Sequence[object], values: Floats, label: str, *, best: int | None = None) -> None:
     """A bar for each of the largest values, (n,), the first on top, with its number beside it; a word about the rest.
 
-    best: the place of one to be told apart by its colour. Returns the bars.
+    Points take the place of bars where the axis is logarithmic, which has no zero that lengths could be measured from.
+    best: the place of one to be told apart by its colour.
     """
     places = largest_of(values)
     kept = np.asarray(values, dtype=np.float64)[places]
     finite = np.where(np.isfinite(kept), kept, 0.0)
     rows = np.arange(len(places))
     shades = [colour(0) if best is None or place == best else "0.6" for place in places.tolist()]
-    logarithmic(axes.xaxis, finite)
-    bars = axes.barh(rows, finite, color=shades, height=0.7)
-    for text in axes.bar_label(bars, [no_less(value) for value in kept.tolist()], padding=3, fontsize=8):
-        as_text(text)
+    if logarithmic(axes.xaxis, finite):
+        axes.scatter(finite, rows, color=shades, s=36)
+        axes.grid(axis="x", alpha=0.25)
+    else:
+        axes.barh(rows, finite, color=shades, height=0.7)
+    for row, reach, value in zip(rows.tolist(), finite.tolist(), kept.tolist(), strict=True):
+        beside = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 8}
+        as_text(axes.annotate(no_less(value), (reach, row), **beside))
     name_rows(axes, [names[place] for place in places.tolist()])
     axes.set_xlabel(label, parse_math=False)
     axes.margins(x=0.12)
     remark(axes, rest_words(np.asarray(values), places))
     ticks_for_people(axes.xaxis)
-    return bars
 
 
 def spans_by_name(axes: Any, names: Sequence[object], values: Floats, spans: Floats | None, label: str) -> NDArray[np.intp]:

@@ -13,19 +13,24 @@ from designer.reports.pictures.labels import REMARK
 figures = pytest.importorskip("matplotlib.figure")
 
 
-def test_bars_are_as_long_as_their_numbers_in_the_order_given() -> None:
-    axes, values = figures.Figure().subplots(), np.array([3.0, 1.0, 2000.0])
-    bars = bars_by_name(axes, ["a", "b", "c"], values, "error ($)")
-    assert [bar.get_width() for bar in bars] == values.tolist() and axes.get_xscale() == "log"
+@pytest.mark.parametrize(("values", "told"), [([3.0, 1.0, 20.0], ["3", "1", "20"]), ([3.0, 1.0, 2000.0], ["3", "1", "2,000"])])
+def test_bars_are_as_long_as_their_numbers_in_the_order_given_and_points_where_nothing_is_zero(
+    values: list[float], told: list[str]
+) -> None:
+    axes = figures.Figure().subplots()
+    bars_by_name(axes, ["a", "b", "c"], np.array(values), "error ($)")
+    points = [place[0] for group in axes.collections for place in group.get_offsets().tolist()]
+    widths = [bar.get_width() for bar in axes.patches]
+    assert (axes.get_xscale(), widths, points) == (("log", [], values) if max(values) > 30 else ("linear", values, []))
     assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b", "c"] and axes.get_xlabel() == "error ($)"
-    assert [text.get_text() for text in axes.texts] == ["3", "1", "2,000"]
+    assert [text.get_text() for text in axes.texts] == told and [text.xy[0] for text in axes.texts] == values
     assert axes.get_ylim()[0] > axes.get_ylim()[1]  # the first on top
 
 
 def test_of_two_hundred_the_thirty_largest_are_drawn_and_the_rest_told() -> None:
     axes, values = figures.Figure().subplots(), np.arange(1.0, 201.0)
-    bars = bars_by_name(axes, [f"q{k}" for k in range(200)], values, "error")
-    assert [bar.get_width() for bar in bars] == values[::-1][:MOST].tolist()
+    bars_by_name(axes, [f"q{k}" for k in range(200)], values, "error")
+    assert [bar.get_width() for bar in axes.patches] == values[::-1][:MOST].tolist()
     remarks = [text.get_text() for text in axes.texts if text.get_gid() == REMARK]
     assert remarks == ["the 30 largest of 200; the others: 1 to 170"]
     assert largest_of(np.ones(40)).tolist() == list(range(MOST)) and rest_words(np.ones(3), range(3)) == ""
@@ -34,8 +39,8 @@ def test_of_two_hundred_the_thirty_largest_are_drawn_and_the_rest_told() -> None
 
 def test_infinite_and_missing_numbers_are_said_and_not_drawn() -> None:
     axes = figures.Figure().subplots()
-    bars = bars_by_name(axes, ["a", "b"], np.array([np.inf, 1.0]), "error")
-    assert [bar.get_width() for bar in bars] == [0.0, 1.0] and [t.get_text() for t in axes.texts] == ["∞", "1"]
+    bars_by_name(axes, ["a", "b"], np.array([np.inf, 1.0]), "error")
+    assert [bar.get_width() for bar in axes.patches] == [0.0, 1.0] and [t.get_text() for t in axes.texts] == ["∞", "1"]
 
 
 def test_points_and_their_lines_are_answers_and_intervals() -> None:

@@ -179,8 +179,8 @@ def test_a_plan_draws_the_loss_of_a_record_and_the_noise_of_its_queries() -> Non
         drawn = np.interp(size, whole.get_xdata(), whole.get_ydata())
         assert float(plan.loss({"industry": "Retail", "emp": size})) == pytest.approx(drawn, rel=2e-3)
     assert (np.asarray(split.get_ydata()) >= np.asarray(whole.get_ydata()) * (1 - 1e-12)).all()
-    bars = plot(plan, kind="errors").patches
-    assert [bar.get_width() for bar in bars] == pytest.approx([float(variance_for(50, "0.1")) ** 0.5, 5**0.5])
+    points = plot(plan, kind="errors").collections[0].get_offsets()
+    assert points[:, 0].tolist() == pytest.approx([float(variance_for(50, "0.1")) ** 0.5, 5**0.5])
 
 
 @pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
