@@ -161,17 +161,16 @@ class Explorer:
         return [odds_row(made, meant) for meant in ((*moves, told[-1]) if moves else told)]
 
     def forecast(self) -> None:
-        """Skip what does not fit into the work that there is, best families and nearest budgets first.
+        """Skip what does not fit into the work that there is, families of the least work and nearest budgets first.
 
         Raises `DesignFailed` where no family is designed at another budget than its own.
         """
         allowed = left = SEVERAL * units_of(self.effort)
         near = sorted(range(len(self.grid)), key=self._distance)
-        for name in sorted(self.ways, key=lambda name: self.base[name].loss):
-            wanted = 0.0
+        wanted = {name: sum(self._units(name, place) for place in near) for name in self.ways}
+        for name in sorted(wanted, key=lambda name: (wanted[name], self.base[name].loss)):
             for place in near:
                 units = self._units(name, place)
-                wanted += units
                 if units > left:
                     self.skipped.add((name, place))
                 else:
@@ -179,7 +178,7 @@ class Explorer:
             missing = sum(skipped == name for skipped, _ in self.skipped)
             if missing:
                 self.notes.append(
-                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted:.3g} units of work, and "
+                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted[name]:.3g} units of work, and "
                     f"all families have {allowed:g} together"
                 )
             elif self.is_scaled(name):
