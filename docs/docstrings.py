@@ -6,6 +6,7 @@ examples are doctests. Everything else is text: no character of it is markup, so
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 from itertools import groupby
@@ -61,13 +62,61 @@ def paragraphs(lines: list[str]) -> Iterator[list[str]]:
             yield list(some)
 
 
+def parameters_of(obj: object) -> list[str]:
+    """The names that a function or class takes."""
+    declared = list(getattr(obj, "__dataclass_fields__", ()))
+    try:
+        return declared + [
+            name for name in inspect.signature(obj).parameters if name not in declared
+        ]  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return declared
+
+
+def listed(item: str, names: list[str]) -> tuple[str, dict[str, str]]:
+    """A paragraph without what it says of parameters, and that by name: from "name: " at the start of a sentence to the next
+    such, or to what is raised.
+
+    >>> listed("Sums up. level: 0.95. Both are stated. seed: any. Raises `InvalidProblem`.", ["level", "seed"])
+    ('Sums up. Raises `InvalidProblem`.', {'level': '0.95. Both are stated.', 'seed': 'any.'})
+    """
+    if not names:
+        return item, {}
+    text, found = " ".join(item.split()), {}
+    starts = re.compile(rf"(?:^|(?<=[.;:] ))({'|'.join(map(re.escape, names))}): ")
+    places = [*starts.finditer(text)]
+    if not places:
+        return item, {}
+    raised = re.search(r"(?<=\. )Raises `", text[places[0].end() :])
+    end = places[0].end() + raised.start() if raised else len(text)
+    for place, after in zip(places, [*places[1:], None], strict=True):
+        if place.start() < end:
+            found[place[1]] = text[
+                place.end() : min(end, after.start() if after else end)
+            ].strip()
+    return (text[: places[0].start()] + text[end:]).strip(), found
+
+
 def as_markup(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
-    """The hook of autodoc: `lines` in place."""
-    lines[:] = [
-        line for part in paragraphs(list(lines)) for line in [*paragraph(part), ""]
-    ]
+    """The hook of autodoc: `lines` in place, with what they say of parameters as a list behind the prose."""
+    names = parameters_of(obj) if what in ("function", "method", "class") else []
+    before: list[str] = []
+    behind: list[str] = []
+    fields: dict[str, str] = {}
+    for part in paragraphs(list(lines)):
+        is_prose = not part[0].startswith((" ", ">>>")) and not BULLET.match(part[0])
+        if is_prose and not behind:
+            rest, found = listed("\n".join(part), names)
+            fields |= found
+            before += [*paragraph(rest.splitlines()), ""] if rest else []
+        else:
+            behind += [*paragraph(part), ""]
+            if is_prose or not part[0].lstrip().startswith(">>>"):
+                before, behind = before + behind, []
+    told = [f":param {name}: {plain(text)}" for name, text in fields.items()]
+    lines[:] = [*before, *told, *([""] if told else []), *behind]
 
 
 def leave_types_alone(

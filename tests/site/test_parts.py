@@ -3,18 +3,46 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
+import docstrings  # noqa: E402
 import pages  # noqa: E402
 
 
-def test_the_examples_of_the_module_hold() -> None:
-    assert doctest.testmod(pages).failed == 0 < doctest.testmod(pages).attempted
+@pytest.mark.parametrize("module", [pages, docstrings])
+def test_the_examples_of_the_module_hold(module: ModuleType) -> None:
+    done = doctest.testmod(module)
+    assert done.failed == 0 < done.attempted
+
+
+def test_parameters_are_a_list_behind_the_prose_and_before_the_examples() -> None:
+    def take(level: float, seed: int) -> None:
+        """Sums up, in
+
+            a formula.
+
+        level: 0.95, or
+
+        * seed: stays in this list.
+
+        Raises `InvalidProblem`. seed: of draws.
+
+        >>> 1 + 1
+        2
+        """
+
+    lines = (inspect.getdoc(take) or "").splitlines()
+    docstrings.as_markup(None, "function", "take", take, None, lines)
+    told = [line for line in lines if line]
+    assert told[-4:] == [":param level: 0.95, or", ":param seed: of draws.", ">>> 1 + 1", "2"]
+    assert told[:4] == ["Sums up, in", "::", "    a formula.", "* seed: stays in this list."]
 
 
 def test_every_part_is_a_file_with_one_place_and_no_part_holds_parts() -> None:
