@@ -24,6 +24,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE)]
 from designer import __version__  # noqa: E402
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
+from formulas import typeset  # noqa: E402
 from pages import HOST, REPOSITORY, assembled, led  # noqa: E402
 from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
@@ -131,6 +132,7 @@ def setup(app: Sphinx) -> None:
     app.connect("include-read", led_from_the_root)
     app.connect("autodoc-process-docstring", as_markup)
     app.connect("doctree-read", link_names)
+    app.connect("doctree-read", typeset)
     show_one_signature()
     app.connect("missing-reference", find_name)
     app.connect("missing-reference", leave_types_alone)

@@ -176,8 +176,8 @@ def test_without_the_template_engine_the_page_says_what_to_install(
 ) -> None:
     from designer.reports import html as form
 
-    form._template.cache_clear()
+    form.template.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     code, _, err = run(capsys, "report", "spec.json", "-o", "page.html")
     assert code == 2 and "whl[report]'" in err and not Path("page.html").exists()
-    form._template.cache_clear()
+    form.template.cache_clear()

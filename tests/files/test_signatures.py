@@ -345,6 +345,7 @@ def commands_of_specs(spec: Path, release: Path, counts: Path, folder: Path) -> 
         "verify": ["verify", str(spec)],
         "verify of a release": ["verify", str(spec), str(release)],
         "show": ["show", str(spec)],
+        "account": ["account", str(spec)],
         "release": ["release", str(spec), "--histogram", str(counts)],
         "release with a ledger": ["release", str(spec), "--histogram", str(counts), *plan[3:]],
         "sample": ["sample", str(spec), "-n", "3"],
