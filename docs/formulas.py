@@ -53,15 +53,11 @@ def tokens(text: str, words: bool) -> list[str]:
             raise NoFormula(text[place])
         found.append(match[0])
         place = match.end()
+    known = {*GREEK, *BIG, *NAMED, *WORDS, *ROOTS, "infinity"}
+    if len(found) > 3:
+        known |= QUANTITIES
     for piece in found:
-        known = (
-            piece in GREEK
-            or piece in BIG
-            or piece in NAMED
-            or piece in WORDS
-            or piece in ("sqrt", "root", "infinity")
-        )
-        if len(piece) > 2 and piece.isalpha() and not known and not words:
+        if len(piece) > 2 and piece.isalpha() and piece not in known and not words:
             raise NoFormula(piece)
     return found
 
@@ -174,12 +170,10 @@ class Reader:
             return f'<mi mathvariant="normal">{piece}</mi>'
         if piece.isalpha():
             if piece in WORDS or len(piece) > 2:
-                return f"<mtext>&nbsp;{piece} </mtext>"
-            return (
-                "<mrow>" + "".join(f"<mi>{letter}</mi>" for letter in piece) + "</mrow>"
-                if len(piece) > 1
-                else f"<mi>{piece}</mi>"
-            )
+                gap = '<mspace width="0.3em"/>' if piece in WORDS else ""
+                return f"{gap}<mtext>{piece}</mtext>{gap}"
+            letters = "".join(f"<mi>{letter}</mi>" for letter in piece)
+            return f"<mrow>{letters}</mrow>" if len(piece) > 1 else letters
         if piece[0].isdigit():
             return f"<mn>{piece}</mn>"
         if piece in ("^", "_", "'") or piece in CLOSE:

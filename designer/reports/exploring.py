@@ -178,8 +178,8 @@ class Explorer:
             missing = sum(skipped == name for skipped, _ in self.skipped)
             if missing:
                 self.notes.append(
-                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted[name]:.3g} units of work, and "
-                    f"all families have {allowed:g} together"
+                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted[name]:.3g} units of "
+                    f"work, and all families have {allowed:g} together"
                 )
             elif self.is_scaled(name):
                 self.notes.append(f"{name}: one search, certified anew at each budget")

@@ -7,16 +7,20 @@ import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
+
+from designer.families import FAMILIES
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 import docstrings  # noqa: E402
+import formulas  # noqa: E402
 import pages  # noqa: E402
 
 
-@pytest.mark.parametrize("module", [pages, docstrings])
+@pytest.mark.parametrize("module", [pages, docstrings, formulas])
 def test_the_examples_of_the_module_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.failed == 0 < done.attempted
@@ -67,3 +71,26 @@ def test_code_keeps_its_comments_and_anchors_are_kept() -> None:
     assert pages.below("# A\n\n```python\n# note\n```\n") == "## A\n\n```python\n# note\n```\n"
     assert pages.led("[x](ledger.md#entries)", "docs/guides/service", "docs/guides/service") == "[x](composition.md#entries)"
     assert pages.led("[x](https://a.org/b.md)", "README", "README") == "[x](https://a.org/b.md)"
+
+
+@pytest.mark.parametrize(
+    "text", [*(family.name for family in FAMILIES), "norm", "spec.json", "design(problem)", "a ^ b", "x_", "(x"]
+)
+def test_names_of_the_program_and_broken_formulas_stay_code(text: str) -> None:
+    with pytest.raises(formulas.NoFormula):
+        formulas.mathml(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("|u|^2", "|u|2"),
+        ("exp(-norm(z)) <= e^b", "exp(−norm(z))≤eb"),
+        ("sum_k w_k'z", "∑kwk′z"),
+        ("sqrt(t) != (2 pi)^-1", "t≠(2π)−1"),
+        ("x < y, all of z", "x<y,allofz"),
+    ],
+)
+def test_a_formula_keeps_its_signs_in_their_order_and_is_well_formed(text: str, wanted: str) -> None:
+    made = ElementTree.fromstring(f"<math>{formulas.mathml(text)}</math>")
+    assert "".join(made.itertext()) == wanted
