@@ -102,7 +102,7 @@ def comparison_text(rows: Sequence[Row], problem: Any, limit: Limit | None, widt
         names = [printed(row["family"]) for row in rows if row["loss"] is None]
         without = [f"Without a mechanism: {', '.join(names)}."]
     unfinished = _open_lines(rows, remedy)
-    called = [] if full else [f"{printed(row['family'])}: {_called(row['title'])}" for row in listed if row.get("title")]
+    called = [] if full else [f"{printed(row['family'])}: {printed(row['title'])}" for row in listed if row.get("title")]
     others = [printed(row["family"]) for row in done if row not in listed]
     if others:
         called.append(f"{len(others)} more, with --full: {', '.join(others)}.")
@@ -144,11 +144,6 @@ def _short(done: Sequence[Row]) -> list[Row]:
     """The best five, baselines apart, and one budget for all."""
     own = [row["family"] for row in done if not row.get("baseline")][:SHORT]
     return [row for row in done if row["family"] in (*own, "uniform_budget")]
-
-
-def _called(title: str) -> str:
-    """What a family is, without its name in front: "the convex hull" of "K-norm: the convex hull"."""
-    return printed(title.partition(": ")[2] or title)
 
 
 def _open_lines(rows: Sequence[Row], remedy: str) -> list[str]:

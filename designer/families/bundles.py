@@ -164,7 +164,7 @@ def _work(sizes: Sizes, largest: int = 4, combine: str = "best") -> float:
 
 BUNDLES = Family(
     "bundles",
-    "the largest or the sum of the hulls of bundles of coordinates",
+    "convex hulls of groups of answers, put together",
     "pure",
     design_bundles,
     work=_work,

@@ -92,7 +92,7 @@ def weights_for_records(problem: Problem, single: Relation, order: NormOrder) ->
 
 GROUP_LAPLACE = Family(
     "group_laplace",
-    "Laplace by group privacy (SEMI Algorithm 4)",
+    "Laplace noise by group privacy",
     "pure",
     group_laplace,
     baseline=True,
@@ -101,7 +101,7 @@ GROUP_LAPLACE = Family(
 )
 GROUP_L2_BALL = Family(
     "group_l2_ball",
-    "a Euclidean ball by group privacy (SEMI Algorithm 5)",
+    "noise in a Euclidean ball by group privacy",
     "pure",
     group_l2_ball,
     baseline=True,
@@ -110,7 +110,7 @@ GROUP_L2_BALL = Family(
 )
 GROUP_BOX = Family(
     "group_box",
-    "a cube by group privacy (SEMI Algorithm 6)",
+    "noise in a cube by group privacy",
     "pure",
     group_box,
     baseline=True,

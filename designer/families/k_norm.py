@@ -286,7 +286,7 @@ def _directions(sizes: Sizes) -> int:
 
 K_NORM = Family(
     "k_norm",
-    "K-norm: the convex hull of the sensitivity set",
+    "K-norm noise in the convex hull of the differences",
     "pure",
     design_k_norm,
     work=_work,

@@ -249,9 +249,11 @@ LAPLACE = Family(
     described=True,
     has_program=True,
 )
-STRATEGY_1 = Family("strategy_1", "Laplace, the budget shared equally (DX Strategy 1)", "pure", strategy_1, baseline=True)
-STRATEGY_2 = Family("strategy_2", "Laplace, equal scales (DX Strategy 2)", "pure", strategy_2, baseline=True, described=True)
-STRATEGY_3 = Family("strategy_3", "Laplace, greedy split (DX Algorithm 3)", "pure", strategy_3, baseline=True, work=_split_work)
+STRATEGY_1 = Family("strategy_1", "Laplace noise, the budget shared equally", "pure", strategy_1, baseline=True)
+STRATEGY_2 = Family("strategy_2", "Laplace noise, equal scales", "pure", strategy_2, baseline=True, described=True)
+STRATEGY_3 = Family(
+    "strategy_3", "Laplace noise, a greedy split of the budget", "pure", strategy_3, baseline=True, work=_split_work
+)
 UNIFORM_BUDGET = Family(
-    "uniform_budget", "Laplace, one budget for all pairs", "pure", uniform_budget, baseline=True, described=True
+    "uniform_budget", "Laplace noise, one budget for all pairs", "pure", uniform_budget, baseline=True, described=True
 )

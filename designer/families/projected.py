@@ -82,5 +82,10 @@ def _with_silent(norm: Norm, rows: int, more: int) -> Norm:
 
 
 PROJECTED_LAPLACE = Family(
-    "projected_laplace", "Laplace noise, projected", "pure", projected_laplace, scans_little=True, invariants_only=True
+    "projected_laplace",
+    "Laplace noise, projected on the published statistics",
+    "pure",
+    projected_laplace,
+    scans_little=True,
+    invariants_only=True,
 )

@@ -43,7 +43,7 @@ def _work(sizes: Sizes) -> float:
 
 LATTICE_ROWS = Family(
     "lattice_rows",
-    "integer noise row by row that keeps published margins, for tables of any size",
+    "integer noise, row by row, that keeps published margins",
     "pure",
     lattice_rows,
     invariants_only=True,

@@ -273,7 +273,7 @@ def _work(sizes: Sizes) -> float:
 
 STAIRCASE = Family(
     "staircase",
-    "staircase: least noise on the lattice of the differences, up to 3 or 4 dimensions",
+    "tabulated noise, the least there is, in up to 3 or 4 dimensions",
     "pure",
     design_staircase,
     with_delta=False,
