@@ -57,10 +57,10 @@ class Comparison(Displayed):
 
     @property
     def best(self) -> Design[Any]:
-        """The design of least loss for the problem's own loss."""
+        """The design of least loss for the problem's own loss; of losses that are equal to six digits, no baseline's."""
         if not self.designs:
             raise NoFeasibleAttribute("compare: no family has a mechanism for this problem; the rows say why.")
-        best: str = min((row for row in self.rows if row["loss"] is not None), key=lambda row: row["loss"])["family"]
+        best: str = sorted_rows(self.rows)[0]["family"]
         return self.designs[best]
 
     def to_markdown(self) -> str:

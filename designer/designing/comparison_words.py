@@ -56,11 +56,14 @@ LEGEND = {
 }
 
 
+def rank(loss: float, baseline: bool) -> tuple[float, bool]:
+    """What is better comes first: less loss to six digits, and of equal ones what is no baseline."""
+    return float(f"{loss:.6g}"), baseline
+
+
 def sorted_rows(rows: Sequence[Row]) -> list[Row]:
-    """Least loss to six digits first, baselines behind families that lose the same, and those without a mechanism last."""
-    return sorted(
-        rows, key=lambda row: (float(f"{math.inf if row['loss'] is None else row['loss']:.6g}"), bool(row.get("baseline")))
-    )
+    """The best first, by `rank`, and those without a mechanism last."""
+    return sorted(rows, key=lambda row: rank(math.inf if row["loss"] is None else row["loss"], bool(row.get("baseline"))))
 
 
 def loss_words(problem: Any) -> str:

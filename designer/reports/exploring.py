@@ -27,7 +27,7 @@ from designer.certified.described import LARGE
 from designer.designing.best import design
 from designer.designing.choosing import CHEAP, SEVERAL, Way, chosen_families, estimated, units_of, ways_of
 from designer.designing.comparison import compare
-from designer.designing.comparison_words import loss_words
+from designer.designing.comparison_words import loss_words, rank
 from designer.families.least_noise import PROGRAM_ROWS, least_half_widths, limit
 from designer.families.made import Design
 from designer.families.sizes import Sizes
@@ -118,6 +118,11 @@ class Explorer:
         """The same numbers, but for the budget, which is that of the file."""
         return {**values, "budget": self.file.own["budget"]}
 
+    def rank(self, name: str, loss: float) -> tuple[float, bool]:
+        """The order of families that lose so much, as in a comparison."""
+        way = self.ways[name]
+        return rank(loss, way is not None and way.family.baseline)
+
     def is_scaled(self, name: str) -> bool:
         """Whether one search does for all budgets."""
         return self.work[name] > CHEAP and stretches(self.base[name])
@@ -145,7 +150,7 @@ class Explorer:
             if (name, place) not in self.skipped:
                 with suppress(Refusal, ArithmeticError, ValueError, OutOfWork):
                     designs[name] = self.designed(name, values, problem)
-        best = min(designs, key=lambda name: designs[name].loss, default=None)
+        best = min(designs, key=lambda name: self.rank(name, designs[name].loss), default=None)
         return {
             "families": {name: _answers_of(made) for name, made in designs.items()},
             "floor": _floor(problem, designs),
@@ -325,7 +330,7 @@ def _made_up(problem: Any) -> list[float] | None:
 def _plain(found: Explorer, points: list[dict[str, Any]]) -> dict[str, Any]:
     """Plain data, families that are the same at every point as one."""
     same: dict[str, list[str]] = {}
-    for name in sorted(found.ways, key=lambda name: found.base[name].loss):
+    for name in sorted(found.ways, key=lambda name: found.rank(name, found.base[name].loss)):
         same.setdefault(repr([point["families"].get(name) for point in points]), []).append(name)
     first = {name: names[0] for names in same.values() for name in names}
     for point in points:

@@ -174,6 +174,18 @@ def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path
         explored(folder / "uniform.toml", ["laplace"], points=3)
 
 
+def test_families_of_little_work_are_whole_before_others_begin_and_no_baseline_stands_for_a_family(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """k_norm loses least at the budget of the file, and here it is said to be slow; laplace and uniform_budget are the same."""
+    work = {"k_norm": 50.0, "laplace": 5.0, "uniform_budget": 5.0}
+    monkeypatch.setattr("designer.reports.exploring.estimated", lambda family, *_: work[family.name])
+    told = explored(folder / "uniform.toml", ["uniform_budget", "k_norm", "laplace"], points=3)
+    assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["k_norm", "laplace"], ["laplace"]]
+    assert [point["best"] for point in told["points"]] == ["laplace", "k_norm", "laplace"]
+    assert [(family["name"], len(family["same"])) for family in told["families"]] == [("k_norm", 0), ("laplace", 1)]
+
+
 def test_names_cannot_leave_the_script_and_the_policy_allows_that_script_alone(folder: Path) -> None:
     (folder / "uniform.toml").write_text('title = "</script><script>alert(1)</script>"\n' + FILES["uniform"])
     told = written("uniform")

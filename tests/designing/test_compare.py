@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -203,3 +204,5 @@ def test_a_baseline_stands_behind_a_family_that_loses_the_same_whatever_the_last
         {"family": "none", "loss": None},
     ]
     assert [row["family"] for row in sorted_rows(rows)] == ["ours", "plain", "none"]
+    designs: dict[str, Any] = {"plain": "of the baseline", "ours": "of ours"}
+    assert Comparison(None, rows, designs).best == "of ours"

@@ -94,14 +94,6 @@ class LaplaceProgram(ScalesProgram):
         """`h / sinh(w h)`, (K,); `1 / w` on the real line."""
         return self._of_steps(1, root=False)
 
-    @cached_property
-    def loss(self) -> Any:
-        """The weighted squared error, absolute error or largest squared error of Laplace noise."""
-        if self.question.loss == "absolute":
-            return cp.sum(cp.multiply(self.question.costs, self.mean_absolutes))
-        weighted = cp.multiply(self.question.costs, self.variances)
-        return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
-
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
         """Query by query, in closed form.
 

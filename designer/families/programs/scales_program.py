@@ -104,6 +104,19 @@ class ScalesProgram(MechanismProgram):
         """The squared scales `w^-2`; 0 for a row without noise."""
         return cp.multiply(self.heard.astype(float), cp.power(self.w, -2))
 
+    @cached_property
+    def mean_absolutes(self) -> Any:
+        """What stands for the absolute errors, (K,): the standard errors, where the program does not say otherwise."""
+        return self.standard_errors
+
+    @cached_property
+    def loss(self) -> Any:
+        """The weighted squared error, the largest one, or the weighted absolute error."""
+        if self.question.loss == "absolute":
+            return cp.sum(cp.multiply(self.question.costs, self.mean_absolutes))
+        weighted = cp.multiply(self.question.costs, self.variances)
+        return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
+
     @property
     def named(self) -> Named:
         """Besides variances and standard errors w and the scales, by row."""

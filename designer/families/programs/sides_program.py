@@ -111,14 +111,6 @@ class BoxProgram(ScalesProgram):
         lengths = [cp.norm(cp.multiply(np.abs(q), self.scales), 2) for q in self.queries]
         return np.sqrt(self.inflation) * cp.hstack(lengths)
 
-    @cached_property
-    def loss(self) -> Any:
-        """The weighted squared error, the largest one, or weighted standard errors."""
-        if self.question.loss == "absolute":
-            return cp.sum(cp.multiply(self.question.costs, self.standard_errors))
-        weighted = cp.multiply(self.question.costs, self.variances)
-        return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
-
     def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
         """Coordinate by coordinate, in closed form; None for the absolute loss.
 

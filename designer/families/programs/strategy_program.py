@@ -115,14 +115,6 @@ class StrategyProgram(ScalesProgram):
         """`(sum_i 2 G_ki^2 w_i^-2)^1/2`, (K,)."""
         return np.sqrt(2) * cp.norm(self._sizes @ cp.diag(self.scales), 2, axis=1)
 
-    @cached_property
-    def loss(self) -> Any:
-        """The weighted squared error, the largest one, or the weighted standard error in the place of the absolute error."""
-        if self.question.loss == "absolute":
-            return cp.sum(cp.multiply(self.question.costs, self.standard_errors))
-        weighted = cp.multiply(self.question.costs, self.variances)
-        return cp.sum(weighted) if self.question.loss == "squared" else cp.max(weighted)
-
     def _solved(self, solver: str, options: Mapping[str, Any], margins: Sequence[float]) -> Solved:
         """Scales and reconstruction in turn, until the objective falls no more."""
         self._make_feasible()
