@@ -29,7 +29,7 @@ Read = Callable[[Any], "Relation"]
 # Pairs per block: 2^21 float64 distances fill 16 MB, which keeps a scan of 2e8 pairs in cache and far below 1 GB.
 BLOCK_PAIRS = 1 << 21
 RECORDS_PUBLIC = "The number of records is public."
-BUDGETS_ADD = "nothing is claimed for groups beyond adding budgets."
+BUDGETS_ADD = "budgets of groups add up, and nothing more is claimed for them."
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ class Relation(Immutable, ABC):
 
     def protected_unit(self) -> str:
         """What is protected, for the guarantee."""
-        return f"The participation of one record, or its value, as the relation says; {BUDGETS_ADD}"
+        return f"The participation of one record, or its value, as the relation states; {BUDGETS_ADD}"
 
     def unprotected(self) -> tuple[str, ...]:
         """Sentences: what the relation leaves public."""

@@ -155,7 +155,7 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
     relation = group_privacy(mechanism.relation, size)
     return replace(
         statement,
-        unit=f"The values of {size} records together, as the relation says; their budgets add where they change differently.",
+        unit=f"The values of {size} records together, as the relation states; their budgets add where they change differently.",
         relation=relation.sentence(),
         parameters=_parameters(relation, statement.parameters["worst_ratio"]),
         fingerprint=joint_fingerprint(f"group of {size}", [statement.fingerprint]),

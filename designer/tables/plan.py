@@ -431,7 +431,7 @@ class TablePlan(Specified):
         split = rows and f" P(r) <= {flat}{self.rho} * m(r)^2, {rows}"
         return Guarantee(
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
-            relation="One record may appear or disappear, whatever the others are.",
+            relation="Any one record may appear or disappear, whatever the others are.",
             unprotected=self._unprotected(),
             notion=NOTION + (FOUND if self._selections else "") + (PURE if self.pure else ""),
             parameters=self._parameters(),
@@ -443,9 +443,9 @@ class TablePlan(Specified):
             sampling=OTHER_LAWS if self._has_other_noise else GAUSSIANS,
             floating_point=(
                 "Every record is rounded to whole steps by a fixed rule of its own; sums, noise and thresholds are exact "
-                "integers. The float handed out is computed from the noisy integer alone."
+                "integers. The float returned is computed from the noisy integer alone."
             ),
-            timing=f"{TIMING} So may the time of an aggregation depend on the table.",
+            timing=f"{TIMING} The time of an aggregation may depend on the table, too.",
             post_processing=(
                 "Anything computed from a release alone keeps the guarantee. Policies of several releases about the same "
                 "records add up; a group of records loses at most (sum of sqrt(P(r)))^2."

@@ -405,7 +405,7 @@ def test_several_releases_add_budgets_and_deltas_pair_by_pair() -> None:
         assert spent <= together.delta(budget + 0.7, change=(i, j)) <= 2 * DELTA * (1 + 1e-12)
     appears = metrics.add_remove(4, 0.5)
     alone = design(approximate(Workload([ROW]), appears), "gaussian").mechanism
-    assert composed(alone, alone).guarantee.relation == "One record may appear or disappear, with budget 1.0."
+    assert composed(alone, alone).guarantee.relation == "Any one record may appear or disappear, with budget 1.0."
     # What appears is hidden by a length, and so is what changes: lengths add, where (b, delta) does not.
     mixed = composed(alone, made[1])
     assert mixed.notion == "zcdp" and mixed.delta(8 * 0.5 + 0.7, change=(0, 3)) < 2 * DELTA

@@ -295,7 +295,7 @@ class Clock(Metric):
         return Fraction(self.per_hour * min(apart, self.hours - apart))
 
     def sentence(self) -> str:
-        return f"One record may move to another hour, with budget {self.per_hour} for each hour between."
+        return f"Any one record may move to another hour, with budget {self.per_hour} for each hour between."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "hours": self.hours, "per_hour": self.per_hour}

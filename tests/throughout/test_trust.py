@@ -134,7 +134,7 @@ def test_the_guarantee_states_all_that_it_must() -> None:
     ).mechanism
     text = made.guarantee.to_text()
     for part in (
-        "One record may change from any universe element to any other, with budget 0.5",
+        "Any one record may change to any other value, with budget 0.5",
         "Pure dX-privacy",
         "Published exactly, because no protected change moves them: all.",
         "Family laplace",

@@ -282,7 +282,7 @@ class CommonPairs(Relation):
         return None if total is None else budget_of(total, self.notion)
 
     def sentence(self) -> str:
-        return _together(self.terms.relations, "One record may change")
+        return _together(self.terms.relations, "Any one record may change")
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "notion": self.notion, "parts": [part.to_spec() for part in self.terms.relations]}

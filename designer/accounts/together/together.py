@@ -135,7 +135,7 @@ class ComposedRecords(Composed):
         return replace(
             joined(statements),
             unit="One record of the table, with a loss P(r) of its own: a public function of the record.",
-            relation="One record may appear or disappear, whatever the others are.",
+            relation="Any one record may appear or disappear, whatever the others are.",
             notion=NOTION
             + f" P(r) is the sum of the policies of {len(plans)} plans{more}."
             + (FOUND if found else "")

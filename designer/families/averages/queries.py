@@ -256,7 +256,7 @@ class StatisticalQueries(Immutable):
             f"{a} ({b.sentence().removesuffix('.')})" if isinstance(b, Metric) else f"{a} {b!r}" for a, b in each
         )
         return (
-            "One record may change in any of its attributes; the budget is the sum over the changed attributes of: "
+            "Any one record may change in any of its attributes; the budget is the sum over the changed attributes of: "
             f"{listed}. Seen through the averages:"
         )
 

@@ -112,7 +112,7 @@ class TablePlanRequest(Request):
             "kind": self.kind,
             "queries": ", ".join(names) or "none stated",
             **({"designed": f"{', '.join(designed)} by {', '.join(self.wanted.levels)}"} if self.wanted else {}),
-            "relation": "One record may appear or disappear.",
+            "relation": "Any one record may appear or disappear.",
             "notion": "zCDP with a loss of its own for every record",
         }
 

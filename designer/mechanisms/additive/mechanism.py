@@ -96,7 +96,7 @@ ROUNDED = (
     "that others imply among them (docs/theory/approximate.md)."
 )
 BUDGETS_DO_NOT_ADD = (
-    "for groups budgets do not add up under one delta; the privacy loss of a change of several records says what it spends."
+    "budgets of groups do not add up under one delta; the privacy loss of a change of several records states what it spends."
 )
 DELTAS_ADD = (
     "Anything computed from a release alone keeps the guarantee. Of several releases about the same records both the budgets "
@@ -104,8 +104,7 @@ DELTAS_ADD = (
 )
 _SAMPLED = "Exact: random bits of the operating system, compared with probabilities in exact arithmetic."
 _ROUNDED_EXACTLY = (
-    "Exact: normal numbers are functions of random bits of the operating system, of which as many are drawn as their rounding "
-    "to the grid takes."
+    "Exact: normal variates are computed from random bits of the operating system, as many as their rounding to the grid needs."
 )
 SAMPLING = {"exponential": _SAMPLED, "gaussian": _SAMPLED, "rounded_gaussian": _ROUNDED_EXACTLY}
 LAWS = {

@@ -56,16 +56,17 @@ ARITHMETIC = (
     "exp(budget); the worst ratio is rounded up to a multiple of 2^-24"
 )
 SAMPLING = (
-    "Exact: one uniform whole number below the denominator, from random bits of the operating system, drawn again where it is "
-    "not below; nothing is truncated and no float is involved."
+    "Exact: one uniform whole number below the denominator, from random bits of the operating system, by rejection; nothing "
+    "is truncated and no float is involved."
 )
 NUMBERS = "A report is a name of a public list. Estimates are computed from reports and public numbers alone."
 TIMING = (
     "How many random bits a report takes does not depend on the value; the time of a look-up in a table may, and is not "
-    "covered. Anyone who can time single reports precisely is outside the guarantee."
+    "covered. The guarantee does not cover attackers who can time single reports precisely."
 )
 UNIT = (
-    "The value of one person. A report is drawn from one person's value alone, so the promise holds for each report by itself, "
+    "The value of one person. A report is drawn from one person's value alone, so the guarantee holds for each report by "
+    "itself, "
     "before anybody collects it; the budgets of several reports of a person add up pair by pair."
 )
 

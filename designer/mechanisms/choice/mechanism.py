@@ -87,11 +87,11 @@ THEOREM = (
 SAMPLING = (
     "Exact: random bits of the operating system are compared with probabilities in exact arithmetic; nothing is truncated."
 )
-NUMBERS = "Scores are computed in exact integers; only the name of the chosen candidate leaves."
+NUMBERS = "Scores are computed in exact integers; only the name of the chosen candidate is released."
 TIMING = (
     "The number of random words does not depend on the data, except with a probability below 2^-20; the time of exact sums "
-    "and exponentials depends on the size of the scores and is not covered. Anyone who can time single releases precisely "
-    "is outside the guarantee."
+    "and exponentials depends on the size of the scores and is not covered. The guarantee does not cover attackers who can "
+    "time single releases precisely."
 )
 LEAST_RATE = 1e-140
 

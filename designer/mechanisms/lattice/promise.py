@@ -26,5 +26,5 @@ NOTIONS = {
 }
 WHOLE = (
     "The released table is the true table plus integer noise, added in integers; it is checked to keep every invariant "
-    "statistic before it leaves. Answers to queries are computed from that table alone."
+    "statistic before it is released. Answers to queries are computed from that table alone."
 )

@@ -51,7 +51,7 @@ class Presence:
 
     def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""
-        return f"One record may appear or disappear, with budget {self.epsilon!r}."
+        return f"Any one record may appear or disappear, with budget {self.epsilon!r}."
 
     def entity_budget(self, rows: int) -> Fraction:
         """What all rows of one entity cost together, at most `rows` of them."""

@@ -214,7 +214,7 @@ class OddsRatioTest(Specified):
             unit=f"The values of up to {self.adjacency} records, changed so that all margins stay.",
             relation=(
                 f"Databases with row sums {rows} and column sums {columns} of which at most {self.adjacency} records "
-                "differ: x11 changes by at most 1. Databases with other margins are told apart."
+                "differ: x11 changes by at most 1. Databases with other margins are not protected from each other."
             ),
             unprotected=(f"Row sums {rows} and column sums {columns} are public and exact.",),
             notion=(

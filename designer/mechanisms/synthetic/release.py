@@ -13,6 +13,7 @@ from designer.base.tabular import Tabular
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, Guarantee, budget_range
 from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.problem.relation import BUDGETS_ADD
 from designer.relations.rows.row_unit import RowUnit
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 
@@ -21,8 +22,8 @@ FLOATING_POINT = (
     "histogram and its answers are floats computed from released choices, released measurements and public numbers only."
 )
 TIMING = (
-    "The time of a choice or of a draw may depend on the data and the noise and is not covered. Anyone who can time single "
-    "releases precisely is outside the guarantee."
+    "The time of a choice or of a draw may depend on the data and the noise and is not covered. The guarantee does not cover "
+    "attackers who can time single releases precisely."
 )
 LAWS: dict[str, type[ExponentialLaw] | type[PermuteAndFlipLaw]] = {
     "exponential": ExponentialLaw,
@@ -106,7 +107,7 @@ def statement(queries: LipschitzQueries, privacy: PrivacyCertificate, mechanism:
     """What a synthetic-data mechanism promises; `mechanism` says in words what it does."""
     least, most = budget_range(queries.relation)
     return Guarantee(
-        unit="The value of one record, as the relation says; nothing is claimed for groups beyond adding budgets.",
+        unit=f"The value of one record, as the relation states; {BUDGETS_ADD}",
         relation=queries.relation.sentence(),
         unprotected=queries.relation.unprotected(),
         notion=NOTIONS["exponential"],

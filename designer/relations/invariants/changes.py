@@ -192,7 +192,7 @@ class ChangeRelation(Relation):
 
     def protected_unit(self) -> str:
         return (
-            f"Up to {counted(self.adjacency, 'record')} whose change leaves the invariant statistics as they are; nothing is "
+            f"Up to {counted(self.adjacency, 'record')} whose change leaves the invariant statistics unchanged; nothing is "
             "claimed for more, or for other changes."
         )
 
@@ -294,7 +294,8 @@ class InvariantDistance(Relation):
 
     def sentence(self) -> str:
         return (
-            f"Databases with the same {len(self.invariant.names)} invariant statistics are told apart with budget "
+            f"Databases with the same {len(self.invariant.names)} invariant statistics are protected from each other with "
+            f"budget "
             f"{self.epsilon!r} for every unit of {self.distance} distance between their histograms (a replaced record: "
             f"{'2' if self.distance == 'l1' else 'root 2'} units)."
         )

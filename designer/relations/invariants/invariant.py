@@ -91,9 +91,9 @@ class Invariant(Statistics):
     ) -> InvariantChanges | InvariantDistance:
         """The relation that the invariant leaves: databases with equal statistics.
 
-        By default those at most `adjacency` records apart are told apart with budget `epsilon` (Semi-DP); the adjacency is the
-        one stated here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of Definition 13. With
-        `per_distance` databases of any distance are, with budget `epsilon` for every unit of
+        By default those at most `adjacency` records apart are protected from each other with budget `epsilon` (Semi-DP); the
+        adjacency is the one stated here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of
+        Definition 13. With `per_distance` databases of any distance are, with budget `epsilon` for every unit of
         that distance of their histograms (INT Definition 2).
 
         delta: (epsilon, delta) of INT Definition 2 by Gaussian noise, the relation then being for the notion "zcdp": its budget

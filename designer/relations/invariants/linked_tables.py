@@ -454,7 +454,8 @@ class LinkedChanges(ChangeRelation, ByLength):
         margins_words = "; ".join(" x ".join(margin) for margin in self.linked.published) or "none but the number of records"
         return (
             f"Databases at most {counted(self.adjacency, 'replaced record')} apart, of which the tables {names} are "
-            f"counted, are told apart with budget {self.epsilon!r} where they agree in the published margins ({margins_words})."
+            f"counted, are protected from each other with budget {self.epsilon!r} where they agree in the published margins "
+            f"({margins_words})."
             + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
         )
 

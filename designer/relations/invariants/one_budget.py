@@ -234,7 +234,7 @@ class InvariantChanges(ChangeRelation, ByLength):
         return Fraction(self.epsilon) * (not self.is_vacuous())
 
     def sentence(self) -> str:
-        return f"{self._moved()} are told apart with budget {self.epsilon!r} (Semi-DP)."
+        return f"{self._moved()} are protected from each other with budget {self.epsilon!r} (Semi-DP)."
 
     def to_spec(self) -> dict[str, Any]:
         spec = {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}

@@ -237,7 +237,8 @@ class InvariantMetric(ChangeRelation, ByLength):
 
     def sentence(self) -> str:
         return (
-            f"{self._moved()} are told apart with the transport cost of the moved records as budget; for one record: "
+            f"{self._moved()} are protected from each other with the transport cost of the moved records as budget; for one "
+            f"record: "
             f"{self.metric.sentence()}"
         )
 

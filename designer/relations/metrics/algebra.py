@@ -124,7 +124,7 @@ class Restricted(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change between {self.size} chosen elements of {self.part.size}, by this rule: "
+            f"Any one record may change between {self.size} chosen elements of {self.part.size}, by this rule: "
             f"{inner_words(self.part)}."
         )
 

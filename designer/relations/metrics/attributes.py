@@ -94,7 +94,8 @@ class Hamming(Metric):
     def sentence(self) -> str:
         listed = ", ".join(f"{name} {budget!r}" for name, budget in zip(self.domain.attributes, self.budgets, strict=True))
         return (
-            f"One record may change in any of its attributes; the budget is the sum over the changed attributes of: {listed}."
+            f"Any one record may change in any of its attributes; the budget is the sum over the changed attributes of: "
+            f"{listed}."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -255,7 +256,7 @@ class Product(Metric):
             f"{name} ({inner_words(part)})" for name, part in zip(self.domain.attributes, self.parts, strict=True)
         )
         return (
-            "One record may change in any of its attributes; the budget is the sum over the attributes, each by its own "
+            "Any one record may change in any of its attributes; the budget is the sum over the attributes, each by its own "
             f"rule: {listed}."
         )
 

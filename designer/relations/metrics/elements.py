@@ -62,7 +62,7 @@ class PerElement(Metric):
     def sentence(self) -> str:
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         return (
-            "One record may change from any universe element to any other, with the sum of the two elements' own budgets, "
+            "Any one record may change to any other value, with the sum of the two elements' own budgets, "
             f"which run from {low!r} to {high!r}."
         )
 
@@ -160,7 +160,7 @@ class Instance(Metric):
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = f", but never more than {self.cap!r} (the shortest-path closure)" if self.closure else ""
         return (
-            "One record may change from any universe element to any other, with the smaller of the two elements' own "
+            "Any one record may change to any other value, with the smaller of the two elements' own "
             f"budgets, which run from {low!r} to {high!r}{closed}."
         )
 
@@ -225,7 +225,7 @@ class Partition(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any universe element to any other of the same part, with budget {self.epsilon!r}; "
+            f"Any one record may change to any other value of the same part, with budget {self.epsilon!r}; "
             f"there are {len(set(self.labels))} parts, and which part a record is in is not protected."
         )
 

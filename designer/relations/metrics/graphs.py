@@ -149,7 +149,8 @@ class Graph(Metric):
     def sentence(self) -> str:
         span = f", of length {float(self.weights.min())!r} to {float(self.weights.max())!r}" if len(self.weights) else ""
         return (
-            f"One record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with budget "
+            f"Any one record may change along the {len(self.edges)} edges of a graph of {self.nodes} elements{span}, with "
+            f"budget "
             f"{self.per_edge!r} for every unit of the shortest path; elements that no path joins are not protected from each "
             f"other.{self._longest.words}"
         )

@@ -64,7 +64,7 @@ class Matrix(Metric):
             else f" (the shortest-path closure of {int((self.given != self.budgets).sum()) // 2} lower entries)"
         )
         return (
-            "One record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, "
+            "Any one record may change from universe element i to j, with the budget d(i, j) of an explicit matrix, "
             f"{span}{closed}."
         )
 

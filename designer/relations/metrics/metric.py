@@ -200,9 +200,7 @@ class Uniform(Metric):
         return Fraction(self.epsilon) * (left != right)
 
     def sentence(self) -> str:
-        return (
-            f"One record may change from any universe element to any other, with budget {self.epsilon!r} whatever the two are."
-        )
+        return f"Any one record may change to any other value, with budget {self.epsilon!r}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
@@ -281,7 +279,7 @@ class Scaled(Metric):
         return None if budget is None else budget * Fraction(self.factor)
 
     def sentence(self) -> str:
-        return f"One record may change with {self.factor!r} times the budget of this rule: {inner_words(self.part)}."
+        return f"Any one record may change with {self.factor!r} times the budget of this rule: {inner_words(self.part)}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
@@ -379,7 +377,7 @@ class Combination(Metric):
 
     def sentence(self) -> str:
         listed = "; ".join(f"({i + 1}) {inner_words(part)}" for i, part in enumerate(self.parts))
-        return f"One record may change with {self.what} the budgets of these rules: {listed}."
+        return f"Any one record may change with {self.what} the budgets of these rules: {listed}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}

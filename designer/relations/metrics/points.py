@@ -17,6 +17,7 @@ import numpy as np
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
+from designer.base.printing import counted
 from designer.base.schema import MATRIX, POSITIVE, Named, list_of, number, of_kind
 from designer.problem.nearness import MOST_FEATURES, Nearness, Order, all_pairs_of
 from designer.problem.relation import Block, Indices, Read
@@ -62,8 +63,8 @@ class Euclidean(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any point to any other, with budget {self.per_unit!r} for every unit of the "
-            f"straight distance between the two ({self.places.shape[1]} coordinates)."
+            f"Any one record may change to any other point, with budget {self.per_unit!r} for every unit of the "
+            f"Euclidean distance between the two ({counted(self.places.shape[1], 'coordinate')})."
         )
 
     def to_spec(self) -> dict[str, Any]:
@@ -165,7 +166,7 @@ class GreatCircle(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any place to any other, with budget {self.per_km!r} for every kilometre of "
+            f"Any one record may change to any other place, with budget {self.per_km!r} for every kilometre of "
             f"great-circle distance between the two (sphere of radius {EARTH_RADIUS_KM} km)."
         )
 

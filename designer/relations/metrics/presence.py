@@ -78,7 +78,7 @@ class AddRemove(Relation):
         budget = (
             f"budget {low!r}" if low == high else f"a budget of its own for each universe element, from {low!r} to {high!r}"
         )
-        return f"One record may appear or disappear, with {budget}."
+        return f"Any one record may appear or disappear, with {budget}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "epsilons": in_runs(self.epsilons)}
@@ -265,7 +265,7 @@ class AppearOrChange(Relation):
         low, high = float(self.epsilons.min()), float(self.epsilons.max())
         closed = " (where a way round costs less, that cost)" if self.closure else ""
         return (
-            f"One record may appear or disappear, with a budget from {low!r} to {high!r} by its element, or change by the "
+            f"Any one record may appear or disappear, with a budget from {low!r} to {high!r} by its element, or change by the "
             f"rule that follows{closed}: {inner_words(self.change)}."
         )
 
@@ -286,7 +286,7 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
     each element.
 
     >>> add_remove(3, [0.5, 1.0, 1.0]).sentence()
-    'One record may appear or disappear, with a budget of its own for each universe element, from 0.5 to 1.0.'
+    'Any one record may appear or disappear, with a budget of its own for each universe element, from 0.5 to 1.0.'
     """
     size = count(n, "n")
     if size > MOST_ELEMENTS:

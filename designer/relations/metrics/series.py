@@ -93,7 +93,7 @@ class Ordered(Metric):
     def sentence(self) -> str:
         days = self.period / MICROSECONDS_A_DAY if self.unit == "microsecond" else self.period
         step = f"{days!r} of difference in value" if self.unit == "unit" else f"{days!r} days between them"
-        return f"One record may change from any value to any other, with budget {self.epsilon!r} for every {step}."
+        return f"Any one record may change to any other value, with budget {self.epsilon!r} for every {step}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "values": self.values, "period": self.period, "epsilon": self.epsilon, "unit": self.unit}
@@ -150,7 +150,7 @@ class Chebyshev(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any element to any other, with budget {self.per_unit!r} for every unit of {self.what} "
+            f"Any one record may change to any other value, with budget {self.per_unit!r} for every unit of {self.what} "
             f"({self.places.shape[1]} numbers each)."
         )
 

@@ -117,7 +117,7 @@ class Taxonomy(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any of the {self.size} leaves of a taxonomy of {len(self.budgets)} levels to any "
+            f"Any one record may change from any of the {self.size} leaves of a taxonomy of {len(self.budgets)} levels to any "
             f"other, with {WORDS[self.form]} of the budgets of the levels below the lowest group that holds both; from the top "
             f"they are {', '.join(map(repr, self.budgets.tolist()))}."
         )

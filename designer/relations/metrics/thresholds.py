@@ -142,7 +142,7 @@ class Threshold(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and "
+            f"Any one record may change between elements at most {self.threshold!r} apart with budget {self.epsilon!r}, and "
             "further with that budget for each such step on the way; elements that no steps join are not protected from "
             f"each other.{self._longest.words} Apart means the budget of: {inner_words(self.ground)}."
         )
@@ -206,7 +206,7 @@ class SmoothThreshold(Metric):
 
     def sentence(self) -> str:
         return (
-            f"One record may change from any universe element to any other, with budget {self.epsilon!r} up to a distance of "
+            f"Any one record may change to any other value, with budget {self.epsilon!r} up to a distance of "
             f"{self.threshold!r} and in proportion to the distance beyond. Distance means the budget of: "
             f"{inner_words(self.ground)}."
         )

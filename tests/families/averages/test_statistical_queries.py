@@ -166,7 +166,7 @@ def test_averages_and_release() -> None:
     assert (np.abs(released.answers - truth) <= 40 * made.scales / 500).all() and (released.answers != truth).any()
     assert released.fingerprint == made.fingerprint and released.queries == ("joint", "single", "sum")
     assert (
-        released.guarantee.relation.startswith("One record may change in any of its attributes; ")
+        released.guarantee.relation.startswith("Any one record may change in any of its attributes; ")
         and "b 1.0" in released.guarantee.relation
     )
 

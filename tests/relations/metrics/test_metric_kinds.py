@@ -104,7 +104,7 @@ def specs_bring_the_same_relation_back_and_fit_the_schema(relation: Relation) ->
     assert plain(twin.to_spec()) == spec
     assert all_budgets(twin) == all_budgets(relation)
     assert twin.sentence() == relation.sentence()
-    assert re.fullmatch(r"One record may [^\n]*\.", relation.sentence())
+    assert re.fullmatch(r"Any one record may [^\n]*\.", relation.sentence())
     assert not re.search(r"np\.|array|float64|nan", relation.sentence())
     assert not FORM.is_valid({**spec, "more": 1})
 

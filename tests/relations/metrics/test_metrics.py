@@ -343,7 +343,7 @@ def test_spec_round_trip_and_readable_words(relation: Relation) -> None:
         for j in range(relation.size):
             assert twin.exact_budget(i, j) == relation.exact_budget(i, j)
     assert twin.sentence() == relation.sentence()
-    assert re.fullmatch(r"One record may [^\n]*\.", relation.sentence())
+    assert re.fullmatch(r"Any one record may [^\n]*\.", relation.sentence())
     assert not re.search(r"np\.|array|float64|nan", relation.sentence())
 
 

@@ -46,7 +46,7 @@ class Ring(Metric):
         return Fraction(self.epsilon) * int(self.steps(left, right))
 
     def sentence(self) -> str:
-        return f"One record may change, with budget {self.epsilon!r} for each step on a ring of {self.places}."
+        return f"Any one record may change, with budget {self.epsilon!r} for each step on a ring of {self.places}."
 
     def to_spec(self) -> dict[str, Any]:
         return {"kind": self.kind, "places": self.places, "epsilon": self.epsilon}
