@@ -32,9 +32,14 @@ class Named:
 Fragment = Schema | Named
 
 
-def noted(note: str, body: Schema) -> Schema:
-    """A fragment with a sentence about it; without one where there is nothing to say."""
-    return {"description": note, **body} if note else body
+def noted(note: str, body: Schema, default: Any = None) -> Schema:
+    """A fragment with a sentence about it, and with what holds where the key is left out; each where there is one.
+
+    >>> noted("How many.", {"type": "integer"}, default=1)
+    {'description': 'How many.', 'type': 'integer', 'default': 1}
+    """
+    said = {"description": note} if note else {}
+    return {**said, **body, **({} if default is None else {"default": default})}
 
 
 def record(

@@ -12,19 +12,18 @@ import argparse
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
-from designer.files.problem.forms import wording
 from designer.files.problem.kinds import KINDS
 
 DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file()) / "docs"
 PAGES = sorted((DOCS / "reference").glob("*.md"))
 MARKED = re.compile(r"(<!-- (options|keys|forms|schema) ([\w-]+(?: \w+)?) -->\n).*?(<!-- end -->)", re.DOTALL)
 EVERYWHERE = ("--help", "--json", "--quiet", "--progress")
-WORDS = {"array": "list", "object": "table {..}", "number": "number", "integer": "whole number", "string": "text"}
 Lines = Iterator[str]
 
 
@@ -81,33 +80,66 @@ def body(form: Fragment) -> Schema:
     return form.body if isinstance(form, Named) else form
 
 
+def folded(summary: str, anchor: str, inside: Lines) -> Lines:
+    """What opens with a click, and by a link to its anchor; a browser without scripts can do both."""
+    yield from ("", '<details class="keys">', f"<summary>{summary}</summary>", f'<div id="{anchor}">', "")
+    yield from inside
+    yield from ("", "</div>", "</details>", "")
+
+
+def code(text: str) -> str:
+    """A name in HTML."""
+    return f"<code>{text.replace('<', '&lt;')}</code>"
+
+
+def html(text: str) -> str:
+    """A sentence in HTML, its code between backticks."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", " ".join(text.split()).replace("<", "&lt;"))
+
+
 def keys_of(kind: str) -> Lines:
-    """The sections of a kind of problem files, each with its keys."""
+    """The sections of a kind of problem files, each with its keys; those that an earlier kind has are named."""
     form = KINDS[kind].form()
+    earlier = [(name, KINDS[name].form()["properties"]) for name in list(KINDS)[: list(KINDS).index(kind)]]
     for name, section in form["properties"].items():
-        needed = "" if name in form["required"] else " (optional)"
-        yield ""
-        yield f"### `[{name}]`{needed} of {kind}"
-        yield ""
-        yield from fragment(name, section)
+        needed = "required" if name in form["required"] else "optional"
+        summary = f"{code(f'[{name}]')} {needed}. {html(body(section).get('description', ''))}".strip()
+        same = next((other for other, sections in earlier if sections.get(name) == section), None)
+        if same:
+            yield from ("", f'<p class="same-keys">{summary} As <a href="#{place(same, name)}">in {same}</a>.</p>', "")
+        else:
+            known = next((other for other, sections in earlier if most_of(sections.get(name), section)), None)
+            skipped = alternatives(dict(earlier)[known][name])[0] if known else []
+            yield from folded(summary, place(kind, name), fragment(name, section, skipped, known and place(known, name)))
 
 
-def fragment(place: str, form: Fragment) -> Lines:
-    """What may stand at a place: a table of keys for each form it may have."""
-    whole = body(form)
-    if note := whole.get("description"):
-        yield from (escaped(note), "")
+def place(kind: str, section: str) -> str:
+    """The anchor of a section of a kind."""
+    return f"{kind}-{section}".replace("_", "-")
+
+
+def most_of(earlier: Fragment | None, later: Fragment) -> bool:
+    """Has a section all forms that an earlier kind has there, several of them?"""
+    before, now = (alternatives(form)[0] if form else [] for form in (earlier, later))
+    return len(before) > 1 and all(form in now for form in before)
+
+
+def fragment(place: str, form: Fragment, skipped: list[Schema] | None = None, where: str | None = None) -> Lines:
+    """What may stand at a place: a table of keys for each form it may have, but for those that another place has."""
     records, others = alternatives(form)
+    records = [found for found in records if found not in (skipped or [])]
+    if where:
+        yield from (f'The <a href="#{where}">{len(skipped or [])} forms of an earlier kind</a>, and:', "")
     if others:
-        yield from (f"{'Otherwise' if records else 'Here stands'} {escaped(or_list(others))}.", "")
-    for number, found in enumerate(records, 1):
+        yield from (f"{'Otherwise' if records else 'Type:'} {or_list(others)}.", "")
+    shared = [row for row in rows_of(records[0]) if all(row in rows_of(found) for found in records)] if records[1:] else []
+    if shared:
+        yield from ("Every form:", "", *table(*HEADS), *shared, "")
+    for found in records:
         if len(records) > 1:
-            yield from (
-                f"Form {number} of {len(records)}" + (f", {distinct}" if (distinct := told_by(found)) else "") + ":",
-                "",
-            )
-        yield from record_table(found)
-        yield ""
+            yield from (f"{told_by(found)}:", "")
+        own = [row for row in rows_of(found) if row not in shared]
+        yield from (*(table(*HEADS) if own else ()), *own, "")
         yield from inner(place, found)
 
 
@@ -117,27 +149,42 @@ def alternatives(form: Fragment) -> tuple[list[Schema], list[str]]:
     if whole.get("properties"):
         return [whole], []
     if "anyOf" not in whole or "type" in whole:
-        return [], [fits(whole)]
+        return [], [typed(whole)]
     records: list[Schema] = []
     others: list[str] = []
     for each in whole["anyOf"]:
-        more, other = ([], [link(each)]) if isinstance(each, Named) and "properties" in each.body else alternatives(each)
+        more, other = ([], [link(each.name)]) if isinstance(each, Named) and "properties" in each.body else alternatives(each)
         records, others = records + more, others + other
     return records, others
 
 
 def told_by(form: Schema) -> str:
-    """What tells a record from its neighbours: the keys that have one value only."""
-    fixed = [f"`{key} = {json.dumps(value['const'])}`" for key, value in form["properties"].items() if "const" in body(value)]
-    return " and ".join(fixed)
+    """What tells a record from its neighbours: the keys that have one value only, or else those that it needs."""
+    fixed = {
+        key: f"`{key} = {json.dumps(body(value)['const'])}`"
+        for key, value in form["properties"].items()
+        if "const" in body(value)
+    }
+    needed = [fixed.get(key, f"`{key}`") for key in form.get("required", ())]
+    return "With " + " and ".join(needed or fixed.values() or ["any of these keys"])
 
 
-def record_table(form: Schema) -> Lines:
+HEADS = ("key", "type", "default", "meaning")
+
+
+def rows_of(form: Schema) -> list[str]:
     """A row for each key."""
-    yield from table("key", "what stands there", "what it means")
+    found = []
     for key, value in form["properties"].items():
-        needed = "" if key in form.get("required", ()) else " (optional)"
-        yield f"| `{key}`{needed} | {escaped(fits(value))} | {escaped(body(value).get('description', ''))} |"
+        whole = body(value)
+        default = "required" if key in form.get("required", ()) else shown_default(whole.get("default"))
+        found.append(f"| `{key}` | {typed(value)} | {default} | {escaped(whole.get('description', ''))} |")
+    return found
+
+
+def shown_default(value: object) -> str:
+    """A default as a file writes it; a key without one is simply left out."""
+    return "optional" if value is None else f"`{json.dumps(value)}`"
 
 
 def inner(place: str, form: Schema) -> Lines:
@@ -148,21 +195,7 @@ def inner(place: str, form: Schema) -> Lines:
         if isinstance(rest, (Named, dict)) and not isinstance(rest, Named):
             below += alternatives(rest)[0]
         for found in below:
-            yield from (f"Within `{place}.{key}`:", "")
-            yield from (*record_table(found), "")
-
-
-def fits(form: Fragment) -> str:
-    """What fits, in words; forms that have a table of their own as a link."""
-    if isinstance(form, Named) and has_table(form):
-        return link(form)
-    whole = body(form)
-    if "$ref" in whole:
-        return f"[{whole['$ref'].rpartition('/')[2]}](#forms)"
-    rest = whole.get("additionalProperties")
-    if whole.get("type") == "object" and isinstance(rest, (dict, Named)):
-        return f"a table {{..}} of {fits(rest)} by name"
-    return wording(form)
+            yield from (f"Within `{place}.{key}`:", "", *table(*HEADS), *rows_of(found), "")
 
 
 def has_table(form: Named) -> bool:
@@ -170,17 +203,61 @@ def has_table(form: Named) -> bool:
     return "properties" in form.body or any(isinstance(each, Named) for each in form.body.get("anyOf", ()))
 
 
-def link(form: Named) -> str:
-    """Where the form stands."""
-    return f"[{form.name}](#forms)"
+def link(name: str) -> str:
+    """Where a form stands."""
+    return f'<a href="#{place("form", name)}">{name}</a>'
 
 
 def or_list(words: list[str]) -> str:
     """Phrases with an "or"."""
-    return ", or ".join(dict.fromkeys(words))
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
-def named_forms(kinds: Mapping[str, Any]) -> dict[str, Named]:
+def typed(form: Fragment, plural: bool = False) -> str:
+    """The type of a value in TOML or JSON, with its limits; forms that have a table of their own as a link.
+
+    >>> typed({"type": "array", "items": {"type": "array", "items": {"type": "number", "exclusiveMinimum": 0}}})
+    'array of arrays of numbers > 0'
+    >>> typed({"anyOf": [{"type": "string"}, {"enum": ["min", 2]}]})
+    'string or one of `"min"`, `2`'
+    """
+    if isinstance(form, Named) and has_table(form):
+        return link(form.name)
+    whole = body(form)
+    if "$ref" in whole:
+        name = whole["$ref"].rpartition("/")[2]
+        return link(name) if name in named_forms() else f"`{name}`"
+    if "const" in whole:
+        return f"`{json.dumps(whole['const'])}`"
+    if "enum" in whole:
+        return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in whole["enum"])
+    for word in ("anyOf", "oneOf"):
+        if word in whole and "type" not in whole:
+            return or_list([typed(each, plural) for each in whole[word]])
+    kinds = whole.get("type", "value")
+    return or_list([nouns(whole, kind, plural) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+
+
+LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+
+
+def nouns(form: Schema, kind: str, plural: bool) -> str:
+    """A type by its name, with what is in it, or its limits."""
+    noun = ("table" if kind == "object" else kind) + ("s" if plural and kind != "null" else "")
+    rest = form.get("additionalProperties")
+    if kind == "array" and isinstance(form.get("items"), (dict, Named)):
+        return f"{noun} of {typed(form['items'], True)}"
+    if kind == "object" and form.get("properties"):
+        return f"{noun} with " + ", ".join(f"`{key}`" for key in form["required"] or list(form["properties"])[:1])
+    if kind == "object" and isinstance(rest, (dict, Named)):
+        return f"{noun} of {typed(rest, True)} by name"
+    limits = [f"{sign} {form[word]:g}" for word, sign in LIMITS.items() if word in form and kind in ("number", "integer")]
+    return escaped(" ".join([noun, " and ".join(limits)]).strip())
+
+
+@cache
+def named_forms() -> dict[str, Named]:
     """The forms that have a name and a table, by name, in the order in which they are met."""
     found: dict[str, Named] = {}
 
@@ -195,18 +272,16 @@ def named_forms(kinds: Mapping[str, Any]) -> dict[str, Named]:
             if isinstance(each, (Named, Mapping)):
                 visit(each)
 
-    for kind in kinds.values():
+    for kind in KINDS.values():
         visit(kind.whole())
     return {name: form for name, form in found.items() if has_table(form)}
 
 
 def forms_of(_: str) -> Lines:
     """Forms that several sections share."""
-    for name, form in sorted(named_forms(KINDS).items()):
-        yield ""
-        yield f"### {name}"
-        yield ""
-        yield from fragment(name, form)
+    for name, form in sorted(named_forms().items()):
+        note = html(body(form).get("description", ""))
+        yield from folded(f"{code(name)} {note}".strip(), place("form", name), fragment(name, form))
 
 
 def schema_of(name: str) -> Lines:
@@ -229,30 +304,7 @@ def enumerated(schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 def schema_table(form: Schema) -> Lines:
     """A row for each key of a published record."""
-    yield from table("key", "what stands there", "what it means")
-    for key, value in form["properties"].items():
-        needed = "" if key in form.get("required", ()) else " (optional)"
-        yield f"| `{key}`{needed} | {escaped(holds(value))} | {escaped(value.get('description', ''))} |"
-
-
-def holds(form: Schema) -> str:
-    """What stands at a key of a published schema, in words."""
-    if "$ref" in form:
-        return f"`{form['$ref'].rpartition('/')[2]}`"
-    if "const" in form:
-        return f"`{json.dumps(form['const'])}`"
-    if "enum" in form:
-        return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in form["enum"])
-    for word in ("anyOf", "oneOf"):
-        if word in form:
-            return or_list([holds(each) for each in form[word]])
-    kinds = form.get("type", "value")
-    inside = f" of {holds(form['items'])}" if isinstance(form.get("items"), dict) else ""
-    return (
-        "null"
-        if kinds == "null"
-        else " or ".join(WORDS.get(kind, kind) for kind in ([kinds] if isinstance(kinds, str) else kinds)) + inside
-    )
+    yield from (*table("key", "type", "presence", "meaning"), *rows_of(form))
 
 
 MAKERS: Mapping[str, Callable[[str], Lines]] = {"options": options_of, "keys": keys_of, "forms": forms_of, "schema": schema_of}

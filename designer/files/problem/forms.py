@@ -300,6 +300,7 @@ def _dependent(body: Schema, value: Any, keys: Keys) -> None:
 
 RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
     "description": _nothing,
+    "default": _nothing,
     "type": _type,
     "additionalProperties": _additional,
     "required": _required,

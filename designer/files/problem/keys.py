@@ -31,17 +31,19 @@ class Key:
 
     form: what may stand there. note: a sentence for editors, refusals and the reference; left out where the form has one.
     read: what the value becomes, of the file, the section and the name; left out where builders take it as it stands.
+    default: what holds where the key is left out; None where that is no value of its own.
     """
 
     name: str
     form: Fragment
     note: str = ""
     read: Callable[[Any, str, str], Any] | None = None
+    default: Any = None
 
     @property
     def fragment(self) -> Fragment:
-        """The form, with the note."""
-        return noted(self.note, _body(self.form)) if self.note else self.form
+        """The form, with the note and the default."""
+        return self.form if not self.note and self.default is None else noted(self.note, _body(self.form), self.default)
 
     def of(self, file: Sections, section: str) -> Any:
         """The value in a file; refused where it is missing, or of another type."""

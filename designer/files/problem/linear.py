@@ -269,7 +269,7 @@ RANDOM: Form[Workload] = Form(
         Key("seed", whole(least=0), "Makes random queries the same each time."),
     ],
     LinearReader.drawn,
-    [SIZE, Key("kind", one_of("real", "binary"), "Entries between 0 and 1, or 0 and 1 alone.")],
+    [SIZE, Key("kind", one_of("real", "binary"), "Entries between 0 and 1, or 0 and 1 alone.", default="real")],
     [NAMES_OF_QUERIES],
 )
 # Workloads that are written out as a matrix.

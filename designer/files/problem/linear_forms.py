@@ -27,7 +27,7 @@ from designer.base.schema import (
 )
 from designer.families.family import StrategyRows
 from designer.files.problem.keys import COLUMNS, FILE, SCALARS, WEIGHTS, Key, section_of
-from designer.relations.problem import LOSSES, NOTIONS
+from designer.relations.problem import LOSSES, NOTIONS, Problem
 from solvers.work import EFFORTS
 
 ELEMENTS = section_of([Key("table", FILE)], [Key("names", COLUMNS)], note="The universe, one row of a table for each element.")
@@ -48,15 +48,19 @@ PROBLEM = section_of(
             "loss",
             one_of(*LOSSES),
             "What is to be least: the sum of squared errors, of absolute errors, or the largest squared error.",
+            default=Problem.loss,
         ),
         Key(
             "notion",
             one_of(*NOTIONS),
             "pure: ratios within e^b; zcdp: b^2/2 of zCDP, b no epsilon; approximate: (b, delta), each change by itself.",
+            default=Problem.notion,
         ),
         Key("records", POSITIVE, "The number of records, where it is public; biased designs need it."),
         WEIGHTS,
-        Key("allow_vacuous", BOOLEAN, "Accept a mechanism that hides nothing; its spec says so."),
+        Key(
+            "allow_vacuous", BOOLEAN, "Accept a mechanism that hides nothing; its spec says so.", default=Problem.allow_vacuous
+        ),
         Key("delta", DELTA),
     ],
     PROBLEM_NOTE,
@@ -86,10 +90,12 @@ TARGETS: Schema = {
 
 DESIGN_NOTE = "The family of noise, and its options."
 LIMITS = [
-    Key("effort", one_of(*EFFORTS), "How much counted work the search has; no clock decides."),
+    Key("effort", one_of(*EFFORTS), "How much counted work the search has; no clock decides.", default="normal"),
     Key("seconds", POSITIVE, "A limit on the clock besides: what it cuts off depends on the machine, and says so."),
 ]
-SOLVER = Key("solver", text(), "auto for the family's own, or an installed solver of CVXPY, such as CLARABEL or SCS.")
+SOLVER = Key(
+    "solver", text(), "auto for the family's own, or an installed solver of CVXPY, such as CLARABEL or SCS.", default="auto"
+)
 SOLVER_OPTIONS = Key("solver_options", {"type": "object"}, "Options of that solver, by name.")
 # An option of any type is rows of numbers, which a builder checks itself.
 OPTION_TYPES: Mapping[object, Fragment] = {float: number(), int: whole(), str: text(), bool: BOOLEAN, object: MATRIX}
@@ -100,9 +106,20 @@ def design_forms() -> list[Schema]:
     from designer.designing.structured_problem import FAMILY
     from designer.families.listed import FAMILIES
 
-    solver, own = [SOLVER, SOLVER_OPTIONS], [Key("solver", exactly("auto"))]
+    solver, own = (
+        [SOLVER, SOLVER_OPTIONS],
+        [Key("solver", exactly("auto"), "The family has a solver of its own.", default="auto")],
+    )
     return [
-        section_of([], [Key("family", exactly("auto")), *LIMITS, _option("strategy", StrategyRows), *solver]),
+        section_of(
+            [],
+            [
+                Key("family", exactly("auto"), "The best family that applies.", default="auto"),
+                *LIMITS,
+                _option("strategy", StrategyRows),
+                *solver,
+            ],
+        ),
         section_of([Key("family", exactly(FAMILY))], LIMITS),
         *(
             section_of(
@@ -115,22 +132,24 @@ def design_forms() -> list[Schema]:
 
 
 def options_of(build: Callable[..., Any]) -> list[Key]:
-    """The parameters of a builder after the problem, each with the type and the sentence of its annotation.
+    """The parameters of a builder after the problem, each with its default, and the type and the sentence of its annotation.
 
     >>> def build(problem: object, steps: Annotated[int | None, "How many."] = None) -> None: ...
     >>> options_of(build)
-    [Key(name='steps', form={'type': 'integer'}, note='How many.', read=None)]
+    [Key(name='steps', form={'type': 'integer'}, note='How many.', read=None, default=None)]
     """
     parameters = list(inspect.signature(build).parameters.values())[1:]
     names = inspect.unwrap(build).__globals__
-    told = {p.name: eval(p.annotation, names) if isinstance(p.annotation, str) else p.annotation for p in parameters}
-    return [_option(name, annotation) for name, annotation in told.items()]
+    return [
+        _option(p.name, eval(p.annotation, names) if isinstance(p.annotation, str) else p.annotation, p.default)
+        for p in parameters
+    ]
 
 
-def _option(name: str, told: Any) -> Key:
+def _option(name: str, told: Any, default: Any = None) -> Key:
     note = ""
     while get_origin(told) is not Literal and (inner := [part for part in get_args(told) if part is not NoneType]):
         if get_origin(told) is Annotated:
             note = inner[1]
         told = inner[0]  # of `| None`, which TOML cannot say
-    return Key(name, one_of(*get_args(told)) if get_origin(told) is Literal else OPTION_TYPES[told], note)
+    return Key(name, one_of(*get_args(told)) if get_origin(told) is Literal else OPTION_TYPES[told], note, default=default)

@@ -76,12 +76,12 @@ RELATION = either(
 PROBLEM = record(
     {},
     {
-        "loss": noted("What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES)),
-        "notion": noted(
-            '"zcdp" (Gaussian noise, the default) or "pure" (Laplace noise; budgets are epsilons).', one_of(*NOTIONS)
+        "loss": noted(
+            "What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES), "squared"
         ),
+        "notion": noted('"zcdp" (Gaussian noise) or "pure" (Laplace noise; budgets are epsilons).', one_of(*NOTIONS), "zcdp"),
         "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
-        "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN),
+        "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN, False),
     },
     note="What is least, and where to stop.",
 )

@@ -32,12 +32,13 @@ GROUP = {
     "group": noted(
         "One move is promised what the kind promises to groups of so many records, which is less.",
         whole(least=1, most=LARGEST_PURE_GROUP),
+        1,
     )
 }
 PROMISES: Mapping[str, Schema] = {
     "epsilon_delta": record(
         {"kind": exactly("epsilon_delta"), "epsilon": EPSILON},
-        {"delta": noted("The probability of any larger loss; 0 if left out.", EXACT), **GROUP},
+        {"delta": noted("The probability of any larger loss.", EXACT, 0), **GROUP},
     ),
     "gaussian": record(
         {"kind": exactly("gaussian")},
@@ -65,9 +66,11 @@ MARGINS = record(
 TEST = record(
     {},
     {
-        "adjacency": noted("How many records may change within the margins: 2 or 3, which mean one move.", one_of(2, 3)),
-        "noise": noted("closed_form where there is one; piecewise fits any promise.", one_of("closed_form", "piecewise")),
-        "exponent": noted("The released count is a multiple of 2^-exponent.", whole(least=1, most=64)),
+        "adjacency": noted("How many records may change within the margins: 2 or 3, which mean one move.", one_of(2, 3), 3),
+        "noise": noted(
+            "closed_form where there is one; piecewise fits any promise.", one_of("closed_form", "piecewise"), "closed_form"
+        ),
+        "exponent": noted("The released count is a multiple of 2^-exponent.", whole(least=1, most=64), 40),
     },
     note="How the noise is made.",
 )

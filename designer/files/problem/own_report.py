@@ -43,6 +43,7 @@ SECTION = record(
             "What a report costs: distance or squared distance between value and report, 1 where they differ, or a matrix of "
             "numbers from 0 on, here or in a file, with a row for each value and a column for each report.",
             either(text(), MATRIX),
+            "distance",
         ),
         "reports": noted(
             "Names of what may be said: of values, or of the columns of a matrix.", list_of(text(), distinct=True)
@@ -51,8 +52,9 @@ SECTION = record(
             "How likely each value is: equal, worst for the loss at the worst value, or probabilities that sum to 1, here or "
             "in a file.",
             either(text(), POSITIVE_VECTOR),
+            "equal",
         ),
-        "family": noted("How the channel is found; the best one if left out.", one_of("auto", *FAMILIES)),
+        "family": noted("How the channel is found; auto takes the best one.", one_of("auto", *FAMILIES), "auto"),
     },
     note="What a report costs, and what it may say.",
 )

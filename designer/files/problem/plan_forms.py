@@ -43,8 +43,8 @@ MEASURE = Named(
         {},
         {
             "column": noted("The column; that of the measure's name where nothing is said.", text()),
-            "step": noted("Values are rounded to multiples of it; 1 unless given.", either(EXACT)),
-            "lower": noted("The public bound below; 0 unless given. It must not be above 0.", either(EXACT)),
+            "step": noted("Values are rounded to multiples of it.", either(EXACT), 1),
+            "lower": noted("The public bound below, not above 0.", either(EXACT), 0),
             "upper": noted("The public bound above; 2^52 - 1 steps unless given.", either(EXACT)),
         },
     ),
@@ -124,7 +124,7 @@ HIERARCHY = Named(
             "levels": noted(
                 "Names of the levels, everybody first; queries ask by them.", list_of(text(), least=2, distinct=True)
             ),
-            "others": noted("Below each group one more, of what is not listed there; true unless given.", BOOLEAN),
+            "others": noted("Below each group one more, of what is not listed there.", BOOLEAN, True),
         },
         oneOf=needs_one_of(*KEYS),
     ),
@@ -135,7 +135,7 @@ LOSS = Named(
         "The noise at which a record of a size costs rho.",
         record(
             {"rho": noted("Its zCDP.", either(EXACT))},
-            {"size": noted("The size, in the unit of the column; 1 for counts.", either(EXACT))},
+            {"size": noted("The size, in the unit of the column.", either(EXACT), 1)},
         ),
     ),
 )
@@ -179,7 +179,7 @@ SLOW = either(
         {
             "scale": noted("Of the noise.", either(EXACT)),
             "deviation": noted("Or its standard deviation.", either(EXACT)),
-            "power": noted("Of the tails; 2 unless given.", whole(least=2)),
+            "power": noted("Of the tails.", whole(least=2), 2),
         },
         oneOf=needs_one_of("scale", "deviation"),
     ),
@@ -204,8 +204,8 @@ TARGET = either(
             ),
         },
         {
-            "confidence": noted("With this probability; 0.95 unless given.", number(above=0, below=1)),
-            "share": noted("For at least this share of the groups, the largest; 1 unless given.", number(above=0, most=1)),
+            "confidence": noted("With this probability.", number(above=0, below=1), 0.95),
+            "share": noted("For at least this share of the groups, the largest.", number(above=0, most=1), 1),
             "column": noted("The column of the totals; that of the measure unless given.", text()),
         },
     ),
@@ -219,7 +219,7 @@ ACCURACY = Named(
                 {"type": "object", "minProperties": 1, "additionalProperties": TARGET},
             )
         },
-        {"on_average": noted("Only the mean of (deviation / target)^2 must be at most 1.", BOOLEAN)},
+        {"on_average": noted("Only the mean of (deviation / target)^2 must be at most 1.", BOOLEAN, False)},
     ),
 )
 PRIOR = either(
@@ -250,9 +250,7 @@ DESIGN = record(
     },
     {
         "where": noted("Names of [conditions] that all designed queries have.", list_of(text(), distinct=True)),
-        "tolerance": noted(
-            "The relative gap to the optimum at which the design stops; 1e-6 unless given.", number(above=0, below=1)
-        ),
+        "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1), 1e-6),
     },
     note="Sums and counts over all levels, at the least policy for which consistent answers are as accurate as asked.",
 )

@@ -264,7 +264,7 @@ class RelationReader(LinkedSections, ABC):
 
 # Keys of several metrics.
 METRIC = refer("metric")
-CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.")
+CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.", default=False)
 OWN_EPSILONS = Key("epsilons", EPSILONS)
 BY_LABEL: Schema = {"type": "object", "additionalProperties": POSITIVE}
 POINTS = Key("points", COLUMNS, read=RelationReader.places)
@@ -327,7 +327,7 @@ METRICS: tuple[Form[Relation], ...] = (
             )
         ],
         over_domain(metrics.attribute_values),
-        [Key("form", one_of("min", "sum"), FORM_OF_BUDGETS), CLOSURE],
+        [Key("form", one_of("min", "sum"), FORM_OF_BUDGETS, default="min"), CLOSURE],
     ),
     Form(
         "line",
@@ -362,7 +362,7 @@ METRICS: tuple[Form[Relation], ...] = (
         "taxonomy",
         [Key("levels", COLUMNS, read=RelationReader.paths), Key("budgets", EPSILONS)],
         of_values(metrics.taxonomy),
-        [Key("form", one_of("sum", "max"), FORM_OF_BUDGETS)],
+        [Key("form", one_of("sum", "max"), FORM_OF_BUDGETS, default="sum")],
     ),
     Form("blowfish", [GROUND, THRESHOLD, EPSILON], of_values(metrics.blowfish)),
     Form("smooth_threshold", [GROUND, THRESHOLD, EPSILON], of_values(metrics.smooth_threshold)),

@@ -53,8 +53,14 @@ OF_QUERIES: dict[str, type[Score]] = {score.kind: score for score in (Linear, Ab
 DISTINCT = list_of(text(), distinct=True)
 CANDIDATES: Mapping[str, Fragment] = {"candidates": noted("The names of the candidates.", DISTINCT)}
 LAW: Mapping[str, Fragment] = {
-    "law": noted("How a candidate is drawn; permute_and_flip is never worse than the exponential mechanism.", one_of(*LAWS)),
-    "constant": noted("By which bound of the scores' changes the largest rate is found.", one_of("range", "theorem_3")),
+    "law": noted(
+        "How a candidate is drawn; permute_and_flip is never worse than the exponential mechanism.",
+        one_of(*LAWS),
+        "exponential",
+    ),
+    "constant": noted(
+        "By which bound of the scores' changes the largest rate is found.", one_of("range", "theorem_3"), "range"
+    ),
     "rate": noted(
         "Budget per unit of score, in the place of the largest that is private; it is certified.",
         number(least=LEAST_RATE, most=1 / LEAST_RATE),

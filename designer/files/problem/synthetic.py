@@ -116,12 +116,16 @@ PREPROCESSING = record(
         "constant": noted(
             "c, how far a unit of budget moves an answer: unbiased (P = Q), optimal (the least bound), or a number.",
             either(one_of("unbiased", "optimal"), number(above=0, most=LARGEST_CONSTANT)),
+            "unbiased",
         ),
         "price": noted(
             "What noise of size c costs beside the bias: the sharp price of the mechanism, or that of a theorem.",
             one_of(*PRICES),
+            "sharp",
         ),
-        "beta": noted("The probability that the bound behind the price fails; theorem_8 has none.", number(above=0, below=1)),
+        "beta": noted(
+            "The probability that the bound behind the price fails; theorem_8 has none.", number(above=0, below=1), BETA
+        ),
         "exponent": noted("The queries lie on multiples of 2^exponent.", whole(least=-FARTHEST, most=FARTHEST)),
         "solver": noted("Solve the program in CVXPY by this solver, in the place of the closed form.", text()),
         "solver_options": noted("Options of that solver.", {"type": "object"}),
@@ -198,13 +202,13 @@ SECTION = record(
     {},
     {
         "rounds": noted("How many; left out, the number that makes the bound least.", whole(least=1, most=MOST_ROUNDS)),
-        "choice": noted('The part of a round that is spent on the choice, such as "1/3"; "1/2" if left out.', SHARE),
+        "choice": noted('The part of a round that is spent on the choice, such as "1/3".', SHARE, "1/2"),
         "shares": noted(
             "For each round the shares of the budget for choice and measurement, which add up to at most 1.",
             list_of(list_of(SHARE, least=2, most=2), most=MOST_ROUNDS),
         ),
-        "selection": noted("How a query is chosen.", one_of(*LAWS)),
-        "output": noted("Which histogram is released.", one_of(*OUTPUTS)),
+        "selection": noted("How a query is chosen.", one_of(*LAWS), "exponential"),
+        "output": noted("Which histogram is released.", one_of(*OUTPUTS), "average"),
     },
     note="Rounds and their shares of the budget.",
 )
@@ -278,7 +282,7 @@ SMALL_DB_SECTION = record(
     {},
     {
         "size": noted("Synthetic records, before they are scaled up; left out, the number that makes the bound least.", COUNT),
-        "selection": noted("How the histogram is chosen.", one_of(*LAWS)),
+        "selection": noted("How the histogram is chosen.", one_of(*LAWS), "exponential"),
     },
     note="Which histograms there are to choose from.",
 )

@@ -14,7 +14,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base.schema import Named, record
-from designer.files.problem.forms import RULES, require_form
+from designer.files.problem.forms import RULES, _fits, require_form
 from designer.files.problem.kind import Kind
 from designer.files.problem.kinds import KINDS, read_request
 from designer.files.problem.request import Choices
@@ -95,6 +95,31 @@ def test_good_files_are_read_and_fit_the_schema(name: str, folder: Path) -> None
     assert request.kind == name.split()[0] and request.title in ("good", *GOOD[name].split('"'))
     assert request.files[0] == path and all(file.is_file() for file in request.files)
     assert {"kind", "relation"} <= set(request.description())
+
+
+def completed(form: Any, data: Any) -> Any:
+    """The data with every key that has a default and is left out."""
+    body = form.body if isinstance(form, Named) else form
+    if "anyOf" in body and "type" not in body:
+        form = next((each for each in body["anyOf"] if _fits(each, data)), {})
+        return completed(form, data)
+    if not isinstance(data, dict):
+        return data
+    known, rest = body.get("properties", {}), body.get("additionalProperties")
+    found = {
+        key: completed(known.get(key, rest), value) if key in known or isinstance(rest, (dict, Named)) else value
+        for key, value in data.items()
+    }
+    defaults = {key: own.body if isinstance(own, Named) else own for key, own in known.items()}
+    return {key: own["default"] for key, own in defaults.items() if "default" in own} | found
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_default_that_is_written_out_changes_nothing(name: str, folder: Path) -> None:
+    data = tomllib.loads(GOOD[name])
+    whole = completed(KINDS[data["kind"]].whole(), data)
+    left_out, written_out = (read_request(written(folder, each)) for each in (data, whole))
+    assert repr(left_out) == repr(written_out)
 
 
 @pytest.mark.slow
