@@ -7,8 +7,10 @@ reads. Nothing is taken from the network, neither while the site is built nor wh
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from docutils import nodes
 from pygments.lexers.special import TextLexer
@@ -25,6 +27,7 @@ from designer import __version__  # noqa: E402
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
 from formulas import typeset  # noqa: E402
+from notebooks import MARK, NOTEBOOKS, with_notebooks  # noqa: E402
 from pages import HOST, REPOSITORY, assembled, led  # noqa: E402
 from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
@@ -69,11 +72,14 @@ nitpicky = True
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+copybutton_line_continuation_character = "\\"
 
 html_theme = "furo"
 html_title = f"dp-designer {__version__}"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["custom.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 
@@ -93,6 +99,7 @@ if sorted(PICTURES.glob("plot_*.py")):
         "image_scrapers": ("matplotlib",),
     }
 suppress_warnings = ["config.cache"]  # the settings of the gallery hold a function
+SIGNATURE = re.compile(r'<dl>\s*((?:<dd><em class="sig-param.*</dd>\s*)+)</dl>')
 ROOT_PAGES = {
     "CHANGELOG.md": "explanation/changelog",
     "SECURITY.md": "explanation/security",
@@ -114,14 +121,29 @@ def lead_to_pages(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def put_together(app: Sphinx, page: str, text: list[str]) -> None:
-    """What Sphinx reads of a page: with its parts, and with links to where the parts are."""
+    """What Sphinx reads of a page: with its parts and its notebooks, and with links to where the parts are."""
     if (HERE / page).with_suffix(".md").is_file():
         text[0] = assembled(page, text[0])
+        for name in MARK.findall(text[0]):
+            app.env.note_dependency(str(NOTEBOOKS / f"{name}.ipynb"))
+        text[0] = with_notebooks(text[0])
 
 
 def led_from_the_root(app: Sphinx, path: Path, page: str, text: list[str]) -> None:
     """What a page includes from the root of the checkout, with links to where the parts are."""
     text[0] = led(text[0], path.stem, path.stem)
+
+
+def divide_signatures(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Long signatures have a parameter a line; Sphinx makes of them lists of meanings without a word that they explain."""
+    context["body"] = SIGNATURE.sub(
+        lambda found: (
+            f'<div class="parameters">{re.sub("(?<=</)dd|(?<=<)dd", "div", found[1])}</div>'
+        ),
+        context.get("body", ""),
+    )
 
 
 def setup(app: Sphinx) -> None:
@@ -137,3 +159,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", find_name)
     app.connect("missing-reference", leave_types_alone)
     app.connect("doctree-read", lead_to_pages)
+    app.connect("html-page-context", divide_signatures)

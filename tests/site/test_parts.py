@@ -17,10 +17,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
 import docstrings  # noqa: E402
 import formulas  # noqa: E402
+import notebooks  # noqa: E402
 import pages  # noqa: E402
 
 
-@pytest.mark.parametrize("module", [pages, docstrings, formulas])
+@pytest.mark.parametrize("module", [pages, docstrings, formulas, notebooks])
 def test_the_examples_of_the_module_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.failed == 0 < done.attempted
@@ -53,6 +54,24 @@ def test_every_part_is_a_file_with_one_place_and_no_part_holds_parts() -> None:
     parts = [part for listed in pages.PARTS.values() for part in listed]
     assert len(parts) == len(set(parts)) and not set(parts) & {*pages.PARTS, *pages.REPOSITORY}
     assert [name for name in (*parts, *pages.PARTS, *pages.REPOSITORY) if not (DOCS / f"{name}.md").is_file()] == []
+
+
+def test_a_notebook_is_shown_with_what_its_cells_print() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# A title\n", "and a text"]},
+        {"cell_type": "code", "source": ["x = 6\n", "print('| a |')\n", "print('| --- |')\n", "print(x)"]},
+        {"cell_type": "code", "source": ["y = 7 * x"]},
+        {"cell_type": "code", "source": ["print(y)"]},
+    ]
+    told = "\n\n".join(notebooks.run(cells))
+    assert told.startswith("## A title\nand a text\n\n```python\nx = 6\n")
+    assert "\n\n| a |\n| --- |\n\n```{code-block} text\n:class: printed\n\n6\n```" in told
+    assert told.endswith("```python\nprint(y)\n```\n\n```{code-block} text\n:class: printed\n\n42\n```")
+
+
+def test_every_notebook_is_on_the_page_of_notebooks() -> None:
+    named = notebooks.MARK.findall((DOCS / "tutorials" / "notebooks.md").read_text(encoding="utf-8"))
+    assert sorted(named) == sorted(path.stem for path in notebooks.NOTEBOOKS.glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("page", pages.PARTS)
