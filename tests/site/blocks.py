@@ -79,7 +79,7 @@ def by_shell(command: str) -> tuple[int, str]:
 
 def by_call(command: str) -> tuple[int, str]:
     """The same by the function that `dp-designer` calls, where the command needs nothing of a shell: it starts at once."""
-    plain = command.removesuffix(DECLARED)
+    plain = command.removesuffix(DECLARED).replace("\\\n", "")
     if not plain.startswith("dp-designer ") or SHELL_MARKS.search(plain):
         return by_shell(command)
     said = io.StringIO()
@@ -88,7 +88,7 @@ def by_call(command: str) -> tuple[int, str]:
             code = main(shlex.split(plain)[1:])
         except SystemExit as ended:
             code = int(ended.code or 0)
-    if code and plain != command:
+    if code and command.endswith(DECLARED):
         return 0, f"{said.getvalue()}exit {code}\n"
     return code, said.getvalue()
 
