@@ -250,7 +250,10 @@ class Forecast(Immutable):
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of a ledger: what is spent of it, and releases from it."""
+    """A data set of a ledger: what is spent of it, and releases from it.
+
+    ledger: in which it is stated. name: as the ledger has it.
+    """
 
     ledger: Ledger
     name: str

@@ -30,6 +30,8 @@ class Total(Immutable):
 
     Integers, fractions, floats (at their exact value) and texts such as "0.3", "1/3" or "1e-6". Raises `InvalidProblem`.
 
+    epsilon: above 0. delta: between 0 and 1, with an epsilon. rho: above 0, alone.
+
     >>> Total(epsilon="0.3", delta="1e-6").delta
     Fraction(1, 1000000)
     """

@@ -84,6 +84,8 @@ class SelectionProblem:
 
     Raises `InvalidProblem` where score and relation speak of different elements. Source: docs/theory/selection.md.
 
+    score: of the candidates. relation: over the elements of the score. constant: "range" or "theorem_3".
+
     >>> from designer import Workload, design, metrics
     >>> from designer.mechanisms.choice.scores import Linear
     >>> made = design(SelectionProblem(Linear(Workload.identity(3)), metrics.uniform(3, 1.0)))
@@ -110,6 +112,8 @@ class SyntheticProblem:
     """Linear queries that a synthetic histogram is to answer, with exactly as many records as there are, a public number.
 
     Raises `InvalidProblem` as `Problem` does. Source: docs/theory/synthetic.md.
+
+    workload: the queries to answer. relation: over its elements. records: n, the number of records.
 
     >>> from designer import Workload, design, metrics
     >>> asked = Workload([[0, 1, 3], [2, 0, 2]])

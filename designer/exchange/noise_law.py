@@ -134,6 +134,8 @@ def noise_document(mechanism: Specified) -> dict[str, Any]:
     """The law of the noise as plain data; see the module, and docs/noise.schema.json.
 
     `InvalidProblem`, with the reason, where the noise depends on the data, is that of a Markov chain, or hides nothing.
+
+    mechanism: frozen, with noise that does not depend on the data.
     """
     noisy = require_noisy(mechanism)
     few = len(noisy.workload.queries) <= MOST_COVARIANCES
@@ -259,6 +261,8 @@ def noise_rows(mechanism: Specified) -> list[tuple[str, ...]]:
 
     rate_or_variance: of the law in steps of 2^exponent, exact. scale_or_deviation, variance and standard_error: of the answer.
     `InvalidProblem` where noise is shared by answers, which takes matrices.
+
+    mechanism: with independent noise of each answer.
     """
     document = noise_document(mechanism)
     law, errors = document["law"], document["standard_errors"]

@@ -79,6 +79,9 @@ def counting(
     Where records appear and disappear, its input metric is `symmetric_distance`, and names of no element are left out. Where a
     record changes, the lists have a public `size`, the metric is `change_one_distance`, and names of no element count as the
     element `unknown`. `InvalidProblem` where such distances do not bound what the mechanism protects.
+
+    mechanism: of linear queries. size: the number of records, where it is public. unknown: the element that stands for all
+    others. distance: "records" or "budget".
     """
     import opendp.prelude as dp
 
@@ -118,7 +121,10 @@ class OwnNoise:
 
 def own_noise(mechanism: Specified) -> OwnNoise | None:
     """Which constructor of OpenDP draws noise of the mechanism's law; None where none does: noise that is not independent,
-    scales or steps that differ between answers, answers without noise."""
+    scales or steps that differ between answers, answers without noise.
+
+    mechanism: of linear queries.
+    """
     if not isinstance(mechanism, AdditiveMechanism) or mechanism.norm.silent.any():
         return None
     weights = diagonal_of(mechanism.norm)
@@ -155,7 +161,10 @@ def measurement():
 
 def measurement_module(mechanism: Specified, spec: str, *, distance: Distance = "records") -> str:
     """A Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from the
-    folder of the module. It is written where OpenDP is not installed, too."""
+    folder of the module. It is written where OpenDP is not installed, too.
+
+    mechanism: of linear queries. spec: the path of its spec, from the folder of the module. distance: "records" or "budget".
+    """
     spending = spending_of(mechanism, distance)
     promised = {"pure": "epsilon", "zcdp": "rho of zCDP"}.get(spending.notion, f"delta {spending.delta!r} with epsilon")
     return MODULE.format(

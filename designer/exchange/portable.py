@@ -49,7 +49,10 @@ class Place:
 
 
 def portable_text(mechanism: Specified) -> str:
-    """The portable file of a mechanism; `InvalidProblem`, with the reason, where there is none."""
+    """The portable file of a mechanism; `InvalidProblem`, with the reason, where there is none.
+
+    mechanism: with independent noise of each answer.
+    """
     made = require_portable(mechanism)
     lines = [
         ("dp-designer-portable", PORTABLE_VERSION),
@@ -104,7 +107,10 @@ def byte_laws(mechanism: AdditiveMechanism) -> list[ByteLaplace | ByteGaussian]:
 
 def portable_noise(mechanism: Specified, random: bytes) -> tuple[list[int], int]:
     """The noise in steps, one number for each measured answer in their order, that these bytes stand for, and how many of them
-    it took. For test vectors: noise from bytes that anybody knows hides nothing."""
+    it took. For test vectors: noise from bytes that anybody knows hides nothing.
+
+    mechanism: with independent noise of each answer. random: the bytes that the noise is made of.
+    """
     given = GivenBytes(random)
     return [law.draw(given) for law in byte_laws(require_portable(mechanism))], given.used
 

@@ -52,6 +52,8 @@ def register(family: Family) -> Family:
     Its mechanisms are certified like all others and carry the family "custom", because the names in guarantees and specs are a
     closed list. "auto" tries it too, unless it is a baseline or on request. Raises `InvalidProblem` for anything but a
     `Family`, and for a name that is taken.
+
+    family: with a name of its own.
     """
     if not isinstance(family, Family):
         raise InvalidProblem(
@@ -64,6 +66,9 @@ def register(family: Family) -> Family:
 
 
 def forget(name: str) -> None:
-    """Take back the registration of a family; `InvalidProblem` for a name that was not registered."""
+    """Take back the registration of a family; `InvalidProblem` for a name that was not registered.
+
+    name: of a family that was registered.
+    """
     if _registered.pop(name, None) is None:
         raise InvalidProblem(f"family: {shown(name)} is not registered; there are {sorted(_registered)}.", value=name)

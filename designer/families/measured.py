@@ -58,7 +58,10 @@ _FOUND: WeakKeyDictionary[Problem, Coordinates] = WeakKeyDictionary()
 
 def moving_coordinates(problem: Problem) -> Coordinates:
     """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine
-    them, and otherwise a basis among either. Found once for a problem, which every family asks about."""
+    them, and otherwise a basis among either. Found once for a problem, which every family asks about.
+
+    problem: of linear queries.
+    """
     if problem not in _FOUND:
         _FOUND[problem] = _found(problem)
     return _FOUND[problem]

@@ -35,6 +35,8 @@ def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
     Its relation has the invariant and the adjacency of the problem, with the Semi-DP budget that the mechanism really gives:
     `epsilon sup ||u|| / Delta(S_DP)` over the differences u that the invariant leaves.
     Under the problem's own budget its certificate fails.
+
+    problem: under an invariant.
     """
     relation = problem.relation
     if not isinstance(relation, InvariantChanges) or not relation.invariant.records_public:

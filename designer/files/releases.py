@@ -85,7 +85,11 @@ OUTSIDE = (
 
 @dataclass(frozen=True)
 class ReleaseVerdict:
-    """What was checked of a release file, in sentences, and what cannot be seen from outside."""
+    """What was checked of a release file, in sentences, and what cannot be seen from outside.
+
+    fingerprint: of the mechanism. time: of the release, as the file states it. checked: what holds. unchecked: what no file
+    shows.
+    """
 
     fingerprint: str
     time: str
@@ -142,7 +146,10 @@ def release_document(
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document with the seal of its contents, in the place of any that it has; for what was put into it afterwards."""
+    """A document with the seal of its contents, in the place of any that it has; for what was put into it afterwards.
+
+    document: a spec or a release, with or without a seal.
+    """
     return {**document, "seal": seal(document)}
 
 

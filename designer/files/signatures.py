@@ -54,7 +54,10 @@ RESIGN = "restore the file, or ask the signer to sign it again."
 
 @dataclass(frozen=True)
 class PublicKey:
-    """The public part of a key, 32 bytes in hexadecimal digits."""
+    """The public part of a key, 32 bytes in hexadecimal digits.
+
+    digits: 64 hexadecimal digits.
+    """
 
     digits: str
 
@@ -84,7 +87,10 @@ Trusted = PublicKey | str | Path | Sequence[PublicKey | str | Path]  # public ke
 
 @dataclass(frozen=True, eq=False)
 class SigningKey:
-    """A private key, which never leaves this object, and its public part."""
+    """A private key, which never leaves this object, and its public part.
+
+    private: the key itself. public: its public part, which signatures name.
+    """
 
     private: Ed25519PrivateKey
     public: PublicKey
@@ -138,7 +144,10 @@ class SigningKey:
 
 @dataclass(frozen=True)
 class EntrySigner:
-    """A key as a ledger takes it: `Ledger(path, signer=EntrySigner(key))` signs the hash of every entry that it adds."""
+    """A key as a ledger takes it: `Ledger(path, signer=EntrySigner(key))` signs the hash of every entry that it adds.
+
+    signing: the key that signs.
+    """
 
     signing: SigningKey
 
@@ -154,7 +163,10 @@ class EntrySigner:
 
 @dataclass(frozen=True)
 class EntryCheck:
-    """What verifies the signatures of entries: any key's, or only those of some trusted keys."""
+    """What verifies the signatures of entries: any key's, or only those of some trusted keys.
+
+    trusted: the keys that are accepted; None accepts any key.
+    """
 
     trusted: tuple[PublicKey, ...] | None = None
 

@@ -31,6 +31,8 @@ class AttributeQueries(Immutable):
     """Queries of an attribute of `size` values: "identity" (each value), "total", "prefix" (the first k), "ranges" (all
     intervals), "widths" (all intervals of `width` values), or "matrix", the rows of one, (K, size).
 
+    size: the number of values. kind: one of the words above. width: for "widths". matrix: (K, size), for "matrix".
+
     >>> AttributeQueries("prefix", 3).rows(np.array([1])).tolist()
     [[1.0, 1.0, 0.0]]
     """

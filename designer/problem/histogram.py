@@ -210,6 +210,8 @@ class Counts:
     least the largest that are asked for. Nothing is looked at before a release, which raises `InvalidProblem`. Source:
     docs/theory/foundations.md.
 
+    table: a data frame with one column of counts, or true tables by their attributes.
+
     >>> from designer import Counts, Problem, Workload, design, metrics
     >>> made = design(Problem(Workload.identity(["north", "south"]), metrics.uniform(2, 1.0)), "laplace").mechanism
     >>> len(made.release(Counts({"north": 3, "south": 5})).answers)

@@ -35,6 +35,8 @@ _ALL_IN_ALL = 2**9  # pure budgets from which rho is epsilon: tanh is 1 in every
 def gdp_delta(mu: object, epsilon: object) -> float:
     """The least delta of mu-GDP at epsilon (Balle and Wang 2018, Theorem 8), rounded up.
 
+    mu: of Gaussian privacy, at least 0. epsilon: at least 0.
+
     >>> gdp_delta(1, 1)
     0.12693673750664397
     """
@@ -55,7 +57,10 @@ def gdp_log_delta(mu: object, epsilon: object) -> float:
 
 def gdp_epsilon(mu: object, delta: object) -> float:
     """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta`
-    is proven for the number returned."""
+    is proven for the number returned.
+
+    mu: of Gaussian privacy, at least 0. delta: between 0 and 1.
+    """
     return gaussian_epsilon(Gaussian.of(mu), _delta(delta))
 
 
@@ -71,7 +76,10 @@ def gaussian_epsilon(tradeoff: Gaussian, most: Fraction) -> float:
 
 def gdp_mu(epsilon: object, delta: object) -> float:
     """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise,
-    sigma = sensitivity / mu."""
+    sigma = sensitivity / mu.
+
+    epsilon: at least 0. delta: between 0 and 1.
+    """
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
         return math.inf if most else 0.0
@@ -87,13 +95,18 @@ def gdp_mu(epsilon: object, delta: object) -> float:
 
 
 def gdp_rho(mu: object) -> float:
-    """mu-GDP is `mu^2 / 2`-zCDP, rounded up; the converse is false."""
+    """mu-GDP is `mu^2 / 2`-zCDP, rounded up; the converse is false.
+
+    mu: of Gaussian privacy, at least 0.
+    """
     squared = rational_from(mu, "mu", 0) ** 2
     return float_above_real(lambda: rational_ball(squared / 2))
 
 
 def zcdp_group_rho(rho: object, size: int) -> Fraction:
     """rho-zCDP is `size^2 rho`-zCDP for groups of `size` (Bun and Steinke 2016, Prop. 27; SEMI Lemma 39), exactly.
+
+    rho: for one record. size: how many records a group has.
 
     >>> zcdp_group_rho("64/25", 2) == Fraction("10.24")
     True
@@ -103,6 +116,8 @@ def zcdp_group_rho(rho: object, size: int) -> Fraction:
 
 def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
     """`rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Prop. 3; SEMI Lemma 40), rounded up.
+
+    rho: of zCDP, at least 0. delta: between 0 and 1.
 
     >>> round(zcdp_epsilon_bun_steinke("64/25", 1e-10), 5), round(zcdp_epsilon_bun_steinke("256/25", 1e-10), 5)
     (17.91528, 40.95057)
@@ -129,6 +144,8 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     The least of: `exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)` over orders a > 1 (Canonne, Kamath and Steinke 2020,
     Cor. 13; every a proves a bound, so an a found in floats is as good as another), and total variation: `sqrt(rho / 2)`
     (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
+
+    rho: of zCDP, at least 0. epsilon: at least 0.
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
     return min(1.0, float_above_real(lambda: zcdp_delta_ball(budget, power))) if budget else 0.0
@@ -143,7 +160,10 @@ def zcdp_log_delta(rho: object, epsilon: object) -> float:
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
-    """The smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up."""
+    """The smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up.
+
+    rho: of zCDP, at least 0. delta: between 0 and 1.
+    """
     budget, most = rational_from(rho, "rho", 0), _delta(delta)
     if not budget or most in (0, 1):
         return math.inf if budget and not most else 0.0
@@ -176,6 +196,8 @@ def pure_rho(epsilon: object) -> float:
 
     At most the `epsilon^2 / 2` of Bun and Steinke 2016, Prop. 4, and at most epsilon.
     Derivation: docs/theory/tradeoff.md, section 5.
+
+    epsilon: of pure privacy, at least 0.
     """
     power = rational_from(epsilon, "epsilon", 0)
     return float_above_real(lambda: rational_ball(power) * rational_ball(power / 2).tanh())
@@ -307,7 +329,10 @@ def _best_order(rho: float, epsilon: float, rounds: int) -> float:
 
 def zcdp_rho_below(epsilon: object, delta: object) -> float:
     """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`,
-    rounded down: calibrates a zCDP mechanism."""
+    rounded down: calibrates a zCDP mechanism.
+
+    epsilon: at least 0. delta: between 0 and 1.
+    """
     power, most = rational_from(epsilon, "epsilon", 0), _delta(delta)
     if most in (0, 1):
         return math.inf if most else 0.0
@@ -348,6 +373,8 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
     """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`,
     L = 2 log 1/delta; in units of the distance. Raises as `smooth_epsilon`. Source: INT Definition 13, made sharp.
 
+    epsilon: above 0. delta: between 0 and 1.
+
     >>> round(smooth_deviation(0.25, 1e-6), 2), smooth_epsilon(1 / smooth_deviation(0.25, 1e-6), 1e-6) <= 0.25
     (21.12, True)
     """
@@ -359,6 +386,8 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
 
 def smooth_budget(epsilon: float, delta: float) -> float:
     """The largest budget b for every unit of distance at which `smooth_epsilon` is at most epsilon: `1 / smooth_deviation`.
+
+    epsilon: above 0. delta: between 0 and 1.
 
     >>> smooth_epsilon(smooth_budget(0.25, 1e-6), 1e-6) <= 0.25
     True

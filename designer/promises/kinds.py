@@ -120,6 +120,8 @@ def sampled_epsilon(epsilon: object, rate: object) -> float:
     `(log(1 + rate (e^epsilon - 1)), rate delta)`, in both directions; the first number, rounded up.
 
     For records that appear or disappear (Li, Qardaji and Su 2012, Theorem 1).
+
+    epsilon: of the release about its sample. rate: the probability of each record, in [0, 1].
     """
     power, share = rational_from(epsilon, "epsilon", 0), rational_from(rate, "rate", 0, 1)
     if power > 1 << 30 or share == 1:

@@ -52,6 +52,8 @@ def compare_tradeoffs(first: Tradeoff, second: Tradeoff) -> StrengthComparison:
 
     With irrational numbers, differences below the first 4096 bits count as ties.
 
+    first: one tradeoff function. second: the other.
+
     >>> from designer.promises.tradeoff import EpsilonDelta
     >>> [compare_tradeoffs(EpsilonDelta(1), other).order.name for other in (EpsilonDelta(2), Gaussian.of(1))]
     ['STRONGER', 'INCOMPARABLE']

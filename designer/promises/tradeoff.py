@@ -201,6 +201,8 @@ class Gaussian(Tradeoff):
     """`G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu)`, N(0, 1) against N(mu, 1).
     Kept: the exact rational mu^2, which compositions add.
 
+    mu_squared: mu^2, at least 0.
+
     >>> Gaussian.of(1.0).group(3) == Gaussian.of(3)
     True
     """

@@ -54,6 +54,8 @@ def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation
     Relations in which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of
     changes only, the number of records is public, and so do they together.
 
+    relations: of each release, over the same elements. notion: "pure", "zcdp" or "approximate".
+
     >>> from designer import metrics
     >>> composition([metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)], "zcdp").exact_budget(0, 1)
     Fraction(5, 1)
@@ -111,6 +113,8 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
 
     Pure: the ratios multiply along the changes. Gaussian: `b^2/2`-zCDP becomes that of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
+
+    relation: for one record. records: how many change together.
     """
     return scaled(count(records, "records"), relation)
 
@@ -121,6 +125,8 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
     Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k`
     times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
     irrational ones are each below the truth by less than 2^-79 of it.
+
+    relation: for one record. changes: for each record the numbers of its elements before and after.
 
     >>> from designer import metrics
     >>> group_budget(metrics.line([0, 1, 4], period=1, epsilon=0.5), [(0, 1), (0, 2)])
@@ -143,7 +149,10 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
 
 
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
-    """The statement for groups of `records` records that change together; for each group of changes their budgets add."""
+    """The statement for groups of `records` records that change together; for each group of changes their budgets add.
+
+    mechanism: frozen. records: how many change together.
+    """
     size, statement = count(records, "records"), mechanism.guarantee
     if "delta" in statement.parameters:
         raise InvalidProblem(
@@ -164,7 +173,10 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
 
 def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
     """The statement for what `computation`, a sentence, makes of a release alone,
-    without another look at the data: the same promise."""
+    without another look at the data: the same promise.
+
+    guarantee: of the release. computation: what is done with it, in words.
+    """
     if not isinstance(computation, str) or not computation.strip() or "\n" in computation:
         raise InvalidProblem(
             f"computation: {shown(computation)} is no sentence; say what is computed from the release.", value=computation

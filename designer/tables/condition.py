@@ -35,6 +35,8 @@ class Condition(Immutable):
     A missing value, or NaN, meets no condition, "!=" among them. Texts are not ordered here, because every engine orders
     them its own way. Raises `InvalidProblem` for another operator, and a value that does not fit it.
 
+    column: the column that is looked at. op: one of the operators above. value: what it compares with; a list for "in".
+
     >>> Condition("pay", ">=", 1000).meets({"pay": 2000})
     True
     """

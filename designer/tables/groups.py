@@ -40,6 +40,8 @@ class Groups(Immutable):
     key, count where a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in
     no listed state. What happens to those that are in no group says the plan. Without columns there is one group, everybody.
 
+    columns: the key columns. keys: rows of labels, one label for each column. selection: in the place of keys.
+
     >>> Groups(["state", Key("naics", 2)], keys=[["DE", 11], ["DE", 23]]).keys
     (('DE', '11'), ('DE', '23'))
     >>> Groups(["state"], keys=[["DE"], [OTHERS]]).label({"state": "RI"})
@@ -237,6 +239,8 @@ def tree(levels: Sequence[Groups]) -> Hierarchy:
     """Levels as the `Hierarchy` that makes their answers consistent: its groups are their keys, one level after the other.
 
     InvalidProblem where children may not add up to their parent because there is no group of all others below it.
+
+    levels: coarse to fine.
     """
     if not levels or any(level.keys is None for level in levels):
         raise InvalidProblem("levels: give at least one, of public keys.")

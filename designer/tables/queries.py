@@ -219,6 +219,8 @@ class CountDistinct(Additive):
     missing ids are no ids.
 
     Who has records in g groups, whole, moves g numbers: the loss of an id is that of a group of g such records.
+
+    of: the column of ids.
     """
 
     of: str = ""
@@ -307,6 +309,8 @@ class Sum(OfMeasure, Additive):
     et al., Lemma 5.3). name, groups, where as in every query; variance in squared units of the measure. Raises `InvalidProblem`
     without a measure.
 
+    measure: the column, with its bounds.
+
     >>> from designer.tables import Groups, Measure
     >>> Sum("pay", Groups(), measure=Measure("pay"), variance=variance_for(50, "1/2")).loss({"pay": 100})
     Fraction(2, 1)
@@ -335,6 +339,8 @@ class Average(Query):
     """`AVG(measure)`: a noisy sum over a noisy count, both released (`name.sum`, `name.count`); the losses of the two add up.
 
     Records whose value is missing (NULL, NaN) count in neither, as in SQL, and cost nothing.
+
+    measure: the column, with its bounds. variance: of the noise of the sum. count_variance: of the noise of the count.
     """
 
     measure: Measure = None  # type: ignore[assignment]  # required; behind `where`, which is not

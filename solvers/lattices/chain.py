@@ -46,6 +46,8 @@ class JumpLaw:
     """Symmetric integer jumps: a mixture, in equal parts, of the laws `(1 - a) / (1 + a) a^|e|`, a one of `decays`.
 
     One decay is the double geometric jump of the paper (INT section 4); several of different width let a chain walk and creep.
+
+    decays: each between 0 and 1; the larger, the wider the jumps.
     """
 
     decays: tuple[float, ...]

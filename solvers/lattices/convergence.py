@@ -19,6 +19,9 @@ class VariationBound:
 
     An estimate from finitely many pairs, not a proof. `censored` pairs had not met; they count as if they met where the search
     stopped, so the estimate is too small, and not to be used, where there are any.
+
+    steps: (n,), numbers of steps. estimate: of the bound after each. low: the lower confidence limit. high: the upper one.
+    pairs: how many were run. censored: how many had not met.
     """
 
     steps: NDArray[np.int64]
@@ -64,6 +67,8 @@ def variation_bound(
 def r_hat(trace: NDArray[np.int64]) -> Floats:
     """Gelman and Rubin's potential scale reduction of every coordinate, from `trace` (draws, chains, d);
     chains are split in half.
+
+    trace: (draws, chains, d), the states of the chains.
 
     >>> r_hat(np.tile(np.arange(8)[:, None, None] % 2, (1, 3, 1))).round(3).tolist()
     [0.866]

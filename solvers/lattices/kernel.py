@@ -30,6 +30,8 @@ class Lattice:
     `integer_kernel` and `Lattice.generated_by` reduce the basis (LLL), so that its vectors are short and nearly orthogonal; the
     constructor takes any basis as it is. Everything is exact; floats carry `float_` in their names or are said to be floats.
 
+    basis: (m, d), integers.
+
     >>> plane = integer_kernel([[1, 1, 1]])
     >>> plane.dimension, plane.ambient, plane.squared_determinant
     (2, 3, 3)
@@ -187,6 +189,8 @@ def integer_kernel(matrix: ArrayLike) -> Lattice:
     Rows may repeat, vanish or depend on each other, k may exceed d, entries may have any size. A rational basis N of the
     kernel, made integer, spans a sublattice of finite index; with the column Hermite form `N = H' S` the rows of S, part of a
     unimodular matrix, span all of it.
+
+    matrix: (k, d), integers.
 
     >>> integer_kernel([[2, 4], [3, 6]]).basis.tolist() in ([[2, -1]], [[-2, 1]])
     True

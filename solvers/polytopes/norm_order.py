@@ -50,7 +50,10 @@ class Ball(Protocol):
 
 @dataclass(frozen=True)
 class Hull:
-    """A polytope seen as a ball."""
+    """A polytope seen as a ball.
+
+    body: symmetric, around the origin.
+    """
 
     body: Polytope
 
@@ -177,6 +180,8 @@ def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Con
     """The order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors` (1 without them).
 
     Raises ValueError where a box is compared with an ellipsoid in more than 14 dimensions (a convex form over a cube: NP-hard).
+
+    first: the ball B_1. second: the ball B_2, in the same coordinates. vectors: M changes of the data, in R^s.
 
     >>> one = (Fraction(1), Fraction(1))
     >>> containment(CrossPolytope(one), Box(one)).name, containment(CrossPolytope(one), Box(one), Points.of([[1, 1]])).name

@@ -59,6 +59,8 @@ def separable(queries: StatisticalQueries, n: float) -> AdditiveMechanism:
 
     Every group must decide one statistic and every statistic must be decided by one group. Errors: `DesignFailed` otherwise.
 
+    queries: the averages that are asked for. n: the public number of records.
+
     >>> from designer import Domain
     >>> two = Domain.of({"a": [-1, 1], "b": [-1, 1]})
     >>> signs = StatisticalQueries.of(two, {"a": ("a", float), "b": ("b", float)}, {"a": 0.5, "b": 0.25})
@@ -131,7 +133,11 @@ def _some_budget_0(distances: Floats) -> bool:
 
 def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:
     """The bounds of DX Theorem 11 for the averages over n records under independent Laplace noise,
-    as it is drawn on the grid."""
+    as it is drawn on the grid.
+
+    queries: the averages that are asked for. mechanism: with independent Laplace noise. n: the public number of records. delta:
+    the probability that a bound fails.
+    """
     records = positive(n, "n")
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)

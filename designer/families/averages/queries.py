@@ -50,6 +50,8 @@ class Term(Immutable):
     """A function of the values of some attributes: `table` has one axis for each of them.
 
     Shape: (n_1, ..., n_r), the numbers of values of the attributes.
+
+    attributes: their names. table: the value of the function for each combination of values.
     """
 
     attributes: tuple[str, ...]
@@ -97,7 +99,10 @@ def _looked_up(table: Mapping[Any, float], row: tuple[str, ...], name: str) -> f
 
 @dataclass(frozen=True, eq=False)
 class Statistic(Immutable):
-    """A function of a row: the sum of its terms."""
+    """A function of a row: the sum of its terms.
+
+    terms: functions of some attributes each.
+    """
 
     name: str
     terms: tuple[Term, ...]

@@ -31,6 +31,8 @@ class ChannelProgram:
     channel: the variable, (N, M). loss: its expected loss, or that at the worst value. Raises `InvalidProblem` for what is no
     ReportProblem, and for more than 2,000,000 inequalities.
 
+    problem: the values, their metric and the loss of a report.
+
     >>> from designer import metrics
     >>> program = ChannelProgram(ReportProblem(metrics.uniform(3, 1.0), loss="zero_one"))
     >>> made = program.subject_to(program.channel[0, 0] >= 0.57).design()

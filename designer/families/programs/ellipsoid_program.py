@@ -45,6 +45,8 @@ class EllipsoidProgram(MechanismProgram):
 
     variances: `(s + 1) q_k' X^-1 q_k`, convex, (K,). standard_errors: its roots, convex too, through a variable y, (K,), which
     is part of the program from when they are asked for: an upper bound of the roots that solvers make tight where it matters.
+
+    problem: of linear queries.
     """
 
     title = "ellipsoid"

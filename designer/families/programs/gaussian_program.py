@@ -17,7 +17,10 @@ from designer.families.programs.ellipsoid_program import EllipsoidProgram
 
 
 class GaussianProgram(EllipsoidProgram):
-    """The covariance of Gaussian noise. Variable X, (s, s): its inverse. The rest as in `EllipsoidProgram`."""
+    """The covariance of Gaussian noise. Variable X, (s, s): its inverse. The rest as in `EllipsoidProgram`.
+
+    problem: of linear queries.
+    """
 
     title = "gaussian"
     notion = "zcdp"

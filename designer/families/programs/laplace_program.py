@@ -41,6 +41,8 @@ class LaplaceProgram(ScalesProgram):
 
     scales, standard_errors, variances, mean_absolutes: convex expressions, (K,). A query that no protected change moves is
     published exactly: its w means nothing, its variance is 0.
+
+    problem: of linear queries.
     """
 
     title = "laplace"

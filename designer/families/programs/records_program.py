@@ -49,6 +49,9 @@ class RecordsProgram(Program):
 
     losses: those of the prior's records, (K,). variances and standard_errors: (measures, groups). What holds throughout are the
     accuracy targets (`privacy` states them, in the place of budgets): a record's loss is what is minimised.
+
+    hierarchy: the groups and what they add up to. accuracies: one for each measure. prior: the records whose loss is minimised.
+    families: (groups,), groups of one number have one precision.
     """
 
     title = "records"

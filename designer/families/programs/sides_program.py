@@ -44,7 +44,10 @@ WORDS = {
 
 
 class BoxProgram(ScalesProgram):
-    """The sides of a box. Variable w, (s,): one over half of each side; variances and standard errors are convex, (K,)."""
+    """The sides of a box. Variable w, (s,): one over half of each side; variances and standard errors are convex, (K,).
+
+    problem: of linear queries.
+    """
 
     title = "box"
 

@@ -64,6 +64,8 @@ class KNormProgram(StatedProgram):
         maximise    <z, y>               subject to  |<u_m, y>| <= b_m  for all m    its dual: y is the facet that z lies under
 
     The ball is the hull itself, which no program chooses: SEMI Proposition 9.
+
+    problem: of linear queries. vector: z, (s,).
     """
 
     title = "k_norm"
@@ -101,6 +103,8 @@ class BundlesProgram(StatedProgram):
 
     t multiplies the gauges of the bundles of `made`, by default those of `design(problem, "bundles", combine="sum")`; which
     coordinates share a bundle is a choice among finitely many, and under the maximum nothing is left to choose.
+
+    problem: of linear queries. norm: whose bundles are taken.
     """
 
     title = "bundles"
@@ -140,6 +144,8 @@ class LatticeProgram(StatedProgram):
 
     It is the shape `ellipsoid` of `lattice_laplace` and `lattice_gaussian`; the shapes l1 and l2 have one scale, which the
     longest change decides, and the hull is that of `k_norm`.
+
+    problem: under an invariant.
     """
 
     title = "lattice"
@@ -178,6 +184,9 @@ class LimitProgram(StatedProgram):
     No additive noise on this coset that keeps the promise has a smaller loss than y, or than that of the points beyond the
     reach where those are smaller (`beyond`). The limit is the least of these bounds over all cosets. Its other bounds are the
     programs `gaussian`, of lengths of divergences, and closed forms.
+
+    problem: of linear queries. offset: of the coset, (R,); the origin by default. rows: how many points of the coset are within
+    reach at most.
     """
 
     title = "limit"

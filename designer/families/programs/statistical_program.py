@@ -37,7 +37,10 @@ from solvers.programs.row_losses import WORST_ABSOLUTES, WORST_SQUARES, RowsLoss
 
 
 class StatisticalProgram(BiasedProgram):
-    """Variables Q, (K, images), c, (K,), and e, (groups,). Standard errors and variances are those of the averages."""
+    """Variables Q, (K, images), c, (K,), and e, (groups,). Standard errors and variances are those of the averages.
+
+    queries: the averages that are asked for. records: n, the public number of records. loss: "absolute" or "squared".
+    """
 
     title = "statistical"
     notion = "pure"

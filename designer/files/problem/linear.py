@@ -53,6 +53,8 @@ def read_problem(path: str | Path) -> ProblemFile:
     """Read a TOML problem file for linear queries; paths in it are relative to it.
 
     Raises `InvalidProblem` with the section, the key, its value and the remedy.
+
+    path: of the file.
     """
     place = Path(path)
     data = toml_of(place)

@@ -390,7 +390,10 @@ LARGEST = 2**52
 
 @dataclass(frozen=True)
 class Grid:
-    """Steps `2^exponents[k]`, one for each measured coordinate."""
+    """Steps `2^exponents[k]`, one for each measured coordinate.
+
+    exponents: whole numbers, one for each measured coordinate.
+    """
 
     exponents: tuple[int, ...]
     schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", or_runs(list_of(whole(least=-1999, most=1999))))

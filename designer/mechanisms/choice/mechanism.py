@@ -105,6 +105,8 @@ class Selection(TakesCounts["Choice"]):
     under every protected change of the data, and raises `NotPrivate` otherwise. `design(SelectionProblem(score, relation))`
     finds the largest rate.
 
+    score: of the candidates. relation: over the elements of the score. rate: above 0. law: "exponential" or "permute_and_flip".
+
     >>> from designer import Workload, metrics
     >>> from designer.mechanisms.choice.scores import Linear
     >>> chosen = best_selection(Linear(Workload.identity(3)), metrics.uniform(3, 1.0))
@@ -278,7 +280,11 @@ class Selection(TakesCounts["Choice"]):
 
 @dataclass(frozen=True)
 class Choice(Displayed):
-    """The chosen candidate, with the guarantee it carries and the fingerprint of the selection that made it."""
+    """The chosen candidate, with the guarantee it carries and the fingerprint of the selection that made it.
+
+    choice: the name of the candidate. index: its place among the candidates. guarantee: of the selection. fingerprint: of the
+    selection.
+    """
 
     choice: str
     index: int

@@ -29,7 +29,10 @@ LARGEST_GROWTH = 1500  # a logarithm: the smallest delta grows beyond the floats
 @dataclass(frozen=True)
 class SmoothPrivacy:
     """(epsilon, delta) of INT Definition 2 in the l1 or l2 distance of histograms,
-    for changes of length at least 1 (all integer ones)."""
+    for changes of length at least 1 (all integer ones).
+
+    epsilon: at least 0. delta: from 0 to 1. distance: "l1" or "l2".
+    """
 
     epsilon: float
     delta: float
@@ -91,6 +94,8 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
     Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b
     for every unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2`
     for the delta asked for, whatever the dimension.
+
+    mechanism: with a budget per distance. delta: the probability at which epsilon is stated; Gaussian noise needs one above 0.
     """
     relation = mechanism.relation
     if not isinstance(relation, InvariantDistance):
@@ -108,6 +113,8 @@ def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
 
     The growth `(e^(eps r) - 1) / (e^eps - 1)` rises in eps for r >= 1, which integer histograms always are apart. Of different
     distances the l1 distance, which is the larger, serves all.
+
+    parts: what each release keeps.
     """
     if not parts:
         raise InvalidProblem("parts: none is given; give at least one.")

@@ -27,6 +27,8 @@ def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
     Exponential fall-off in an l1, l2 or ellipsoid norm: `(s/m)^m e^(m - s)` for s > m, the Chernoff bound of a Gamma(m)
     variable, m the dimension. Gaussian: `(s^2/m)^(m/2) e^((m - s^2)/2)` for s^2 > m.
     Both for every s, with no constant of the lattice.
+
+    mechanism: whose noise z is. size: in the mechanism's own norm.
     """
     s, m = positive(size, "size"), mechanism.dimension
     _require_mixture(mechanism)
@@ -41,6 +43,8 @@ def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
 
     Independent of the dimension; `E e^<q, z> <= e^(v / 2)` because a sum over a shifted
     lattice is at most that over the lattice.
+
+    mechanism: Gaussian. query: q, one weight for each cell. size: of the error of the answer.
     """
     if mechanism.falloff != "gaussian":
         raise InvalidProblem("mechanism: its noise is not Gaussian; bound its norm by noise_tail.")
@@ -52,14 +56,20 @@ def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
 
 
 def mean_norm(mechanism: LatticeMechanism) -> float:
-    """An upper bound of `E ||z||`, of `root E ||z||^2` for Gaussian noise: m, or root m."""
+    """An upper bound of `E ||z||`, of `root E ||z||^2` for Gaussian noise: m, or root m.
+
+    mechanism: whose noise z is.
+    """
     _require_mixture(mechanism)
     return math.sqrt(mechanism.dimension) if mechanism.falloff == "gaussian" else float(mechanism.dimension)
 
 
 def mean_square(mechanism: LatticeMechanism) -> float:
     """An upper bound of `E ||z||^2` for l2 and ellipsoid norms: `m (m + 1)`, or m for Gaussian noise;
-    continuous noise attains it."""
+    continuous noise attains it.
+
+    mechanism: whose noise z is, with an l2 or ellipsoid norm.
+    """
     if mechanism.norm.order != "l2":
         raise InvalidProblem("norm: mean squares are bounded for l2 and ellipsoid norms; use mean_norm.")
     m = mechanism.dimension
@@ -77,7 +87,10 @@ def _require_mixture(mechanism: LatticeMechanism) -> None:
 
 def theorem_constant(lattice: Lattice) -> float:
     """K of INT Theorems 12 and 15: `4 2^m V_m / root det(C'C)`, V_m the volume of the unit ball;
-    its logarithm is finite for every m."""
+    its logarithm is finite for every m.
+
+    lattice: of dimension m.
+    """
     return math.exp(log_theorem_constant(lattice))
 
 
@@ -89,12 +102,18 @@ def log_theorem_constant(lattice: Lattice) -> float:
 
 
 def theorem_12_tail(lattice: Lattice, epsilon: float, size: float) -> float:
-    """`K t^m e^(-eps t)`, INT (7), claimed for t large enough only: it may be below the truth before."""
+    """`K t^m e^(-eps t)`, INT (7), claimed for t large enough only: it may be below the truth before.
+
+    lattice: of dimension m. epsilon: budget for each unit of distance. size: t.
+    """
     return math.exp(min(700.0, log_theorem_constant(lattice) + lattice.dimension * math.log(size) - epsilon * size))
 
 
 def theorem_15_tail(lattice: Lattice, deviation: float, size: float) -> float:
-    """`K t^m e^(-t^2 / (2 sigma^2))`, INT (10), for t large enough."""
+    """`K t^m e^(-t^2 / (2 sigma^2))`, INT (10), for t large enough.
+
+    lattice: of dimension m. deviation: sigma. size: t.
+    """
     exponent = log_theorem_constant(lattice) + lattice.dimension * math.log(size) - (size / deviation) ** 2 / 2
     return math.exp(min(700.0, exponent))
 
@@ -106,6 +125,8 @@ def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> fl
     The paper leaves c_A open up to `O(max(m log m, log K))`. Its inequality (17), with the largest t = sigma^2 eps put in, is
     `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is
     taken. The lattice Gaussian needs `designer.lattices.smooth_deviation`, in which no dimension occurs.
+
+    lattice: of dimension m. epsilon: above 0. delta: between 0 and 1.
     """
     if not 0 < delta < epsilon < 1 / math.e:
         raise InvalidProblem(f"epsilon, delta: INT Theorem 14 asks for 0 < delta < epsilon < 1/e, not {epsilon!r}, {delta!r}.")

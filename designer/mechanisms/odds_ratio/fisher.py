@@ -28,6 +28,8 @@ class Margins(Immutable):
 
     Raises `InvalidProblem` for other than two whole numbers each, sums that differ, and more than 100,000 records.
 
+    rows: the two row sums. columns: the two column sums.
+
     >>> Margins((3, 5), (4, 4)).support
     range(0, 4)
     """
@@ -100,6 +102,8 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
     1 above a threshold, a fraction at it, 0 below, with size exactly alpha: uniformly most powerful among unbiased tests.
     Raises `InvalidProblem` for a level that is not between 0 and 1.
 
+    margins: public. alpha: the level, between 0 and 1.
+
     >>> fisher_test(Margins((2, 2), (2, 2)), 0.5).round(4).tolist()
     [0.0, 0.5, 1.0]
     """
@@ -118,6 +122,8 @@ def fisher_p_value(margins: Margins, first: int) -> float:
     """The p-value of the usual, not randomised, one-sided Fisher test: `P(X >= first)` at omega = 1; not private.
 
     `first` may lie outside the support, as noisy counts do.
+
+    margins: public. first: x11, the first count.
 
     >>> round(fisher_p_value(Margins((2, 2), (2, 2)), 2), 4)
     0.1667

@@ -128,6 +128,8 @@ class PiecewiseNoise(CanonicalNoise):
     With c = beta(c): F is linear from c to 1 - c on [-1/2, 1/2], and `F(x) = f(F(x + 1))` further left. Its quantile moves
     outside numbers in by `f^-1(v) = 1 - beta(v)`.
 
+    tradeoff: symmetric.
+
     >>> noise = PiecewiseNoise(Gaussian.of(1))
     >>> bool(abs(noise.cdf(-1.3) - noise.tradeoff.paper_convention(noise.cdf(-0.3))) < 1e-15)
     True
@@ -229,6 +231,8 @@ class Tulap(CanonicalNoise):
     At delta = 0 discrete Laplace noise of rate epsilon plus a uniform number on (-1/2, 1/2), and drawn so. With delta > 0 that
     law, `F_0`, is cut at both ends: `F = max(0, (F_0 - q/2) / (1 - q))` for x <= 0, `q = 2 delta b / (1 - b + 2 delta b)`,
     b = e^-epsilon.
+
+    tradeoff: an `EpsilonDelta`.
 
     >>> round(float(Tulap(EpsilonDelta(1)).cdf(-0.5)), 12) == round(1 / (1 + np.e), 12)
     True

@@ -320,6 +320,8 @@ def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
     `2 n B sqrt(log N / T) + 10 T c log K + n max |P - Q|`.
 
     Holds with probability 1 - 2 T / K; B is the largest entry of P, which the paper takes to be at most 1.
+
+    queries: certified, with their constant c. records: n. rounds: T.
     """
     size, elements = queries.workload.shape
     largest = float(np.abs(queries.values).max())

@@ -64,6 +64,8 @@ def mwem_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
     """What MWEM pays in T rounds of equal halves: `n R sqrt(log N / 2 T) + 4 c T log(2 T K / beta) + 2 c T log(2 T / beta)`.
 
     With probability 1 - beta; derivation in docs/theory/synthetic.md, 4. R is the largest range of a query.
+
+    problem: with a public number of records n. beta: the probability that the bound fails.
     """
     queries, elements = problem.workload.shape
     rounds = np.arange(1, LONGEST + 1)
@@ -83,7 +85,10 @@ def small_db_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
 
 def theorem_8_price(problem: Problem) -> Price:
     """DX Theorem 8's second form: `20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3)` for entries up to 1 in size;
-    otherwise they are scaled."""
+    otherwise they are scaled.
+
+    problem: with a public number of records n.
+    """
     queries, elements = problem.workload.shape
     largest = float(np.abs(problem.workload.dense()).max())
     factor = 20 / 5 ** (2 / 3) * ((records_of(problem) * largest) ** 2 * math.log(elements) * math.log(queries)) ** (1 / 3)
@@ -92,7 +97,10 @@ def theorem_8_price(problem: Problem) -> Price:
 
 def theorem_6_price(problem: Problem, beta: float = 0.05) -> Price:
     """DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1;
-    otherwise they are scaled."""
+    otherwise they are scaled.
+
+    problem: with a public number of records n. beta: the probability that the bound fails.
+    """
     queries, elements = problem.workload.shape
     gamma = 16 * math.log(elements) * math.log(queries) + 4 * math.log(1 / beta)
     return lambda c: (c * (records_of(problem) * _range(problem)) ** 2 * gamma) ** (1 / 3)

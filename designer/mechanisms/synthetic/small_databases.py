@@ -278,13 +278,20 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
 
 
 def literal_size(queries: int, alpha: float) -> int:
-    """The paper's m = log K / alpha^2, rounded up, at least 1 (one query alone would give 0)."""
+    """The paper's m = log K / alpha^2, rounded up, at least 1 (one query alone would give 0).
+
+    queries: K. alpha: the relative accuracy, above 0.
+    """
     return max(1, math.ceil(math.log(queries) / alpha**2))
 
 
 def proposition_1(queries: LipschitzQueries, records: int, alpha: float, beta: float) -> float:
     """DX Proposition 1 as printed, for ranges R at most 1 and m = log K / alpha^2, K >= 2:
-    `n max |P - Q| + alpha n + 2 c (log N log K / alpha^2 + log(1 / beta))`. Entries are measured in R, which scales alpha n."""
+    `n max |P - Q| + alpha n + 2 c (log N log K / alpha^2 + log(1 / beta))`. Entries are measured in R, which scales alpha n.
+
+    queries: certified, with their constant c. records: n. alpha: the relative accuracy, above 0. beta: the probability that the
+    bound fails.
+    """
     size, elements = queries.workload.shape
     choice = 2 * queries.constant * (math.log(elements) * math.log(size) / alpha**2 + math.log(1 / beta))
     return records * queries.bias + alpha * records * queries.spread + choice

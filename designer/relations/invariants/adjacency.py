@@ -42,7 +42,10 @@ from solvers.lattices.conforming_tables import Fibre, most_moves
 
 @dataclass(frozen=True)
 class ZCDP:
-    """rho-zCDP as a promise: Renyi divergence at most `rho alpha` for every order alpha > 1 (SEMI Definition 38)."""
+    """rho-zCDP as a promise: Renyi divergence at most `rho alpha` for every order alpha > 1 (SEMI Definition 38).
+
+    rho: at least 0.
+    """
 
     rho: Fraction
 
@@ -112,7 +115,10 @@ def _follows(statistics: Statistics | None, known: Statistics | None) -> bool:
 
 @dataclass(frozen=True)
 class ScopedPromise:
-    """(D, A, f)-DP: a promise for the pairs of a scope."""
+    """(D, A, f)-DP: a promise for the pairs of a scope.
+
+    scope: the pairs of databases. promise: what holds for each of them.
+    """
 
     scope: Scope
     promise: Promise
@@ -125,6 +131,8 @@ class ScopedPromise:
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
     """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15,
     Corollary 18).
+
+    promise: for one replaced record. scope: the databases, and how many records of them may differ.
 
     >>> from designer.relations.invariants.invariant import partition
     >>> states = partition(["Ohio", "Ohio", "Utah"])
@@ -141,7 +149,10 @@ def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
 
 def by_distance(promise: Promise, conforming: Conforming) -> Mapping[int, Promise]:
     """The full characterisation (SEMI Proposition 11): what is promised for each distance
-    that occurs among the conforming databases."""
+    that occurs among the conforming databases.
+
+    promise: for one replaced record. conforming: the databases.
+    """
     here = range(len(conforming.databases))
     distances = {conforming.distance(k, m) for k in here for m in range(k)} - {0}
     return {distance: promise.group(distance) for distance in sorted(distances)}
@@ -157,6 +168,8 @@ class Verdict:
 
 def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
     """The partial order of SEMI Definition 20: the scope and the tradeoff function must both be at least as good.
+
+    first: one promise. second: the other.
 
     >>> from designer.promises.tradeoff import Gaussian
     >>> group = ScopedPromise(Scope(2), Gaussian.of(2))
@@ -200,12 +213,18 @@ def _at_least(first: Promise, second: Promise) -> bool:
 
 def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
     """Several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
-    the sharper way. Products that are not exact, those of pure promises among them, are bounded from below."""
+    the sharper way. Products that are not exact, those of pure promises among them, are bounded from below.
+
+    promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
+    """
     return _composed([promise.group(adjacency) for promise in _some(promises)])
 
 
 def composition_first(promises: Sequence[Promise], adjacency: int) -> Promise:
-    """The same releases composed first: `(f_1 x ... x f_k)^(o a)`, never the stronger statement (SEMI Proposition 21)."""
+    """The same releases composed first: `(f_1 x ... x f_k)^(o a)`, never the stronger statement (SEMI Proposition 21).
+
+    promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
+    """
     return _composed(_some(promises)).group(adjacency)
 
 
@@ -241,6 +260,9 @@ def allocation(
 
     levels, queries: shares, each adding up to 1 exactly (texts such as "104/4099" are). One row for each pair and one for the
     whole: rho and the smallest epsilon known at delta, and beside them Bun and Steinke's, before and after the invariant.
+
+    rho: the whole budget. levels: the share of each level, by name. queries: the share of each query, by name. adjacency: how
+    many records may change together. delta: at which epsilon is stated.
     """
     whole = ZCDP.of(rho)
     shares = {}
@@ -289,7 +311,10 @@ class SemiAdjacency:
 @dataclass(frozen=True)
 class Conforming:
     """Databases of equal length that share one value of an invariant, D_t, written out;
-    adjacency is Hamming distance (SEMI section 3)."""
+    adjacency is Hamming distance (SEMI section 3).
+
+    databases: each a tuple of records, all of one length.
+    """
 
     databases: tuple[tuple[Hashable, ...], ...]
 
@@ -386,6 +411,8 @@ def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, readi
     to the best other one, where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p
     disjoint groups of features (SEMI Theorem 16), whatever t is. `DesignFailed` where a solver finds no table and nothing
     proves that there is none.
+
+    invariant: p linear statistics. totals: (p,), their published values. reading: "worst_case", "literal" or "bound".
 
     >>> from designer import invariants
     >>> margins = invariants.margins((2, 2))

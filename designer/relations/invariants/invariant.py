@@ -160,6 +160,8 @@ def partition(labels: Sequence[object]) -> Invariant:
 
     Raises `InvalidProblem` for no labels.
 
+    labels: (N,), the class of each element.
+
     >>> partition(["DE", "MD", "DE"]).matrix.tolist()
     [[1, 0, 1], [0, 1, 0]]
     """
@@ -217,6 +219,8 @@ def joint(*invariants: Statistics) -> Invariant:
     when they are equivalent for all of them (SEMI Remark 22, INT Proposition 6).
 
     Raises `InvalidProblem` for none, and for invariants over different numbers of elements.
+
+    invariants: over the same N elements.
 
     >>> joint(total(3), partition(["north", "south", "north"])).names
     ('records', 'north', 'south')

@@ -141,6 +141,8 @@ def maximum(*parts: Metric) -> Maximum:
 
     Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
 
+    parts: metrics on the same N elements.
+
     >>> from designer import metrics
     >>> maximum(metrics.uniform(2, 1.0), metrics.line([0, 3], period=1, epsilon=0.5)).exact_budget(0, 1)
     Fraction(3, 2)
@@ -153,6 +155,8 @@ def root_sum_squares(*parts: Metric) -> RootSumSquares:
 
     Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
 
+    parts: metrics on the same N elements.
+
     >>> from designer import metrics
     >>> root_sum_squares(metrics.uniform(2, 3.0), metrics.uniform(2, 4.0)).exact_budget(0, 1)
     Fraction(5, 1)
@@ -164,6 +168,8 @@ def restriction(part: Metric, elements: Iterable[int]) -> Restricted:
     """`part` between the elements of the given numbers only: for the leaves of a taxonomy, say.
 
     Raises `InvalidProblem` for numbers of elements that there are not.
+
+    part: the metric. elements: numbers of elements from 0, in the order of the result.
 
     >>> from designer import metrics
     >>> restriction(metrics.graph([(0, 1), (0, 2)]), [1, 2]).exact_budget(0, 1)

@@ -279,6 +279,8 @@ def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> P
 
     Raises `InvalidProblem` for a part that is no metric, or one on another number of values.
 
+    domain: the attributes. parts: a metric for each attribute, by name or in order.
+
     >>> from designer import Domain, metrics
     >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
     >>> d = product(domain, {"sex": metrics.uniform(2, 1.0), "age": metrics.line([0, 1, 2], period=1, epsilon=0.5)})
@@ -302,6 +304,9 @@ def attribute_values(
     values that break the triangle inequality, unless `closure=True` accepts the shortest-path closure. form "sum":
     `eps(u_a) + eps(v_a)` instead (DX section 5), always a metric. An infinite budget leaves a value unprotected (in "min":
     unless it changes to or from a protected one).
+
+    domain: the attributes. budgets: for each attribute, by name, the budgets of its values, by value or in order. form: "min"
+    or "sum". closure: accept the shortest-path closure.
 
     >>> domain = Domain.of({"native": ["Y", "N"], "age": ["A", "B"]})
     >>> d = attribute_values(domain, {"native": {"Y": 0.5, "N": 1.0}, "age": [1.0, 1.0]})

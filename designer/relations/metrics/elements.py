@@ -255,6 +255,9 @@ def instance(epsilons: object, *, closure: bool = False) -> Instance:
     It is one when the second largest budget is at most twice the smallest; the refusal names three elements that break the
     triangle inequality.
 
+    epsilons: (N,), a positive budget for each element, infinite where it is unprotected. closure: accept the shortest-path
+    closure where the budgets break the triangle inequality.
+
     >>> instance([1.0, 2.0, 9.0]).exact_budget(1, 2)
     Fraction(2, 1)
     >>> instance([1.0, 3.0, 9.0])

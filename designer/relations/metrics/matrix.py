@@ -85,6 +85,8 @@ def from_matrix(d: object, *, closure: bool = False) -> Matrix:
     name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000. Raises `InvalidProblem` for
     all of this.
 
+    d: (N, N), in nats. closure: replace a matrix that breaks the triangle inequality by its shortest-path closure.
+
     >>> from_matrix([[0, 1, 2], [1, 0, 1], [2, 1, 0]]).exact_budget(0, 2)
     Fraction(2, 1)
     >>> from_matrix([[0, 1, 9], [1, 0, 1], [9, 1, 0]], closure=True).budgets.round(9).tolist()

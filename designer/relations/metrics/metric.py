@@ -442,6 +442,8 @@ class Sum(Combination):
 def sum_of(*parts: Metric) -> Sum:
     """The sum of metrics, also written `a + b`; sums within are opened.
 
+    parts: metrics on the same N elements.
+
     >>> from designer import metrics
     >>> (metrics.uniform(3, 0.5) + metrics.per_element([1, 2, 3])).exact_budget(0, 1)
     Fraction(7, 2)
@@ -450,7 +452,10 @@ def sum_of(*parts: Metric) -> Sum:
 
 
 def scaled(factor: float, part: Metric) -> Scaled:
-    """`factor * part`, factor positive, also written that way."""
+    """`factor * part`, factor positive, also written that way.
+
+    factor: above 0. part: the metric.
+    """
     return Scaled(positive(factor, "metric.factor"), require_metric(part, "metric.part"))
 
 

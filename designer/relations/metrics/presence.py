@@ -309,6 +309,9 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
     origin added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies. Raises
     `InvalidProblem` there, and for budgets that are not positive.
 
+    change: the metric by which a record changes. epsilon: the budget of its presence, one for all or (N,). closure: accept what
+    budgets imply that break the triangle inequality.
+
     >>> from designer import metrics
     >>> relation = appear_or_change(metrics.line([0, 1, 4], period=1, epsilon=1.0), 2.0)
     >>> relation.exact_budget(0, 2), relation.exact_budget(0, 3)
@@ -350,6 +353,8 @@ def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
     anywhere in the list costs `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another
     (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value. Budgets are
     rounded up. Raises `InvalidProblem` for a `change` that is no metric, and a budget that is not positive.
+
+    change: the metric by which a record changes. epsilon: the budget of the noisy number of records.
 
     >>> from designer import metrics
     >>> after_noisy_total(metrics.uniform(3, 1.0), 0.25).exact_budget(0, 3)

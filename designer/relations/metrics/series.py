@@ -198,6 +198,8 @@ def manhattan(points: object, per_unit: float = 1.0) -> Metric:
 
     per_unit and errors as for `chebyshev`.
 
+    points: (N, T), a series for each element.
+
     >>> manhattan([[0.0, 1.0], [0.5, 3.0]], 2.0).exact_budget(0, 1)
     Fraction(5, 1)
     """

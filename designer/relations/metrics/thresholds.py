@@ -239,6 +239,8 @@ def smooth_threshold(points: object, threshold: float, epsilon: float, *, elemen
     """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for
     `blowfish`. Raises `InvalidProblem` for a threshold or a budget that is not positive.
 
+    points: (N,) or (N, dimensions). threshold: in the unit of the points. epsilon: in nats. elements: names of the N elements.
+
     >>> smooth_threshold([0.0, 1.0, 6.0], 2, 1.0).exact_budget(0, 2)
     Fraction(3, 1)
     """
@@ -251,6 +253,8 @@ def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
     """The full-domain policy: any two elements are a secret. Ordinary differential privacy.
 
     The same as `uniform`; raises what it raises.
+
+    n: N, the number of elements. epsilon: in nats.
 
     >>> blowfish_full_domain(4, 0.5).exact_budget(0, 3)
     Fraction(1, 2)

@@ -416,7 +416,10 @@ class TypeTwo(Protocol):
 
 
 def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
-    """The curves by name in one picture, with the line on which nothing at all is learnt."""
+    """The curves by name in one picture, with the line on which nothing at all is learnt.
+
+    curves: by name, each the least error of the second kind for an error of the first.
+    """
     middle = ", ".join(f"{for_people(float(curve.type_two(0.05)))} for {name}" for name, curve in curves.items())
     alt = f"Type II error by type I error of the best test between neighbouring data sets; at a type I error of 5 %: {middle}."
 
@@ -434,7 +437,10 @@ def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
 
 
 def delta_drawing(delta_at: Callable[[float], float], most: float, name: str) -> Drawing:
-    """Delta by epsilon, from 0 to the largest that is of interest, on a logarithmic axis."""
+    """Delta by epsilon, from 0 to the largest that is of interest, on a logarithmic axis.
+
+    delta_at: delta at an epsilon. most: the largest epsilon. name: of the curve.
+    """
     half = for_people(delta_at(most / 2))
     alt = f"Delta by epsilon of {name}: {half} at epsilon {for_people(most / 2)}, falling."
 
@@ -485,6 +491,8 @@ def policy_drawing(policies: Mapping[str, LosesByRecord], measure: str) -> Drawi
     """Loss against the value of one measure, both logarithmic, a curve for each policy by its name.
 
     Raises `InvalidProblem` for a measure that none of them reads.
+
+    policies: by name. measure: the one whose values are on the axis.
     """
     known = sorted({name for policy in policies.values() for name in measures_of(policy)})
     if measure not in known:

@@ -24,6 +24,8 @@ def register_picture(name: str, draw: Draw) -> None:
 
     Nothing in a problem file or a spec names a picture.
     Raises `InvalidProblem` for a name that is taken, and for no name or no function.
+
+    name: of the kind of picture. draw: a function from a comparison to a figure.
     """
     if not isinstance(name, str) or not name or name in (*OWN, *_PICTURES):
         there = sorted({*OWN, *_PICTURES})

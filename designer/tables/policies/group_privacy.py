@@ -24,6 +24,8 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
     In any order; never above `simple_group_loss` and `advanced_group_loss`, and attained by Gaussian noise where all
     contributions point the same way. Rounded up by less than 2^-77. Derivation: docs/theory/records.md, 3.
 
+    losses: P(r) of each record, at least 0. unit: "zcdp" or "pure".
+
     >>> group_loss([1, 4]), simple_group_loss([1, 4]), round(float(advanced_group_loss([1, 4])), 3)
     (Fraction(9, 1), Fraction(10, 1), 10.472)
     """
@@ -38,12 +40,18 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
 
 
 def group_policy_loss(policy: Policy, records: Sequence[Mapping[str, object]]) -> Fraction:
-    """`group_loss` of hypothetical records."""
+    """`group_loss` of hypothetical records.
+
+    policy: by which each record loses. records: each with its measures and keys.
+    """
     return group_loss([policy.exact(record) for record in records], policy.unit)
 
 
 def simple_group_loss(losses: Iterable[object]) -> Fraction:
-    """Lemma 4.4 of the paper, zCDP: `J sum_j P_j`."""
+    """Lemma 4.4 of the paper, zCDP: `J sum_j P_j`.
+
+    losses: P(r) of each of the J records.
+    """
     listed = _losses(losses)
     return len(listed) * sum(listed, Fraction(0))
 
@@ -53,6 +61,8 @@ def advanced_group_loss(losses: Iterable[object]) -> Fraction:
     at a rational k within 10^-9 of the best found.
 
     The bound holds at every k > 1; as a function of log(k - 1) it has one minimum: each `k^j / (k - 1)` is convex in k.
+
+    losses: P(r) of each record.
     """
     listed = sorted(_losses(losses), reverse=True)
 
@@ -81,6 +91,9 @@ def one_sided_loss(sensitive: object, other: object | None = None, unit: Unit = 
     `(sqrt(sensitive) + sqrt(other))^2` under zCDP. The paper's Lemma 4.8 states `2 sensitive` whatever r' is; that fails for
     Gaussian sums: r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
 
+    sensitive: the largest loss of the record that is replaced. other: the largest loss of the record in its place. unit: "zcdp"
+    or "pure".
+
     >>> one_sided_loss("1/2"), one_sided_loss("1/2", 8)
     (Fraction(2, 1), Fraction(25, 2))
     """
@@ -97,7 +110,10 @@ def epsilon(loss: object, delta: object, unit: Unit = "zcdp") -> float:
 
 
 def group_losses(losses: Floats, groups: NDArray[np.generic], unit: Unit = "zcdp") -> Floats:
-    """`group_loss` of every group of records, shape (number of groups,), in the order of `np.unique(groups)`; rounded up."""
+    """`group_loss` of every group of records, shape (number of groups,), in the order of `np.unique(groups)`; rounded up.
+
+    losses: (n,), P(r) of each record. groups: (n,), the group of each. unit: "zcdp" or "pure".
+    """
     require_unit(unit)
     labels = np.asarray(groups)
     if labels.shape != losses.shape:

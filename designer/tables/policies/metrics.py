@@ -71,6 +71,9 @@ class Losses(Declared, Immutable):
 def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
     """`P(r)` of every record of a table that is public or synthetic; `public=True` says that it is.
 
+    policy: by which each record loses. columns: the table, by the names of its columns. public: True, which says that the table
+    is not confidential.
+
     >>> from designer.tables.policies.policies import Splitting
     >>> losses = policy_losses(Splitting(1, {"emp": 50}), {"emp": np.array([5, 50, 60, 1000])}, public=True)
     >>> losses.cdf([1, 4]).tolist(), round(losses.share_above(1), 2)
@@ -82,7 +85,10 @@ def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
 
 def policy_min(policy: Policy) -> Fraction:
     """`min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure,
-    at one of the known or other keys."""
+    at one of the known or other keys.
+
+    policy: whose least loss is asked for.
+    """
     known = policy.keys()
     measures = dict.fromkeys(policy.attributes, 0)
     choices = product(*((*values, None) for values in known.values()))
@@ -96,6 +102,9 @@ class NoisySum(Declared, Immutable):
 
     `variance` is that of each cell. Records whose entry in `among` (a column of truth values) is false are left out,
     where it is given.
+
+    variance: of the noise of each cell. measure: the column that is summed. by: the key columns. among: the column that says
+    which records count.
     """
 
     variance: Fraction = field(metadata=checked(parameter))
@@ -135,6 +144,9 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
     """`min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`,
     z the normal quantile at `(1 + share) / 2`.
 
+    deviation: the standard deviation of M - S. totals: S, any shape. share: of the answers that are to be so near, between 0
+    and 1.
+
     >>> gaussian_relative_error(10, [1000, 0]).round(4).tolist()
     [0.0196, inf]
     """
@@ -148,6 +160,8 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
 
 def absolute_relative_error(answers: object, truths: object) -> Floats:
     """`|M - S| / |S|` of answers, elementwise; 0 where both are 0, infinite where only the truth is.
+
+    answers: M. truths: S, of the same shape.
 
     >>> absolute_relative_error([90, 0, 1], [100, 0, 0]).tolist()
     [0.1, 0.0, inf]

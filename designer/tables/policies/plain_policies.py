@@ -43,7 +43,10 @@ from solvers.exact.rational import float_above, root_above
 
 @dataclass(frozen=True)
 class ConstantPolicy(Policy):
-    """`P(r) = loss`: ordinary zCDP (Lemma 5.6) or pure privacy under adding and removing a record."""
+    """`P(r) = loss`: ordinary zCDP (Lemma 5.6) or pure privacy under adding and removing a record.
+
+    loss: of every record, at least 0. in_unit: "zcdp" or "pure".
+    """
 
     loss: Fraction = field(metadata=checked(parameter, zero=True))
     in_unit: Unit = field(default="zcdp", metadata=checked(require_unit))
@@ -85,6 +88,8 @@ class Splitting(Policy):
     rows after splitting (Lemma 5.1).
 
     `loss` is what one split row costs all queries on the split table together. A record of size 0 is still one row.
+
+    thresholds: T_a, for each measure by name. loss: of one split row. in_unit: "zcdp" or "pure".
     """
 
     loss: Fraction = field(metadata=checked(parameter, zero=True))

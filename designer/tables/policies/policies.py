@@ -151,7 +151,10 @@ class MaximumOfPolicies(Combined):
 
 @dataclass(frozen=True)
 class ScaledPolicy(Compound):
-    """`factor * P(r)`: the same release repeated, or a share of a budget."""
+    """`factor * P(r)`: the same release repeated, or a share of a budget.
+
+    factor: at least 0, exact. part: the policy of one release.
+    """
 
     factor: Fraction = field(metadata=checked(parameter, says="policy.factor"))
     part: Policy

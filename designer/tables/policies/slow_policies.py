@@ -58,6 +58,8 @@ class TransformedNoise(Declared, Immutable):
     f(S) is rounded to a grid of steps of at most `2^-20 deviation`, in ball arithmetic,
     and the noise is an exact discrete Gaussian on it.
 
+    shape: "log" or "root". offset: above 0, in the unit of the measure. deviation: above 0.
+
     >>> noise = TransformedNoise("log", 1000, "0.05")
     >>> [round(float(noise.policy("pay").exact({"pay": pay})), 1) for pay in (100, 10**4, 10**6)]
     [1.8, 1150.0, 9546.2]
@@ -141,6 +143,8 @@ class StudentNoise(Declared, Immutable):
     variance `scale^2 / (2 power - 3)`.
 
     The likelihood ratio between z and z + r is at most `exp(2 power asinh(|r| / (2 scale)))`, the exact supremum over real z.
+
+    scale: above 0, in the unit of the measure. power: a whole number of at least 2.
 
     >>> noise = StudentNoise.of_deviation(1000)
     >>> [round(float(noise.policy("pay").exact({"pay": pay})), 2) for pay in (100, 10**4, 10**6)]
