@@ -98,7 +98,10 @@ class About:
         return _about, (self.to_dict(),)
 
     def unit(self, query: str) -> str:
-        """What the answer to a query is counted in; empty where that is not said."""
+        """What the answer to a query is counted in; empty where that is not said.
+
+        query: its name.
+        """
         return self.units.get(query) or self.units.get(ALL, "")
 
     def lines(self) -> list[str]:

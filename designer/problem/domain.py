@@ -37,7 +37,10 @@ class Domain:
 
     @classmethod
     def of(cls, attributes: Mapping[str, Sequence[object] | int], unlisted: Unlisted = REFUSE) -> Domain:
-        """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1."""
+        """From `{attribute: values}`; an integer n stands for the values 0, ..., n - 1.
+
+        attributes: the values of each, or how many. unlisted: what happens to records with other values, "refuse" unless given.
+        """
         return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()), unlisted)
 
     def __post_init__(self) -> None:
@@ -79,7 +82,10 @@ class Domain:
         return Keys(self.attributes, tuple(product(*self.values)), self.unlisted)
 
     def axis(self, attribute: str) -> int:
-        """Position of an attribute."""
+        """Position of an attribute.
+
+        attribute: its name.
+        """
         if attribute not in self.attributes:
             raise InvalidProblem(
                 f"attribute: {shown(attribute)} is not one of {list(self.attributes)}{near(attribute, self.attributes)}.",
@@ -88,7 +94,10 @@ class Domain:
         return self.attributes.index(attribute)
 
     def code(self, attribute: str, value: object) -> int:
-        """Position of a value within its attribute."""
+        """Position of a value within its attribute.
+
+        attribute: its name. value: one of its values.
+        """
         values = self.values[self.axis(attribute)]
         if str(value) not in values:
             raise InvalidProblem(

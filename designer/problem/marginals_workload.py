@@ -44,7 +44,10 @@ class MarginalWorkload(Immutable, Displayed):
 
     @classmethod
     def up_to(cls, domain: Domain, order: int) -> MarginalWorkload:
-        """All marginals of one to `order` attributes, with weight 1."""
+        """All marginals of one to `order` attributes, with weight 1.
+
+        domain: the attributes. order: the largest number of attributes of a table.
+        """
         if not isinstance(domain, Domain):
             raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
         attributes = len(domain.attributes)
@@ -54,7 +57,10 @@ class MarginalWorkload(Immutable, Displayed):
 
     @classmethod
     def of(cls, domain: Domain, subsets: Mapping[Sequence[str], float] | Sequence[Sequence[str]]) -> MarginalWorkload:
-        """The marginals of the named subsets; a mapping gives weights. The empty subset is the total."""
+        """The marginals of the named subsets; a mapping gives weights. The empty subset is the total.
+
+        domain: the attributes. subsets: the attributes of each table, with its weight where it is not 1.
+        """
         if not isinstance(domain, Domain) or not isinstance(subsets, (Mapping, list, tuple)):
             raise InvalidProblem(
                 f"domain, subsets: {shown(subsets)} is not a list of lists of attributes, or there is no Domain to them.",
@@ -149,11 +155,17 @@ class MarginalWorkload(Immutable, Displayed):
         return self.names(self.used)
 
     def names(self, subset: Sequence[int]) -> tuple[str, ...]:
-        """Attribute names of positions."""
+        """Attribute names of positions.
+
+        subset: numbers of attributes.
+        """
         return tuple(self.domain.attributes[i] for i in subset)
 
     def shape(self, subset: Sequence[int]) -> tuple[int, ...]:
-        """Shape of the table over positions."""
+        """Shape of the table over positions.
+
+        subset: numbers of attributes.
+        """
         return tuple(self._shape[i] for i in subset)
 
     @cached_property

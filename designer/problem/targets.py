@@ -110,7 +110,10 @@ class Targets(Immutable):
             raise InvalidProblem(f"targets.reference: has no value for {shown(missing)}; give one for each relative error.")
 
     def of(self, queries: Sequence[str]) -> tuple[Target, ...]:
-        """The targets of these queries, in their order; `InvalidProblem` for a name that is not among them."""
+        """The targets of these queries, in their order; `InvalidProblem` for a name that is not among them.
+
+        queries: the names of all queries, in order.
+        """
         if self.loss is not None:
             raise InvalidProblem(
                 f"targets.loss: is for an own report; give at least one of {', '.join(KINDS)} for queries.", value=self.loss

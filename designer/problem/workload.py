@@ -41,6 +41,8 @@ class Workload(Immutable, Displayed):
     their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each; counts are
     joined by them, or by the names of the elements alone.
 
+    matrix: (K, N), or rows as described. queries: K names. elements: N names. keys: which columns of a table name the elements.
+
     >>> Workload([[1, 1, 0], [0, 0, 2]], queries=["small", "large"]).shape
     (2, 3)
     """
@@ -160,7 +162,10 @@ class Workload(Immutable, Displayed):
 
     def answer(self, histogram: object) -> Floats:
         """`Q x` in floating point, for public or synthetic data, joined by name like counts.
-        A private answer comes from `Mechanism.release`."""
+        A private answer comes from `Mechanism.release`.
+
+        histogram: (N,), counts.
+        """
         return np.asarray(self.matrix @ real_array(in_order(histogram, self.universe), "histogram", 1), dtype=np.float64)
 
     def __eq__(self, other: object) -> bool:
@@ -186,14 +191,20 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:
-        """Cumulative counts: query k sums elements 0..k of a universe as `identity` takes it."""
+        """Cumulative counts: query k sums elements 0..k of a universe as `identity` takes it.
+
+        universe: N, a domain, or the names of the elements.
+        """
         n, elements, keys = _universe(universe)
         named = [f"<={name}" for name in elements or _numbered(n)]
         return cls(Intervals(np.zeros(n, dtype=np.int64), np.arange(1, n + 1), n), named, elements, keys)
 
     @classmethod
     def total(cls, universe: int | Domain | Sequence[object]) -> Workload:
-        """The number of all records, "total", over a universe as `identity` takes it."""
+        """The number of all records, "total", over a universe as `identity` takes it.
+
+        universe: N, a domain, or the names of the elements.
+        """
         n, elements, keys = _universe(universe)
         return cls(Intervals(np.zeros(1, dtype=np.int64), np.array([n]), n), ["total"], elements, keys)
 
@@ -224,6 +235,9 @@ class Workload(Immutable, Displayed):
 
         The groups are in the order in which they first occur, and called as their labels are unless `queries` name them.
 
+        universe: N, a domain, or the names of the elements. labels: (N,), the class of each element. queries: names of the
+        classes.
+
         >>> Workload.partition(["Ohio", "Utah", "Iowa"], ["Midwest", "West", "Midwest"]).queries
         ('Midwest', 'West')
         """
@@ -242,6 +256,8 @@ class Workload(Immutable, Displayed):
         """The queries of several workloads over the same elements, one workload after the other; names are those of the parts,
         which must differ.
 
+        parts: workloads over the same elements.
+
         >>> Workload.stack(Workload.identity(2), Workload.total(2)).queries
         ('q0', 'q1', 'total')
         """
@@ -254,7 +270,10 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def all_ranges(cls, universe: int | Domain | Sequence[object]) -> Workload:
-        """All n(n+1)/2 interval counts, ordered by left end and then right end; a universe as `identity` takes it."""
+        """All n(n+1)/2 interval counts, ordered by left end and then right end; a universe as `identity` takes it.
+
+        universe: N, a domain, or the names of the elements.
+        """
         n, elements, keys = _universe(universe)
         _refuse_huge(n * (n + 1) // 2, n)
         left, right = np.triu_indices(n)
@@ -266,7 +285,10 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def random(cls, queries: int, elements: int, kind: str = "real", seed: int | None = None) -> Workload:
-        """Independent entries, uniform on [0, 1] (`kind="real"`) or on {0, 1} (`kind="binary"`): DX sections 4.1 and 4.2."""
+        """Independent entries, uniform on [0, 1] (`kind="real"`) or on {0, 1} (`kind="binary"`): DX sections 4.1 and 4.2.
+
+        queries: K. elements: N. kind: "real" for entries between 0 and 1, "binary" for 0 and 1. seed: of the draws.
+        """
         generator = np.random.default_rng(None if seed is None else count(seed, "seed", least=0))
         shape = (count(queries, "queries"), count(elements, "elements"))
         _refuse_huge(*shape)
@@ -278,7 +300,10 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
-        """The marginal tables over each subset of attributes; the empty subset is the total."""
+        """The marginal tables over each subset of attributes; the empty subset is the total.
+
+        domain: the attributes. subsets: the attributes of each table.
+        """
         _refuse_huge(max(1, len(subsets)), domain.size)
         codes = np.unravel_index(np.arange(domain.size), domain.shape)
         rows: list[Any] = []
@@ -302,6 +327,8 @@ class Workload(Immutable, Displayed):
     def predicates(cls, domain: Domain, predicates: Mapping[str, Predicate]) -> Workload:
         """Counts of the records that satisfy each predicate,
         a mapping `{attribute: value or list of values}` or a function of the element.
+
+        domain: the attributes. predicates: for each query, by its name, the values that count in it.
 
         >>> d = Domain.of({"sex": ["F", "M"], "age": 3})
         >>> Workload.predicates(d, {"young men": {"sex": "M", "age": [0, 1]}}).matrix.tolist()

@@ -122,6 +122,8 @@ class Problem(Displayed):
 
         squared: `n^2 max_i sum_k v_k (P - Q)_ki^2`; absolute: `n max_i sum_k v_k |P - Q|_ki`;
         max: `n^2 max_ik v_k (P - Q)_ki^2`.
+
+        effective: P, (K, N).
         """
         records, costs = self.records or 0.0, self.costs[:, None]
         off = difference(effective, self.workload.matrix)

@@ -83,7 +83,10 @@ class Condition(Immutable):
 
     def meets(self, record: Mapping[str, Any]) -> bool:
         """Does a public or hypothetical record meet it? InvalidProblem where the record lacks the column,
-        or holds another type."""
+        or holds another type.
+
+        record: by the names of its columns.
+        """
         given = entry(record, self.column)
         if is_missing(given) or not self.values:
             return not is_missing(given)

@@ -84,7 +84,10 @@ class Groups(Immutable):
         assign(self, columns=columns, keys=labels, selection=selection)
 
     def label(self, record: Mapping[str, Any]) -> Labels | None:
-        """The group of a public or hypothetical record; None where it belongs to none that is, or may be, answered."""
+        """The group of a public or hypothetical record; None where it belongs to none that is, or may be, answered.
+
+        record: by the names of its columns.
+        """
         labels = tuple(key.label(record) for key in self.columns)
         if self.selection is not None:
             return None if None in labels else labels  # type: ignore[return-value]

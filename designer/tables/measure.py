@@ -104,7 +104,10 @@ class Measure(Immutable):
 
     def units(self, value: Any) -> int:
         """The number of steps that a public or hypothetical value stands for;
-        InvalidProblem for what no column of numbers holds."""
+        InvalidProblem for what no column of numbers holds.
+
+        value: in the unit of the column.
+        """
         value = python_number(value, self.column)
         if value is None:
             return 0

@@ -78,7 +78,10 @@ class OtherNoise(OfMeasure, Aggregated):
         return self._cost(self.rho_policy(), record)
 
     def pure_loss(self, record: Mapping[str, Any]) -> Fraction:
-        """The pure budget that a public or hypothetical record costs."""
+        """The pure budget that a public or hypothetical record costs.
+
+        record: by the names of its columns.
+        """
         if self.pure_policy is None:
             raise InvalidProblem(f"noise: that of {self.name!r} has no pure budget; ask for its loss in zCDP.")
         return self._cost(self.pure_policy, record)

@@ -35,6 +35,9 @@ class PartitionSelection(Immutable):
     probability `delta(r) = P(Z >= threshold - c(r))`. So the whole is delta(r)-approximate zCDP, **with a delta of its own for
     every record**: large records are found more often because they are protected less (derivation in docs/theory/tables.md, 4).
 
+    variance: of Z, in squared records. threshold: of the noisy count. splitting: how a record is split into rows. at_most: for
+    how many rows a record counts.
+
     >>> found = PartitionSelection.design("1/2", 1e-6)
     >>> found.threshold, found.delta_of(1) <= 1e-6 < PartitionSelection(found.variance, found.threshold - 1).delta_of(1)
     (7, True)
@@ -91,16 +94,25 @@ class PartitionSelection(Immutable):
         return self.splitting is None or self.at_most is not None
 
     def contribution(self, record: Mapping[str, Any]) -> int:
-        """c(r) of a public or hypothetical record."""
+        """c(r) of a public or hypothetical record.
+
+        record: by the names of its columns.
+        """
         rows = 1 if self.splitting is None else self.splitting.splits(record)
         return rows if self.at_most is None else min(rows, self.at_most)
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
-        """`c(r)^2 / (2 variance)`."""
+        """`c(r)^2 / (2 variance)`.
+
+        record: by the names of its columns.
+        """
         return Fraction(self.contribution(record)) ** 2 / (2 * self.variance)
 
     def delta_of(self, contribution: int) -> float:
-        """`P(Z >= threshold - contribution)`, rounded up."""
+        """`P(Z >= threshold - contribution)`, rounded up.
+
+        contribution: c(r), the rows that a record counts for.
+        """
         return tail_above(self.threshold - contribution, self.variance)
 
     @property

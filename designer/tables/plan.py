@@ -211,7 +211,10 @@ class TablePlan(Specified):
 
     def loss(self, record: Mapping[str, Any]) -> Fraction:
         """`P(r)` of a public or hypothetical record, exact.
-        At a record of confidential data the value is as confidential as the record."""
+        At a record of confidential data the value is as confidential as the record.
+
+        record: by the names of its columns.
+        """
         selections = (
             level.selection.loss(record) for level in self.levels if level.selection and level.label(record) is not None
         )
@@ -219,7 +222,10 @@ class TablePlan(Specified):
 
     def delta(self, record: Mapping[str, Any]) -> float:
         """`delta(r)`: the probability, rounded up, that a group is found because of this record alone;
-        0 without private selection."""
+        0 without private selection.
+
+        record: by the names of its columns.
+        """
         found = [level.selection for level in self.levels if level.selection and level.label(record) is not None]
         return min(1.0, sum(selection.delta_of(selection.contribution(record)) for selection in found) * (1 + 2.0**-40))
 
@@ -231,13 +237,19 @@ class TablePlan(Specified):
 
     def pure_loss(self, record: Mapping[str, Any]) -> Fraction:
         """`E(r)` of a public or hypothetical record: no release is more than `exp(E(r))` times as likely with it as without it.
-        InvalidProblem unless the plan is `pure`."""
+        InvalidProblem unless the plan is `pure`.
+
+        record: by the names of its columns.
+        """
         if not self.pure:
             raise InvalidProblem("queries: one of them, or a selection, has no pure budget; ask for `loss`, in zCDP.")
         return sum((query.pure_loss(record) for query in self.queries if isinstance(query, OtherNoise)), Fraction(0))
 
     def amounts(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """The record as the plan measures it, clipped and rounded: what `policy` is a function of."""
+        """The record as the plan measures it, clipped and rounded: what `policy` is a function of.
+
+        record: by the names of its columns.
+        """
         splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         labels = {split.by.name: split.by.label(record) for split in splittings if split and split.by}
         return {
@@ -455,7 +467,10 @@ class TablePlan(Specified):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The same statement for what one row is: a record, what the caller declares it to be,
-        or one of the few rows of an entity."""
+        or one of the few rows of an entity.
+
+        unit: what one row is.
+        """
         stated = unit.stated(self.guarantee, self.unlisted)
         if self.measures:
             stated = replace(stated, unit=f"{stated.unit} {NO_NUMBER}")

@@ -59,7 +59,10 @@ class Query(Immutable, ABC):
         assign(self, where=tuple(self.where))
 
     def group_of(self, record: Mapping[str, Any]) -> Labels | None:
-        """The group in which a public or hypothetical record counts, or None."""
+        """The group in which a public or hypothetical record counts, or None.
+
+        record: by the names of its columns.
+        """
         met, labels = [condition.meets(record) for condition in self.where], self.groups.label(record)
         return labels if all(met) else None
 
@@ -150,7 +153,10 @@ class Additive(Aggregated):
         return exact if many else exact[0]
 
     def variance_of(self, labels: Labels) -> Fraction:
-        """The variance of the noise in a group."""
+        """The variance of the noise in a group.
+
+        labels: of a group.
+        """
         if isinstance(self.variance, VarianceBy):
             return self.variance.of(self.groups, labels)
         return self.variance[self.groups.place[labels]] if isinstance(self.variance, tuple) else self.variance

@@ -98,7 +98,10 @@ class UnitSplitting(Immutable):
         return default if own is None else self._own_units.get(own, default)
 
     def splits(self, record: Mapping[str, Any]) -> int:
-        """m, the number of rows of a public or hypothetical record."""
+        """m, the number of rows of a public or hypothetical record.
+
+        record: by the names of its columns.
+        """
         return max(1, *(-(-abs(u) // T) for u, T in self._sizes(record)))
 
     @property
@@ -113,7 +116,10 @@ class UnitSplitting(Immutable):
         return max(-(-max(map(abs, measure.bounds)) // T) for measure, T in zip(self.measures, limits, strict=True))
 
     def rows(self, record: Mapping[str, Any]) -> list[dict[str, Fraction | int]]:
-        """The measures of its rows, whole numbers as `int`."""
+        """The measures of its rows, whole numbers as `int`.
+
+        record: by the names of its columns.
+        """
         sizes = self._sizes(record)
         parts = [[int(math.copysign(min(T, max(0, abs(u) - j * T)), u)) for u, T in sizes] for j in range(self.splits(record))]
         return [{m.column: _plain(part * m.step) for m, part in zip(self.measures, row, strict=True)} for row in parts]

@@ -64,7 +64,10 @@ class Mechanism(TakesCounts[Release]):
     @abstractmethod
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change of the histogram, or of the answers, spends;
-        infinite where it moves what is published exactly."""
+        infinite where it moves what is published exactly.
+
+        change: of the histogram, (N,). answers: in its place, the change of the answers, (K,).
+        """
 
     @property
     def named_answers(self) -> tuple[str, ...]:

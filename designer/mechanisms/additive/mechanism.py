@@ -453,7 +453,10 @@ class AdditiveMechanism(Mechanism):
 
     def entity_budget(self, rows: int) -> float:
         """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
-        length of a difference that the largest budget allows."""
+        length of a difference that the largest budget allows.
+
+        rows: how many records one entity may have.
+        """
         alone = self.hidden.entity_budget(1)
         if self.delta is None or rows == 1:
             return super().entity_budget(rows)

@@ -305,7 +305,10 @@ class Release(Tabular):
         return tables_in_order([table], self.law, self)
 
     def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Intervals:
-        """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`."""
+        """Intervals of the answers: each with probability `level`, or all of them at once; see `AnswerTable.intervals`.
+
+        level: the probability that an interval holds the answer without noise. simultaneous: that all do, together.
+        """
         return self.answer_tables()[0].intervals(level, simultaneous)
 
     def display_facts(self) -> Mapping[str, object]:
@@ -315,7 +318,10 @@ class Release(Tabular):
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see
-        `designer.mechanisms.additive.release.nearest_table`."""
+        `designer.mechanisms.additive.release.nearest_table`.
+
+        invariant: the published statistics. totals: (p,), their values. options: of the search.
+        """
         return nearest_table(self, invariant, totals, **options)
 
     def to_dict(self) -> dict[str, Any]:

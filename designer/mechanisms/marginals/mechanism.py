@@ -181,7 +181,10 @@ class MarginalMechanism(Specified):
 
     def cell_variance(self, subset: Sequence[str]) -> float:
         """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`;
-        `variances` has the law that is in fact drawn."""
+        `variances` has the law that is in fact drawn.
+
+        subset: the attributes of the table.
+        """
         return float(self.variances(subset, planned=True).max())
 
     def variances(self, subset: Sequence[str], *, planned: bool = False) -> Floats:
@@ -190,6 +193,8 @@ class MarginalMechanism(Specified):
         Axes follow the domain. Within a table all cells have one variance, except where noise is so narrow (a coordinate's
         variance below 4) that the integers show: there it is smaller, and not the same for all.
         `planned` gives that of continuous noise.
+
+        subset: the attributes of the table.
         """
         axes = self.axes(subset)
         noise = self.noise.planned if planned else self.noise.variance
@@ -207,14 +212,20 @@ class MarginalMechanism(Specified):
             yield " x ".join(names) or "total", float(np.sqrt(mean if alike else self.variances(names).min()))
 
     def is_exact(self, subset: Sequence[str]) -> bool:
-        """Does no noise enter the table over `subset`, so that its cells are counts of records?"""
+        """Does no noise enter the table over `subset`, so that its cells are counts of records?
+
+        subset: the attributes of the table.
+        """
         axes = tuple(i for i in self.axes(subset) if self.workload.domain.shape[i] > 1)
         return all(
             np.isinf(self.precisions[self.position[part]]) for size in range(len(axes) + 1) for part in combinations(axes, size)
         )
 
     def axes(self, subset: Sequence[str]) -> tuple[int, ...]:
-        """Sorted positions of a subset that the measured residuals determine."""
+        """Sorted positions of a subset that the measured residuals determine.
+
+        subset: names of attributes.
+        """
         axes = tuple(sorted(positions(self.workload.domain, subset)))
         if tuple(i for i in axes if self.workload.domain.shape[i] > 1) not in self.position:
             raise InvalidProblem(
@@ -224,7 +235,10 @@ class MarginalMechanism(Specified):
 
     def error(self, loss: str = "squared") -> float:
         """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells,
-        "max" takes the largest."""
+        "max" takes the largest.
+
+        loss: "squared" or "max".
+        """
         if loss not in ("squared", "max"):
             raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
         if loss == "max" and not self.noise.wide:
@@ -342,7 +356,10 @@ class MarginalMechanism(Specified):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
-        the largest budget."""
+        the largest budget.
+
+        unit: what one row is.
+        """
         k, rule = unit.rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
         return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))

@@ -52,6 +52,8 @@ class Hierarchy(Immutable):
         """The hierarchy of public key columns, coarse to fine: one group for each distinct row of the first 1, 2, ... columns.
 
         `top` adds one group above all. Labels are the keys joined by "/"; every level is sorted by them.
+
+        keys: the key columns, coarse to fine, of equal length. top: the name of one group above all.
         """
         if not keys or len({len(column) for column in keys}) != 1 or not len(keys[0]):
             raise InvalidProblem(
@@ -102,7 +104,10 @@ class Hierarchy(Immutable):
         return {label: i for i, label in enumerate(self.labels)}
 
     def totals(self, leaves: Any) -> Numbers:
-        """(n,) values of all groups from those of the groups without children, in order."""
+        """(n,) values of all groups from those of the groups without children, in order.
+
+        leaves: numbers of the groups without subgroups, in their order.
+        """
         values = np.asarray(leaves)
         if values.shape != (int((~self.inner).sum()),):
             raise InvalidProblem(
@@ -121,6 +126,8 @@ class Hierarchy(Immutable):
         Children of the result add up to their parent. Fractions in, Fractions out. A group that was not asked has precision 0;
         its answer is not read. Only weights up to a common factor matter.
         Linear: noise of mean 0 leaves the result without bias.
+
+        answers: one for each group. precisions: one over the variance of each.
         """
         passes, answers = _Passes(self, precisions), np.asarray(answers)
         if answers.shape[:1] != (self.size,):
@@ -143,6 +150,8 @@ class Hierarchy(Immutable):
         """(n,) variances of the consistent answers when answer i has independent noise of variance `1 / precisions_i`, in O(n).
 
         Exact for any noise law with these variances, because the estimate is linear: nothing is said about its shape.
+
+        precisions: one over the variance of each group's own answer.
         """
         return _Passes(self, precisions).final
 

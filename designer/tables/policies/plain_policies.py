@@ -230,6 +230,8 @@ class GaussianSums(NoisySums):
     It is the exact loss of that mechanism, and never above that of `Splitting` for it: `T_a^2 / (2 v_a) = rho_a` gives
     `sum_a rho_a (r_a / T_a)^2 <= (sum_a rho_a) m^2`. A variance, not a deviation,
     because calibrated ones are `T^2 / (2 rho)`, rational.
+
+    variances: v_a, for each measure by name. counts: v_c, one for each count of records.
     """
 
     variances: Mapping[str, Fraction] = field(metadata=checked(Amounts))
@@ -239,7 +241,10 @@ class GaussianSums(NoisySums):
 
     @classmethod
     def of_deviations(cls, sigmas: Mapping[str, object], counts: Sequence[object] = ()) -> Self:
-        """From standard deviations."""
+        """From standard deviations.
+
+        sigmas: standard deviations by measure. counts: standard deviations of counts of records.
+        """
         variances = {name: sigma**2 for name, sigma in Amounts(sigmas, "sigmas").items()}
         return cls(variances, tuple(sigma**2 for sigma in parameters(counts, "counts")))
 

@@ -80,7 +80,10 @@ class TransformedNoise(Declared, Immutable):
         return power_of_two_below(self.deviation) * Fraction(1, 1 << FINENESS)
 
     def policy(self, attribute: str) -> TransformedSum:
-        """The zCDP policy of a sum of an attribute."""
+        """The zCDP policy of a sum of an attribute.
+
+        attribute: the measure that is summed.
+        """
         return TransformedSum(attribute, self)
 
     def moves(self, size: Fraction) -> int:
@@ -112,7 +115,10 @@ class TransformedNoise(Declared, Immutable):
         return offset * math.expm1(z - variance / 2)
 
     def standard_deviation(self, total: float) -> float:
-        """Of the estimate of a sum: `(S + offset) sqrt(e^(s^2) - 1)`, or `sqrt(4 s^2 (S + offset) + 2 s^4)`."""
+        """Of the estimate of a sum: `(S + offset) sqrt(e^(s^2) - 1)`, or `sqrt(4 s^2 (S + offset) + 2 s^4)`.
+
+        total: the sum that is asked for.
+        """
         variance, shifted = float(self.deviation) ** 2, total + float(self.offset)
         if self.shape == "root":
             return math.sqrt(4 * variance * shifted + 2 * variance**2)
@@ -163,7 +169,10 @@ class StudentNoise(Declared, Immutable):
 
     @classmethod
     def of_deviation(cls, deviation: object, power: int = 2) -> Self:
-        """With a given standard deviation, exceeded by less than 2^-79 of it."""
+        """With a given standard deviation, exceeded by less than 2^-79 of it.
+
+        deviation: the standard deviation, above 0. power: a whole number of at least 2.
+        """
         return cls(parameter(deviation, "deviation") * root_above(Fraction(2 * count(power, "power", least=2) - 3)), power)
 
     @property
@@ -172,7 +181,10 @@ class StudentNoise(Declared, Immutable):
         return power_of_two_below(self.scale) * Fraction(1, 1 << FINENESS)
 
     def policy(self, attribute: str) -> StudentSum:
-        """The pure policy of a sum of an attribute."""
+        """The pure policy of a sum of an attribute.
+
+        attribute: the measure that is summed.
+        """
         return StudentSum(attribute, self)
 
     def moves(self, size: Fraction) -> int:

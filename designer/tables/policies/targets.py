@@ -127,7 +127,10 @@ class PriorRecords(Immutable):
     @classmethod
     def cap(cls, caps: Mapping[str, float]) -> Self:
         """The largest loss of a record with no measure above its cap: that of the record at the caps,
-        because policies do not decrease."""
+        because policies do not decrease.
+
+        caps: for each measure its size.
+        """
         return cls(tuple(caps), np.array([list(caps.values())], dtype=np.float64), np.ones(1))
 
     def squares(self, measures: Sequence[str]) -> Floats:
@@ -138,7 +141,10 @@ class PriorRecords(Immutable):
         return np.stack([self.column(name) ** 2 / 2 for name in measures], axis=1)
 
     def column(self, measure: str) -> Floats:
-        """(K,) values of a measure."""
+        """(K,) values of a measure.
+
+        measure: its name.
+        """
         if measure in self.measures:
             return np.asarray(self.values[:, self.measures.index(measure)])
         return np.ones(len(self.values))
