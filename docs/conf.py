@@ -28,7 +28,7 @@ from designer import __version__  # noqa: E402
 from docstrings import as_markup, leave_types_alone  # noqa: E402
 from formulas import typeset  # noqa: E402
 from notebooks import MARK, NOTEBOOKS, with_notebooks  # noqa: E402
-from pages import HOST, REPOSITORY, assembled, led  # noqa: E402
+from pages import HOST, PARTS, REPOSITORY, assembled, led  # noqa: E402
 from public_names import find_name, link_names, show_one_signature  # noqa: E402
 
 project = "dp-designer"
@@ -124,6 +124,8 @@ def put_together(app: Sphinx, page: str, text: list[str]) -> None:
     """What Sphinx reads of a page: with its parts and its notebooks, and with links to where the parts are."""
     if (HERE / page).with_suffix(".md").is_file():
         text[0] = assembled(page, text[0])
+        for part in PARTS.get(page, ()):
+            app.env.note_dependency(str(HERE / f"{part}.md"))
         for name in MARK.findall(text[0]):
             app.env.note_dependency(str(NOTEBOOKS / f"{name}.ipynb"))
         text[0] = with_notebooks(text[0])
