@@ -3,7 +3,10 @@ Numbers that are claimed as bounds stay bounds."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+from collections.abc import Sequence
 from decimal import ROUND_FLOOR, Context
 
 # Characters that break a line, move the cursor, turn the direction of text or cannot be seen. A fixed list: what is printed is
@@ -17,6 +20,7 @@ INVISIBLE = (
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _SPACES = re.compile("(?<= ) +")
 # What has a meaning in Markdown within a line; an underscore within a word has none.
+MOST_NAMES = 100  # that a sentence of a guarantee lists one by one
 _MARKDOWN = re.compile(r"[\\`*\[\]<|&~$]|(?<!\w)_|_(?!\w)")
 
 
@@ -55,6 +59,20 @@ def counted(number: int, one: str, many: str = "") -> str:
     ('1 answer', '1,200 answers')
     """
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def every_name(names: Sequence[str]) -> str:
+    """All names; of more than 100 the first 8, how many more, and a hash of all, so that different lists read differently.
+
+    >>> every_name(["sex", "age"])
+    'sex, age'
+    >>> every_name([f"cell {k}" for k in range(101)]).removeprefix("cell 0, cell 1, cell 2, cell 3, cell 4, cell 5, ")
+    'cell 6, cell 7 and 93 more (SHA-256 of all names: 745c4e3851b1e4c4)'
+    """
+    if len(names) <= MOST_NAMES:
+        return ", ".join(names)
+    hashed = hashlib.sha256(json.dumps(list(names)).encode()).hexdigest()[:16]
+    return f"{', '.join(names[:8])} and {len(names) - 8} more (SHA-256 of all names: {hashed})"
 
 
 def printed_below(value: float, digits: int = 4) -> str:

@@ -37,6 +37,7 @@ from designer.designing.choosing import (
 )
 from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
 from designer.designing.problem_kinds import kind_of
+from designer.designing.published import standing
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
@@ -106,7 +107,8 @@ class CurvePoint:
 
 @dataclass(frozen=True, eq=False)
 class LeastBudget(Displayed):
-    """The least factor on all budgets that meets the targets, of the best family, and the table by family.
+    """The least factor on all budgets that meets the targets, of the best family, and the table by family. Families whose noise
+    breaks what is published, or has fractions where counts are asked, come after all others, as in `design`.
 
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
     same family's design does not. Where standard errors are simulated, `uncertain` says to which share the factor is told, and
@@ -163,9 +165,20 @@ class LeastBudget(Displayed):
         return self.best.lower_bound
 
     @property
+    def way(self) -> str:
+        """The family, with the options that were chosen for it."""
+        return str(self._row["family"])
+
+    @property
     def cut(self) -> str:
         """Why the search of the best family was ended before it was done; empty where nothing was cut off."""
-        return next(str(row["cut"]) for row in self.rows if row["factor"] == self.factor)
+        return str(self._row["cut"])
+
+    @property
+    def _row(self) -> Mapping[str, Any]:
+        """The row of the best family."""
+        mine = [row for row in self.rows if row["factor"] == self.factor]
+        return next((row for row in mine if str(row["family"]).startswith(self.best.family)), mine[0])
 
     def to_markdown(self) -> str:
         """The table by family, least factor first."""
@@ -294,7 +307,7 @@ def least_linear(
         found, rows = [(only, made)], [_found(only, named.name, cut_words(effort, True, spent.clock) if spent.cut else "")]
     if not found:
         raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
-    best, make = min(found, key=lambda one: one[0].factor)
+    best, make = min(found, key=lambda one: (standing(problem, one[0].design)[0], one[0].factor))
     return LeastBudget(problem, targets, best, tuple(rows), _curve(problem, targets, best, make, points))
 
 
@@ -312,7 +325,9 @@ def _by_family(
         try:
             with allowance.running(way, bool(found)) as spent:
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
-            rows.append(_found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else ""))
+            row = _found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else "")
+            words = standing(problem, found[-1][0].design)[1]
+            rows.append(row | {"note": "; ".join(filter(None, (words, row["note"])))})
         except InvalidProblem:
             raise
         except Exception as failure:

@@ -16,7 +16,7 @@ from designer.designing.structured_problem import StructuredDesign
 from designer.families.made import Design
 from designer.mechanisms.additive.interface import Mechanism
 
-ROWS_SHOWN = 12
+ROWS_SHOWN, FEW = 12, 3
 DETAILS = ("Workload:", "Relation:", "Norm ball:", "Fingerprint:", " " * 13)  # lines of a design that only a full one shows
 
 
@@ -78,7 +78,7 @@ def design_in_brief(title: str, made: Design[Mechanism]) -> str:
         lines.append(
             f"Efficiency:  {share}: no additive noise that keeps the promise has less than {share} of this loss{where}"
         )
-    return "\n".join([*lines, *_target_lines(mechanism), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
+    return "\n".join([*lines, *_target_lines(mechanism, FEW), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
 
 
 def _unfinished_lines(made: Specified) -> list[str]:
@@ -109,11 +109,11 @@ def _cut_lines(cut: str) -> list[str]:
     return [f"Cut off:     {cut}"] if cut else []
 
 
-def _target_lines(made: Specified) -> list[str]:
+def _target_lines(made: Specified, most: int = ROWS_SHOWN) -> list[str]:
     """What was asked and what is reached, of the first targets; a design that is shown meets the others, too."""
     found = made.provenance.get("targets", ())
-    lines = [f"Target:      {printed(sentence)}" for sentence in found[:ROWS_SHOWN]]
-    left = len(found) - ROWS_SHOWN
+    lines = [f"Target:      {printed(sentence)}" for sentence in found[:most]]
+    left = len(found) - most
     return lines + ([f"             ... and {left} more, which are met as well"] if left > 0 else [])
 
 
@@ -151,7 +151,7 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             title,
             "=" * len(title),
             *cautions(found.design.mechanism),
-            f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {found.best.family}",
+            f"Least factor: {at_most(found.factor, 6)} times all budgets{rho}, with {printed(found.way)}",
             *([f"              {found.best.words}"] if found.uncertain else []),
             f"Met there:    all {len(found.reached)} targets; nearest to missing: {printed(worst.sentence())}",
             f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:.3g}: {printed(missed.sentence())}",

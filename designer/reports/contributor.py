@@ -185,6 +185,12 @@ def odds_row(made: Specified, meant: Meaning) -> tuple[str, ...]:
     return _cells(meant, None if cost is None else Risk.of(cost))
 
 
+def odds_but_for(made: Specified, meant: Meaning) -> str:
+    """But for what the odds of `odds_row` hold, in words; empty where they always hold, or none do."""
+    cost = _cost(made, meant.budget)
+    return "" if cost is None or meant.budget is None else Risk.of(cost).but_for
+
+
 def _cells(meant: Meaning, risk: Risk | None) -> tuple[str, ...]:
     if meant.budget is None:
         return (meant.change, "none", *(NOT_PROTECTED,) * 3)

@@ -41,7 +41,7 @@ from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.problem import Problem
-from designer.reports.contributor import odds_row
+from designer.reports.contributor import odds_but_for, odds_row
 from designer.reports.meanings import Meaning, meanings_of, move_by, scale_of, telling_distances
 from designer.reports.names import named
 from designer.reports.odds import below, off_by, percent
@@ -160,10 +160,11 @@ class Explorer:
         }
 
     def _odds(self, made: Any, relation: Relation) -> list[Sequence[str]]:
-        """What changes mean: the same distances at every budget, and the farthest; or those of a report."""
+        """What changes mean, and behind it but for what that holds: the same distances at every budget, and the farthest; or
+        those of a report."""
         told = meanings_of(relation, contributor_of(made).elements(made))
         moves: list[Meaning] = [move_by(distance, relation) for distance in self.distances]
-        return [odds_row(made, meant) for meant in ((*moves, told[-1]) if moves else told)]
+        return [(*odds_row(made, meant), odds_but_for(made, meant)) for meant in ((*moves, told[-1]) if moves else told)]
 
     def forecast(self) -> None:
         """Skip what does not fit into the work that there is, families of the least work and nearest budgets first.
@@ -217,9 +218,10 @@ def explored(
 ) -> dict[str, Any]:
     """What a problem file leads to at `points` budgets, from a tenth of its own on to nearly ten times, as plain data.
 
-    families: those of `compare` where none are named. effort: the counted work of each search. All that follow the first
-    comparison have as much together as it may have; what does not fit is left out, with a note. Raises `InvalidProblem` for a
-    file that has no one number for its budgets, and `DesignFailed` where nothing fits.
+    families: those of `compare` where none are named; named ones with every choice of their options. effort: the counted work
+    of each search. All that follow the first comparison have as much together as it may have; what does not fit is left out,
+    with a note. Raises `InvalidProblem` for a file that has no one number for its budgets, and `DesignFailed` where nothing
+    fits.
     """
     if not 3 <= count(points, "points") <= MOST_POINTS:
         raise InvalidProblem(
@@ -273,8 +275,13 @@ def _compare(found: Explorer, families: Sequence[str] | None) -> None:
                 found.base |= made
                 found.work[name], found.ways[name] = counted.spent, None
         return
-    compared = compare(problem, families, effort=effort)
-    known = chosen_families() if families is None else chosen_families(families)
+    if families is not None:
+        for way in each_of(ways_of(chosen_families(families), problem), "families"):
+            with suppress(Refusal, ArithmeticError, ValueError, OutOfWork), within() as counted:
+                found.base[way.name] = design(problem, way.family.name, effort=effort, **way.options)
+                found.work[way.name], found.ways[way.name] = counted.spent, way
+        return
+    compared, known = compare(problem, effort=effort), chosen_families()
     tried = [*ways_of(known, problem), *(Way(family, {}) for family in known)]
     cut = {row["family"] for row in compared.rows if row["cut"]}
     for way in tried:

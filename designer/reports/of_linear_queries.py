@@ -24,6 +24,7 @@ from designer.reports.names import named, verbatim_of
 from designer.reports.odds import off_by
 
 MOST_UNITS = 3  # of the first screen
+TOGETHER = 1_000  # answers of which the first screen says how far off all are
 REST = "All of them stand on the page in Markdown: dp-designer report SPEC."
 
 
@@ -167,8 +168,12 @@ class LinearQueries(Contributor[Mechanism]):
     def published(self, made: Mechanism) -> Told:
         queries, elements = made.workload.shape
         exact = f", {counted(len(made.exact), 'of them', 'of them')} without any noise" if made.exact else ""
-        weighted = f"Each answer is a sum over {elements:,} counts of records, with fixed public weights, plus noise."
-        sentence = weighted + self.besides.format(elements=elements)
+        sentence = (
+            f"The answers are the {elements:,} counts of the table, each with noise."
+            if made.workload.is_identity
+            else f"Each answer is a sum over {elements:,} counts of records, with fixed public weights, plus noise."
+            + self.besides.format(elements=elements)
+        )
         first = listed(made.workload.queries, "answers")
         law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
         return Told(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
@@ -192,11 +197,11 @@ class LinearQueries(Contributor[Mechanism]):
             return Told(f"±{_of_each_unit(made, margins, noisy)}", details, (Prose(details), sheet))
         typical, unit = off_by(np.median(margins[noisy])), _unit(made, made.workload.queries[worst])
         if typical == off_by(margins[worst]):
-            details = f"95 % of the time an answer is at most {typical} off, whichever it is."
+            details = f"95 % of the time an answer is at most {typical} off, whichever it is.{_together(made, noisy)}"
             return Told(f"±{typical}{unit} for each answer", details, (Prose(details), sheet))
         details = (
             f"95 % of the time an answer is at most {typical} off (the median of all answers); for the least accurate, "
-            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}."
+            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}.{_together(made, noisy)}"
         )
         return Told(f"±{typical}{unit} for a typical answer", details, (Prose(details), sheet))
 
@@ -270,6 +275,18 @@ def _margins(made: Mechanism) -> tuple[Floats | None, str]:
         return np.asarray(made.margins(), dtype=np.float64), ""
     except (DesignFailed, InvalidProblem) as refusal:
         return None, str(refusal)
+
+
+def _together(made: Mechanism, noisy: Indices) -> str:
+    """How far off all answers with noise are at most, together, in a sentence; nothing for one, for very many, and where it is
+    not proven. noisy: their places."""
+    if not 1 < len(noisy) <= TOGETHER:
+        return ""
+    try:
+        farthest = np.asarray(made.joint_margins())[noisy].max()
+    except (DesignFailed, InvalidProblem):
+        return ""
+    return f" All {len(noisy):,} together are at most {off_by(farthest)} off, 95 % of the time."
 
 
 def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> Sheet:

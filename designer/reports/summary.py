@@ -27,6 +27,7 @@ from designer.reports.odds import LARGEST, Risk, shift
 from designer.reports.standing import open_points, signers
 
 ABOUT = "These are words of the maker, which nobody proves."
+LONG = 3000  # characters of a sentence of the guarantee, with all names in it
 UNSAID = "A problem file states publisher, data and period under [about]."
 
 
@@ -133,7 +134,7 @@ def _unprotected(made: Specified, contributor: Contributor[Any]) -> Headline:
     told += [_clause(line) for line in lines[:2]] if not bare else []
     told += [f"{len(lines) - 2} more"] if len(lines) > 2 and not bare else []
     whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
-    details = "" if whole else " ".join(named(line, 600) for line in lines[:4])
+    details = "" if whole else " ".join(named(line, LONG) for line in lines[:4])
     more = " And more: read on." if len(lines) > 4 else ""
     usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
     return Headline(
@@ -203,9 +204,7 @@ def _limits_nothing(total: Total) -> bool:
 
 def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     points = open_points(evidence, contributor)
-    return Headline(
-        "What is left for people to judge?", counted(len(points), "open point"), " ".join(points[:2]), "verification"
-    )
+    return Headline("What is left for people to judge?", counted(len(points), "open point"), " ".join(points), "verification")
 
 
 def _capital(text: str) -> str:

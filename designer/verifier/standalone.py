@@ -106,6 +106,14 @@ def digest(data):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def every_name(called):
+    """All names; of more than 100 the first 8, how many more, and a hash of all."""
+    if len(called) <= 100:
+        return ", ".join(called)
+    hashed = hashlib.sha256(json.dumps(list(called)).encode()).hexdigest()[:16]
+    return f"{', '.join(called[:8])} and {len(called) - 8} more (SHA-256 of all names: {hashed})"
+
+
 def seal_of(data):
     """The seal: of everything but the seal."""
     return digest({key: value for key, value in data.items() if key != "seal"})
@@ -919,7 +927,7 @@ class Relation:
         require(type(public) is bool, "invariant.records_public: is no boolean")
         require(spec["groups"] is None or whole(spec["groups"], "invariant.groups") >= 0, "invariant.groups: is no number")
         self.called, self.constraints = called, [*rows, [1] * size] if public else rows
-        listed = ", ".join(called[:8]) + (" and more" if len(called) > 8 else "")
+        listed = every_name(called)
         said = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
         self.public = [said] + ["The number of records is public."] * public
         return public
@@ -1410,8 +1418,7 @@ class Additive(Pairs):
             told["parameters"]["delta"] = float(self.delta)
         quiet = [name for name, silent in zip(self.queries, self.norm.silent, strict=True) if silent] if self.direct else []
         if quiet:
-            listed = ", ".join(quiet[:8]) + (" and more" if len(quiet) > 8 else "")
-            exactly = f"Published exactly, because no protected change moves them: {listed}."
+            exactly = f"Published exactly, because no protected change moves them: {every_name(quiet)}."
             told["unprotected"] = [exactly, *told["unprotected"]]
         if self.back is not None:
             rebuilt = "; the answers are a fixed linear map of the noisy measurements"

@@ -27,6 +27,7 @@ from designer import (
     metrics,
     plot,
 )
+from designer.cli import main
 from designer.designing.accuracy import reached_by, towards, worst_of
 from designer.designing.factor_search import problem_at
 from designer.designing.printouts import budget_summary, design_summary
@@ -383,3 +384,25 @@ def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
     assert "told to about 0." in budget_summary("t", found) and "told to about" in found.rows[0]["note"]
     again = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)
     assert again.factor == found.factor
+
+
+def test_noise_that_breaks_published_totals_comes_last_whatever_its_factor() -> None:
+    found = least_budget(CROSS, Targets(standard_error=2.0), effort="quick", curve=1)
+    factors = {row["family"]: (row["factor"], row["note"]) for row in found.rows if row["factor"] is not None}
+    broken = {name for name, (_, note) in factors.items() if "breaks the published statistics" in note}
+    assert broken and found.best.family not in broken
+    kept = [factor for name, (factor, note) in factors.items() if name not in broken and "in fractions" not in note]
+    assert found.factor == min(kept) and f", with {found.way}" in budget_summary("t", found)
+
+
+def test_the_options_of_the_file_stay_with_its_family(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "p.toml"
+    text = '[domain]\na = 3\nb = 2\n\n[workload]\nbuilder = "identity"\n\n[invariant]\nmargins = [["a"]]\n\n'
+    text += '[relation]\nepsilon = 1\n\n[targets]\nstandard_error = 4\n\n[design]\nfamily = "lattice_laplace"\nshape = "l1"\n'
+    path.write_text(text)
+    said = []
+    for named in ([], ["--family", "lattice_laplace"]):
+        assert main(["budget", str(path), *named]) == 0
+        said.append(capsys.readouterr().out.splitlines()[2])
+    assert said[0] == said[1] and said[0].startswith("Least factor: ")
+    assert main(["design", str(path), "--family", "lattice_laplace", "-o", str(tmp_path / "m.json")]) in (0, 3)

@@ -120,8 +120,7 @@ class AveragesFile(Request):
         return self.queries.workload.queries
 
     def make(self, choices: Choices) -> Specified:
-        family = choices.family or self.family
-        options = {} if choices.family else dict(self.options)
+        family, options = choices.of_file(self.family, self.options)
         if choices.solver is not None:
             options = {**options, "solver": choices.solver, "solver_options": {}}
         if choices.solver_options:

@@ -50,14 +50,14 @@ class ProblemFile(Request):
 
     def designed(self, choices: Choices) -> Any:
         """The design, by the family and the options of the file, or those that the caller chose in their place."""
-        # Options in the file belong to the family in the file, and those of a solver to that solver.
-        options = {} if choices.family else dict(self.options)
+        # Options of a solver in the file belong to that solver.
+        family, options = choices.of_file(self.family, self.options)
         if choices.solver is not None:
             options = {**options, "solver": choices.solver, "solver_options": {}}
         if choices.solver_options:
             options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
         options |= choices.limits
-        return design(self.problem, choices.family or self.family, targets=self.targets, **options)
+        return design(self.problem, family, targets=self.targets, **options)
 
     def make(self, choices: Choices) -> Specified:
         made: Specified = self.designed(choices).mechanism

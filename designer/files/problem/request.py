@@ -36,6 +36,13 @@ class Choices:
         given = {"effort": self.effort, "seconds": self.seconds}
         return {name: value for name, value in given.items() if value is not None}
 
+    def of_file(self, family: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The family to take and its options: those of the file, unless the caller names another family."""
+        if self.family in (None, family):
+            return family, dict(options)
+        assert self.family is not None
+        return self.family, {}
+
     def require(self, kind: str, takes: tuple[str, ...]) -> None:
         """Refuse choices that a kind of file does not take."""
         for choice in fields(self):

@@ -21,6 +21,7 @@ from designer.base.confidential import withholding
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
 from designer.base.json_text import array, flagged_vacuous
+from designer.base.printing import every_name
 from designer.base.progress import step
 from designer.base.runs import in_runs, numbers_from
 from designer.base.schema import (
@@ -641,6 +642,5 @@ class AdditiveMechanism(Mechanism):
         ]
         statements = list(self.warning)
         if silent:
-            listed = ", ".join(silent[:8]) + (" and more" if len(silent) > 8 else "")
-            statements.append(f"Published exactly, because no protected change moves them: {listed}.")
+            statements.append(f"Published exactly, because no protected change moves them: {every_name(silent)}.")
         return (*statements, *self.relation.unprotected())

@@ -13,6 +13,7 @@ from designer.base.arrays import Immutable, frozen
 from designer.base.checks import count, names, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
+from designer.base.printing import every_name
 from designer.base.schema import BOOLEAN, NAMES, PLACE, POSITIONS, Named, list_of, or_null, record, whole
 from designer.relations.invariants.lines import LineTable, line_table
 from designer.relations.invariants.structure import Structure, structure_of
@@ -94,7 +95,7 @@ class Statistics(Immutable):
 
     def published(self) -> tuple[str, ...]:
         """Sentences: what is public."""
-        listed = ", ".join(self.names[:8]) + (" and more" if len(self.names) > 8 else "")
+        listed = every_name(self.names)
         said = f"The invariant statistics are published exactly: {listed}. Databases that differ in them are not protected."
         known = ("The number of records is public.",) if self.records_public else ()
         none = f"Public too is that no record has any of {len(self.impossible)} elements, which were declared impossible."

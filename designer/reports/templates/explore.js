@@ -167,8 +167,10 @@ function draw() {
       change ? `Right guesses at most, where ${change[0]}; 50 % is chance.` : "", [{ place: -1, values: guesses }], [], true, "Right guesses at most");
   }
   at("odds").replaceChildren(...here.odds.map((cells) => make("tr", cells === change ? { class: "here" } : {},
-    make("th", { scope: "row", "data-label": "What may change" }, cells[0]), ...cells.slice(1).map((cell, k) =>
+    make("th", { scope: "row", "data-label": "What may change" }, cells[0]), ...cells.slice(1, 5).map((cell, k) =>
       make("td", { class: "number", "data-label": ["budget", "odds shift by at most", "1 in 20 becomes at most", "right guesses at most"][k] }, cell)))));
+  const butFor = here.odds.map((cells) => cells[5]).find((words) => words) || "";
+  at("but-for").textContent = butFor ? ` Odds and chances hold${butFor}.` : "";
   say(here, best, answer, change);
   intervals(here, best);
   table(here, answer);
@@ -189,7 +191,7 @@ function say(here, best, answer, change) {
       : `${capital(answer.words)}: ${told[state.answer]}.`);
   }
   if (needed && needed !== "0") sentence.push(`At least ${needed} is needed.`);
-  if (change) sentence.push(`Where ${change[0]}, odds shift by at most ${change[2]}.`);
+  if (change) sentence.push(`Where ${change[0]}, odds shift by at most ${change[2]}${change[5]}.`);
   sentence.push(`Promise: ${here.privacy}.`);
   at("said").textContent = sentence.join(" ");
 }
