@@ -18,7 +18,7 @@ from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.sampling.entropy import Entropy
-from designer.sampling.table_law import draw_from_table
+from designer.sampling.integer_samplers import draw_from_table
 
 NODES = 96  # of Gauss and Legendre: exact for polynomials of degree 191
 MOST_NAMED = 40

@@ -1,7 +1,8 @@
 """Channels for a person's own device: a table and a sampler of a few lines, in JavaScript for pages and in C.
 
-Both draw as `designer.sampling.table_law` does: 8 random bytes, the first the lowest, whose leading bits are a whole number; if
-it is not below the denominator, they are drawn again. All ends of the row are compared, whatever the number is.
+Both draw as `uniform_below` of `designer.sampling.integer_samplers` does: 8 random bytes, the first the lowest, whose leading
+bits are a whole number; if it is not below the denominator, they are drawn again. All ends of the row are compared, whatever
+the number is.
 """
 
 from __future__ import annotations

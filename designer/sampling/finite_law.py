@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.declared import assign
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.integer_samplers import LazyUniform, resolve
 from solvers.exact.bits import working_precision
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.lazy_uniform import GUARD_BITS, LazyUniform, resolve
+from designer.sampling.integer_samplers import GUARD_BITS, LazyUniform, resolve
 from solvers.exact.balls import rational_ball
 from solvers.exact.bits import working_precision
 

@@ -13,7 +13,7 @@ import pytest
 
 from designer import Channel, InvalidProblem, ReportProblem, design, metrics
 from designer.exchange.device import device_text
-from designer.sampling.table_law import draw_from_table
+from designer.sampling.integer_samplers import draw_from_table
 from tests.oracles.hostile_names import HOSTILE
 from tests.oracles.spec_specimens import specimens
 

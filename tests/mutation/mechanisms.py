@@ -320,14 +320,14 @@ MUTANTS = (
         ("tests/mechanisms/channel/test_channel.py::test_reports_of_a_frozen_channel_follow_its_row",),
     ),
     Mutant(
-        "designer/sampling/table_law.py",
+        "designer/sampling/integer_samplers.py",
         "            if number < total:",
         "            if True:",
         "numbers at and above the denominator are kept",
         ("tests/mechanisms/channel/test_channel.py::test_uniform_whole_numbers_are_below_and_even",),
     ),
     Mutant(
-        "designer/sampling/table_law.py",
+        "designer/sampling/integer_samplers.py",
         "bisect_right(ends, number)",
         '__import__("bisect").bisect_left(ends, number)',
         "the first number of a share is of the report before",

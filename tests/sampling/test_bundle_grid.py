@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.bodies.bundle_grid import BundleGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lazy_uniform import LazyUniform
+from designer.sampling.integer_samplers import LazyUniform
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 ONE, FINE = Fraction(1), Fraction(1, 2**34)
@@ -119,7 +119,7 @@ def test_float_draws_stay_within_their_error(combine: str) -> None:
 def test_ball_arithmetic_decides_as_the_filter_does(combine: str, scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = RoundAndReject(pair(combine, scale))
     filtered, kept = sampler._propose(300, SeededEntropy(6))
-    monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
+    monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
     exact, exactly_kept = sampler._propose(300, SeededEntropy(6))
     assert kept.any() and np.array_equal(kept, exactly_kept)
     assert np.array_equal(filtered[kept], exact[kept])

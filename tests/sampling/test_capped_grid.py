@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.bodies.capped_grid import CappedGrid
 from designer.sampling.bodies.nearest_plane import NearestPlane
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lazy_uniform import LazyUniform
+from designer.sampling.integer_samplers import LazyUniform
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 ONE, FINE = Fraction(1), Fraction(1, 2**34)
@@ -116,7 +116,7 @@ def test_float_draws_stay_within_their_error(cap: Fraction) -> None:
 def test_ball_arithmetic_decides_as_the_filter_does(scale: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     sampler = RoundAndReject(shape(CAPS[1], scale))
     filtered, kept = sampler._propose(300, SeededEntropy(6))
-    monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
+    monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
     exact, exactly_kept = sampler._propose(300, SeededEntropy(6))
     assert kept.any() and np.array_equal(kept, exactly_kept)
     assert np.array_equal(filtered[kept], exact[kept])

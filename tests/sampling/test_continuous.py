@@ -7,9 +7,9 @@ import pytest
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.integer_samplers import LazyUniform, resolve
 
 EXTREME = np.array([0, 1, 2, 2**20, 2**52 + 1, 2**63, 2**64 - 2**12, 2**64 - 2, 2**64 - 1], dtype=np.uint64)
 
@@ -30,19 +30,21 @@ def uniform(word: int, seed: int) -> LazyUniform:
 
 def test_exponentials_stay_within_their_error() -> None:
     drawn = words(4000, seed=1)
-    value, error = continuous.exponential(drawn)
+    value, error = integer_samplers.exponential(drawn)
     with ctx.workprec(300):
         for i, word in enumerate(drawn):
-            assert error[i] == np.inf or abs(continuous.exponential_ball(uniform(word, i)) - arb(value[i])) < arb(error[i])
+            assert error[i] == np.inf or abs(integer_samplers.exponential_ball(uniform(word, i)) - arb(value[i])) < arb(
+                error[i]
+            )
 
 
 def test_normals_stay_within_their_error() -> None:
     radius, angle = words(3000, seed=2), words(3000, seed=3)[::-1]
-    cosine, sine, error = continuous.normal_pair(radius, angle)
+    cosine, sine, error = integer_samplers.normal_pair(radius, angle)
     with ctx.workprec(300):
         for i in range(len(radius)):
             if np.isfinite(error[i]):
-                balls = continuous.normal_pair_balls(uniform(radius[i], i), uniform(angle[i], i))
+                balls = integer_samplers.normal_pair_balls(uniform(radius[i], i), uniform(angle[i], i))
                 assert abs(balls[0] - arb(cosine[i])) < arb(error[i])
                 assert abs(balls[1] - arb(sine[i])) < arb(error[i])
 

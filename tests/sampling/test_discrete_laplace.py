@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.integers import discrete_laplace
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.sampling.lazy_uniform import LazyUniform
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
 
 RATES = [
@@ -129,7 +129,7 @@ def test_digits_sign_and_neighbours_are_independent() -> None:
 def test_ball_arithmetic_decides_as_the_filter_does(rate: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = DiscreteLaplace([rate])
     filtered = noise.draw(20_000, SeededEntropy(4))[:, 0]
-    monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
+    monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
     exact = noise.draw(20_000, SeededEntropy(4))[:, 0]
     assert np.array_equal(filtered, exact)
     assert fit(exact, rate) > FAILURE_PROBABILITY
@@ -153,7 +153,7 @@ def suspects(noise: DiscreteLaplace, k: int) -> NDArray[np.uint64]:
     """Pairs of words of coordinate k, (n, 2), on both sides of all that leaves a draw in doubt: ends of a count, low digits
     that may be refused, cells of the sign around its threshold, and the ends of the words themselves."""
     shift, split = int(noise._shift[k]), int(noise._sign_split[k])
-    rate, keeps, ones = noise.rates[k] * 2**shift, discrete_laplace.LOW_BITS, 2**discrete_laplace.KEEP_BITS - 1
+    rate, keeps, ones = noise.rates[k] * 2**shift, integer_samplers.LOW_BITS, 2**integer_samplers.KEEP_BITS - 1
     ends = [int(math.exp(-float(min(rate * g, 44))) * 2**64) for g in (1, 2, 17)]
     heads = [0, 1, 2, 2**63, 2**64 - 1, *(min(max(e + d, 0), 2**64 - 1) for e in ends for d in (-1, 0, 1))]
     signs = [0, 2**15 - 1, *(min(max(split + d, 0), 2**15 - 1) for d in (-2, -1, 0, 1))]
@@ -200,7 +200,7 @@ def test_vectors_that_are_few_are_drawn_row_by_row(monkeypatch: pytest.MonkeyPat
 def test_uniforms_of_few_bits_are_refined_without_bias(bits: int) -> None:
     entropy, size, rate = SeededEntropy(5), 20_000, Fraction(1, 2)
     heads = entropy.random_words(size) >> np.uint64(64 - bits)
-    draws = np.array([discrete_laplace._geometric(LazyUniform(int(head), bits, entropy), rate) for head in heads])
+    draws = np.array([integer_samplers.geometric(LazyUniform(int(head), bits, entropy), rate) for head in heads])
     cells = list(range(12))
     assert p_value_of_integers(draws, lambda g: 1 - math.exp(-rate * (g + 1)), cells) > FAILURE_PROBABILITY
 
@@ -307,10 +307,10 @@ def test_moments_are_stable_at_tiny_rates() -> None:
 
 def test_low_digit_counts_put_the_high_rate_into_its_interval() -> None:
     for rate in [*RATES, Fraction(1, 2**20 + 1), Fraction(2**20 + 1, 2**41)]:
-        shift = discrete_laplace._low_digits(rate)
+        shift = integer_samplers.low_digits(rate)
         assert (shift == 0) == (rate > Fraction(1, 2**21))
         assert shift == 0 or Fraction(1, 2**21) < rate * 2**shift <= Fraction(1, 2**20)
-        assert shift <= discrete_laplace.LOW_BITS
+        assert shift <= integer_samplers.LOW_BITS
 
 
 def test_equal_seeds_repeat_and_the_stream_moves_on() -> None:
@@ -350,7 +350,7 @@ def test_nothing_is_left_out_between_edges() -> None:
 def test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones() -> None:
     """A sign of 15 bits is negative from 2^15 / (1 + a) on, a = exp(-rate): the cell in which that lies is left open, whether
     the threshold was rounded up or down. A uniform of 15/16 is a magnitude of 0, which leaves -1 to a negative sign."""
-    bits, rounded = discrete_laplace.SIGN_BITS, set()
+    bits, rounded = integer_samplers.SIGN_BITS, set()
     for rate in (Fraction(k, 7) for k in range(1, 12)):
         threshold = 2**bits / (1 + math.exp(-rate))
         cell = int(threshold)
@@ -358,7 +358,7 @@ def test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones()
         noise = DiscreteLaplace([rate])
 
         def drawn(cell: int, *further: int, noise: DiscreteLaplace = noise) -> int:
-            sign = cell << (discrete_laplace.LOW_BITS + discrete_laplace.KEEP_BITS)
+            sign = cell << (integer_samplers.LOW_BITS + integer_samplers.KEEP_BITS)
             return int(noise.draw(1, Scripted(15 << 60, sign, *further))[0, 0])
 
         assert (drawn(cell, 0), drawn(cell, 2**64 - 1)) == (0, -1)

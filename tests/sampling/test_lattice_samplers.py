@@ -19,6 +19,7 @@ from designer.sampling.bodies.nearest_plane import NearestPlane
 from designer.sampling.bodies.round_and_reject import RoundAndReject
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
+from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.theta_ratio import ThetaRatio
@@ -39,7 +40,6 @@ from designer.sampling.lattices.lattice_choice import (
 from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
 from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
-from designer.sampling.lazy_uniform import LazyUniform
 from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 

@@ -15,15 +15,15 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.bodies.box_grid import BoxGrid
 from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.sampling.lazy_uniform import LazyUniform
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 Shape = Callable[[Fraction, NormLaw], EllipsoidGrid | PolytopeGrid]
@@ -202,7 +202,7 @@ def test_ball_arithmetic_decides_as_the_filter_does(
     s = sampler.shape.dimension
     words = SeededEntropy(6).random_words(rows * (sampler.shape.word_count + 1 + (s if scale < 1 else 0)))
     filtered, kept = sampler._propose(rows, _Replay(words))
-    monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
+    monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
     exact, exactly_kept = sampler._propose(rows, _Replay(words))
     assert np.array_equal(kept, exactly_kept)
     assert np.array_equal(filtered[kept], exact[kept])
@@ -253,7 +253,7 @@ def test_rounding_without_rejection_is_rejected(name: str, falloff: NormLaw, siz
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["skew ellipse", "hexagon"])
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(continuous, "LOG_ERROR", 1e9)
+    monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)
     draws = draw(SHAPES[name](ONE, NormLaw.EXPONENTIAL), 4000)
     assert shells(name, NormLaw.EXPONENTIAL, draws) > FAILURE_PROBABILITY
     assert single_points(name, NormLaw.EXPONENTIAL, draws) > FAILURE_PROBABILITY

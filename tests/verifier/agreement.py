@@ -1,6 +1,8 @@
-"""How the two verifiers agree, counted: `python -m tests.verifier.agreement ALTERED` prints the table of the page on auditing.
+"""How the two verifiers agree, counted: `python -m tests.verifier.agreement ALTERED DESIGNED` prints the table of the page on
+auditing.
 
-ALTERED: how many specs to alter at random, after all that are known and a sample that is designed anew.
+ALTERED: how many specs to alter at random. DESIGNED: how many to design anew, which takes longest. All that are known are
+compared besides.
 """
 
 from __future__ import annotations
@@ -73,39 +75,62 @@ def compared(spec: dict[str, Any]) -> tuple[tuple[str, str], float, float, list[
     return (first, second), middle - start, process_time() - middle, sentences
 
 
-def main(arguments: list[str]) -> None:
-    """What the module does: see there."""
-    from tests.verifier.test_standalone import all_specs, checked, require_agreement
+def of_known(slowest: list[tuple[float, float, int, str]]) -> Verdicts:
+    """Of the corpus and the specimens; `slowest` gets the seconds of each, of the second verifier and of the first."""
+    from tests.verifier.test_standalone import all_specs
 
-    table: dict[str, Verdicts] = {"corpus and specimens": Counter(), "designed": Counter(), "altered": Counter()}
-    slowest: list[tuple[float, float, int, str]] = []
+    found: Verdicts = Counter()
     for name, spec in all_specs().items():
         verdicts, first, second, _ = compared(spec)
-        table["corpus and specimens"][verdicts] += 1
+        found[verdicts] += 1
         slowest.append((second, first, len(bytes_of(spec)), name))
-    chance, number = random.Random(7), int(arguments[0])
-    for spec in designed(max(20, number // 100), 7):
+    return found
+
+
+def of_designed(number: int) -> Iterator[tuple[str, str]]:
+    """Of specs that are designed anew, one by one; what only the second verifier refuses is printed."""
+    for spec in designed(number, 7):
         verdicts, _, _, sentences = compared(spec)
-        table["designed"][verdicts] += 1
         if verdicts == ("holds", "does not hold"):
             print(spec["mechanism"].get("family"), spec["mechanism"]["relation"]["kind"], sentences)
-    listed = list(checked())
+        yield verdicts
+
+
+def of_altered(number: int) -> Iterator[tuple[str, str]]:
+    """Of specs that are altered at random, one by one; a disagreement that no sentence names is printed."""
+    from tests.verifier.test_standalone import checked, require_agreement
+
+    chance, listed = random.Random(7), list(checked())
     for _ in range(number):
-        name = chance.choice(listed)
+        name, found = chance.choice(listed), Verdicts()
         spec, way = altered(checked()[name], chance)
         try:
-            require_agreement(spec, way, Counter())
+            require_agreement(spec, way, found)
         except AssertionError as disagreement:
             print(name, disagreement)
-        table["altered"][compared(spec)[0]] += 1
-    print("\n| specs | number | both accept | both refuse | the second accepts less | the second accepts more |")
-    print("| --- | --- | --- | --- | --- | --- |")
+        yield next(iter(found))
+
+
+def rows(table: dict[str, Verdicts]) -> list[str]:
+    """The table of the page."""
+    lines = ["| specs | number | both accept | both refuse | the second accepts less | the second accepts more |"]
+    lines += ["| --- | --- | --- | --- | --- | --- |"]
     for kind, found in table.items():
         both = found["holds", "holds"]
         less = sum(n for (first, second), n in found.items() if first == "holds" != second)
         more = sum(n for (first, second), n in found.items() if second == "holds" != first)
-        print(f"| {kind} | {found.total():,} | {both:,} | {found.total() - both - less - more:,} | {less:,} | {more:,} |")
-    print()
+        neither = found.total() - both - less - more
+        lines.append(f"| {kind} | {found.total():,} | {both:,} | {neither:,} | {less:,} | {more:,} |")
+    return lines
+
+
+def main(arguments: list[str]) -> None:
+    """What the module does: see there."""
+    slowest: list[tuple[float, float, int, str]] = []
+    known, (altered_ones, designed_ones) = of_known(slowest), map(int, arguments)
+    changed = Counter(of_altered(altered_ones))
+    table = {"corpus and specimens": known, "designed": Counter(of_designed(designed_ones)), "altered": changed}
+    print("", *rows(table), "", sep="\n")
     for second, first, size, name in sorted(slowest)[-4:]:
         print(f"{name}: {size:,} bytes, {second:.2f} s, the first verifier {first:.2f} s")
 

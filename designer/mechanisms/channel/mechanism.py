@@ -37,7 +37,7 @@ from designer.relations.rows.given import require_public
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy, simulation_stamp
-from designer.sampling.table_law import draw_from_table
+from designer.sampling.integer_samplers import draw_from_table
 from solvers.exact.balls import exp_ball, fraction_below
 
 MOST_ENTRIES = 250_000  # of the table: a spec of some megabytes, certified in seconds

@@ -23,7 +23,7 @@ from designer.base.checks import count
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.integer_samplers import LazyUniform, resolve
 from solvers.exact.balls import exp_ball, normal_cdf, rational_ball, sharp
 from solvers.exact.bits import working_precision
 

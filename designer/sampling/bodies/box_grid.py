@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import continuous, integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
-from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.sampling.lazy_uniform import LazyUniform
+    from designer.sampling.integer_samplers import LazyUniform
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class BoxGrid:
         from flint import arb
 
         s = self.dimension
-        radius = sum((continuous.exponential_ball(u) for u in uniforms[: s + 1]), arb(0))
+        radius = sum((integer_samplers.exponential_ball(u) for u in uniforms[: s + 1]), arb(0))
         places = [2 * u.ball() - 1 for u in uniforms[s + 1 :]]
         norm = abs(places[0])
         for place in places[1:]:

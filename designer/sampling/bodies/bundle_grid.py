@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import continuous, integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.polytope_grid import PolytopeGrid
 from designer.sampling.bodies.round_and_reject import NormLaw
-from designer.sampling.continuous import Floats
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.sampling.lazy_uniform import LazyUniform
+    from designer.sampling.integer_samplers import LazyUniform
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class BundleGrid:
         for b, (part, bundle, used) in enumerate(self._slices()):
             drawn, norm, error = part.propose(words[:, used])
             if self.combine == "max":
-                more, more_error = continuous.exponential(common[:, b])
+                more, more_error = integer_samplers.exponential(common[:, b])
                 total = norm + more
                 # (y_B, t_0) has length n_B + t_0 in the sum of the gauge and |t_0|.
                 total_error = error + more_error + total * 2.0**-52
@@ -124,7 +124,7 @@ class BundleGrid:
         """The same draw in ball arithmetic, None while a simplex is open."""
         from flint import arb
 
-        common = [continuous.exponential_ball(uniform) for uniform in uniforms[: self._common]]
+        common = [integer_samplers.exponential_ball(uniform) for uniform in uniforms[: self._common]]
         radius = sum(common[len(self.parts) :], arb(0))
         y, norms = [arb(0)] * self.dimension, []
         for b, (part, bundle, used) in enumerate(self._slices()):

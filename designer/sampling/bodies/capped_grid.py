@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
-from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 from solvers.exact.corners_cut import capped_cube
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.sampling.lazy_uniform import LazyUniform
+    from designer.sampling.integer_samplers import LazyUniform
 
 # Shares of the l1 norm in the norm that is drawn from; the one that wastes least is taken. Much smaller ones would leave more
 # draws to ball arithmetic: coordinates are drawn in units of cap / tilt.
@@ -109,7 +109,7 @@ class CappedGrid:
         infinite. words: (n, word_count).
         """
         s, a = self.dimension, float((1 - self.tilt) * self.cap / self.tilt)
-        values, errors = continuous.exponential(words[:, : 2 * s + 1])
+        values, errors = integer_samplers.exponential(words[:, : 2 * s + 1])
         rates = a + np.arange(s + 1)
         bound, roundings = _folded(values[:, : s + 1] / rates)
         bound_error = (errors[:, : s + 1] / rates).sum(axis=1, keepdims=True) + bound * ((roundings + 8) * 2.0**-52)
@@ -133,7 +133,7 @@ class CappedGrid:
         from flint import arb
 
         s, a = self.dimension, (1 - self.tilt) * self.cap / self.tilt
-        values = [continuous.exponential_ball(uniform) for uniform in uniforms[: 2 * s + 1]]
+        values = [integer_samplers.exponential_ball(uniform) for uniform in uniforms[: 2 * s + 1]]
         bound = sum((e / rational_ball(a + i) for i, e in enumerate(values[: s + 1])), arb(0))
         floors = [(e / bound).floor().unique_fmpz() for e in values[s + 1 :]]
         turns = [turn for turn in floors if turn is not None]

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
-from designer.sampling import continuous
+from designer.sampling import continuous, integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
-from designer.sampling.continuous import Floats
 from solvers.exact.bits import precision, working_precision
 
 if TYPE_CHECKING:
     from flint import arb, arb_mat, fmpq, fmpq_mat
 
-    from designer.sampling.lazy_uniform import LazyUniform
+    from designer.sampling.integer_samplers import LazyUniform
 
 SLOW_ELIMINATION = 80  # columns: about a second
 
@@ -130,7 +130,7 @@ class EllipsoidGrid:
         normals = continuous.normal_vector_balls(uniforms[gamma:], s)
         norm: arb = sum((x**2 for x in normals), arb(0)).sqrt()
         if self.falloff is NormLaw.EXPONENTIAL:
-            radius = sum((continuous.exponential_ball(u) for u in uniforms[:gamma]), arb(0))
+            radius = sum((integer_samplers.exponential_ball(u) for u in uniforms[:gamma]), arb(0))
             normals, norm = [x * radius / norm for x in normals], radius
         return (self._inverse_balls() * arb_mat(s, 1, normals)).entries(), norm
 

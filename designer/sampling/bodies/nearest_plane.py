@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.continuous import Floats, nearest
+from designer.sampling.integer_samplers import nearest
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:

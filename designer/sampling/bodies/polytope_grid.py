@@ -16,19 +16,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling import continuous
+from designer.sampling import continuous, integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
 from designer.sampling.bodies.star_triangulation import Rationals, certified_determinants
-from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:
     from flint import arb
 
-    from designer.sampling.lazy_uniform import LazyUniform
+    from designer.sampling.integer_samplers import LazyUniform
 
 ENTRIES_AT_ONCE = 2**21  # products of draws and facets that are in memory together
 
@@ -131,7 +131,7 @@ class PolytopeGrid:
         s, index = self.dimension, self._simplex(uniforms[0])
         if index is None:
             return None
-        parts = [continuous.exponential_ball(uniform) for uniform in uniforms[1 : s + 1]]
+        parts = [integer_samplers.exponential_ball(uniform) for uniform in uniforms[1 : s + 1]]
         total = sum(parts, arb(0))
         if self.falloff is NormLaw.GAUSSIAN:
             normals = continuous.normal_vector_balls(uniforms[s + 1 :], s)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
-from designer.sampling.continuous import Floats, accepted, nearest
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.integer_samplers import LazyUniform, accepted, nearest, resolve
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:

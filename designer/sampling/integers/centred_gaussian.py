@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.continuous import Floats, accepted, nearest, normal_pair
-from designer.sampling.integers.discrete_gaussian import KEEP_BITS, LOW_BITS, Plan, inflation_for
-from designer.sampling.lazy_uniform import LazyUniform
+from designer.sampling.integer_samplers import (
+    COIN_BITS,
+    PLACE_BITS,
+    GaussianPlan,
+    LazyUniform,
+    accepted,
+    log_eta,
+    nearest,
+    normal_pair,
+)
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
-HALF = Fraction(1, 2)
 LARGEST_VARIANCE = 2**80
 LEAST_VARIANCE = Fraction(
     1, 2**40
@@ -43,7 +50,7 @@ class CentredGaussian:
             raise InvalidProblem(
                 f"variance: {float(self.variance)!r} of a coefficient is not in [2^-40, 2^80]; rescale.", value=self.variance
             )
-        assign(self, inflation=inflation_for(self.variance, HALF))
+        assign(self, inflation=1 + Fraction(2) ** log_eta(self.variance, 0))
 
     def draw(self, centres: Floats, errors: Floats, exact: Callable[[int], Fraction], entropy: Entropy) -> Floats:
         """One integer per centre, as floats; `exact(i)` is the i-th centre, within `errors[i]` of `centres[i]`.
@@ -65,7 +72,7 @@ class CentredGaussian:
         return drawn
 
     def _bounds(self, offsets: Floats, errors: Floats) -> Floats:
-        """At least the largest log-ratio of the proposal to `exp(-((z - c)^2 - c^2) / (2 v))` for each centre; see `Plan`."""
+        """M of `GaussianPlan` for each centre: the chance of the coin is at most 1."""
         wide, precision = float(self.inflation), float(min(1 / (2 * self.variance), Fraction(2**900)))
         size = np.abs(offsets) + errors
         top = np.maximum(0.5 / (wide - 1.0), size)
@@ -82,14 +89,16 @@ class CentredGaussian:
         normal, off = np.concatenate([cosine, sine])[:rows], np.concatenate([off, off])[:rows]
         spread = float(self.variance * self.inflation) ** 0.5
         z, doubtful = nearest(normal * spread + offsets + 0.5, off * spread + errors)
-        kept, open_ = accepted(last >> np.uint64(LOW_BITS), KEEP_BITS, *self._exponent(z, offsets, errors, normal, off, bounds))
+        kept, open_ = accepted(
+            last >> np.uint64(PLACE_BITS), COIN_BITS, *self._exponent(z, offsets, errors, normal, off, bounds)
+        )
         values, shared = z.astype(np.float64), dict[int, tuple[LazyUniform, LazyUniform]]()
         for i in np.flatnonzero(doubtful | open_):
             pair = int(i) % pairs  # cosine and sine of a pair must see the same further bits
             polar = shared.setdefault(
                 pair, (LazyUniform(int(radius[pair]), 64, entropy), LazyUniform(int(angle[pair]), 64, entropy))
             )
-            plan = Plan(self.variance, exact(int(i)), 0, 0, self.inflation, Fraction(float(bounds[i])))
+            plan = GaussianPlan(self.variance, exact(int(i)), 0, self.inflation, Fraction(float(bounds[i])))
             values[i], kept[i] = plan.decide(polar, int(i >= pairs), int(last[i]), entropy)
         return values, kept
 

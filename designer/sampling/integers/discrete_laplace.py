@@ -15,19 +15,23 @@ from numpy.typing import NDArray
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.repeated import distinct, for_each
-from designer.sampling import continuous
-from designer.sampling.lazy_uniform import LazyUniform, resolve
-from solvers.exact.balls import rational_ball
+from designer.sampling.integer_samplers import (
+    KEEP_BITS,
+    LOW_BITS,
+    SIGN_BITS,
+    SMALLEST_RATE,
+    LazyUniform,
+    discrete_laplace,
+    exponential,
+    geometric,
+    high_digit,
+    laplace_in_floats,
+    low_digits,
+)
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from designer.sampling.entropy import Entropy
 
-# The second word of a coordinate, from its low end: 35 bits of the low digits, 14 bits that accept them, 15 bits of the sign.
-LOW_BITS, KEEP_BITS, SIGN_BITS = 35, 14, 15
-HIGH_RATE = Fraction(1, 2**20)  # the high digit has a rate in (2^-21, 2^-20] wherever there are low digits
-SMALLEST_RATE = HIGH_RATE / 2**LOW_BITS  # 2^-55: beyond 2^63 lies a mass of e^-256
 FEW = 24  # numbers that are drawn without arrays, whose 40 passes cost as much
 BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in the cache
 
@@ -36,9 +40,8 @@ BLOCK = 2**15  # coordinates at a time, so that the intermediate arrays stay in 
 class DiscreteLaplace:
     """K independent integers, `P(Z_k = z) = (1 - a_k) / (1 + a_k) * a_k^|z|` with `a_k = exp(-rate_k)`.
 
-    The law of `draw` is exactly this one, given ideal random bits and a `np.log` that is right to 2^-48. Floats only sort out
-    the draws that are beyond doubt; the rest (one in 8,000) is decided by ball arithmetic with further random bits.
-    Derivation: docs/theory/sampling.md, section 1.
+    Every number is what `discrete_laplace` (`integer_samplers.py`, where the proof is) makes of two words. Floats say so where
+    they leave no doubt; the rest (one in 8,000) is decided in ball arithmetic with further random bits.
 
     Rates are exact rationals of at least 2^-55 (ValueError below: 64-bit integers would overflow); there is no upper limit.
 
@@ -66,9 +69,9 @@ class DiscreteLaplace:
                     "grid.",
                     value=rate,
                 )
-        shifts = for_each(_low_digits, rates)
+        shifts = for_each(low_digits, rates)
         # A rate above 2^900 is not a float, but then the high digit is 0 whenever the smaller rate 2^900 makes it 0.
-        high_rates = for_each(lambda rate: float(min(rate * 2 ** _low_digits(rate), Fraction(2**900))), rates)
+        high_rates = for_each(lambda rate: float(min(rate * 2 ** low_digits(rate), Fraction(2**900))), rates)
         halves = 2**SIGN_BITS / (1.0 + np.exp(-self._floats(rates)))
         assign(
             self,
@@ -100,9 +103,9 @@ class DiscreteLaplace:
         for start in range(0, size, rows):
             block = counts[start : start + rows]
             words = entropy.random_words(block.size).reshape(block.shape)
-            block[:], doubtful = self._high_digit(words)
+            block[:], doubtful = high_digit(words, self._per_unit)
             for row, k in np.argwhere(doubtful):
-                block[row, k] = _geometric(LazyUniform(int(words[row, k]), 64, entropy), self.rates[k])
+                block[row, k] = geometric(LazyUniform(int(words[row, k]), 64, entropy), self.rates[k])
         return counts
 
     def pmf(self, k: int, z: int) -> float:
@@ -131,16 +134,7 @@ class DiscreteLaplace:
 
     def _fill(self, block: NDArray[np.int64], entropy: Entropy) -> None:
         first, second = entropy.random_words(2 * block.size).reshape(2, *block.shape)
-        high, doubtful = self._high_digit(first)
-        keep = (second >> np.uint64(LOW_BITS)) & np.uint64(2**KEEP_BITS - 1)
-        sign = second >> np.uint64(LOW_BITS + KEEP_BITS)
-        # Low digits are kept with probability at least exp(-2^-20) > 1 - 2^-14: beyond doubt unless all 14 bits are ones.
-        doubtful |= keep == np.uint64(2**KEEP_BITS - 1)
-        # The split is 2^15 / (1 + a) rounded, so only the two cells beside it may lie on either side of the exact number.
-        doubtful |= (sign + np.uint64(1) == self._sign_split) | (sign == self._sign_split)
-        magnitude = (high << self._shift.view(np.int64)) | (second & self._low_mask()).view(np.int64)
-        # -1 - g for a negative sign, g otherwise: in two's complement an exclusive or with -1 or 0.
-        np.bitwise_xor(magnitude, -(sign >= self._sign_split).astype(np.int64), out=block)
+        block[:], doubtful = laplace_in_floats(first, second, self._shift, self._per_unit, self._sign_split)
         for row, k in np.argwhere(doubtful):
             block[row, k] = self._decide(k, int(first[row, k]), int(second[row, k]), entropy)
 
@@ -150,40 +144,18 @@ class DiscreteLaplace:
         laws = zip(
             range(len(self.rates)), self._per_unit.tolist(), self._sign_split.tolist(), self._shift.tolist(), strict=True
         )
-        of_each = (array.tolist() for array in (first, second, *continuous.exponential(first)))
+        of_each = (array.tolist() for array in (first, second, *exponential(first)))
         return [
             self._decide(k, head, last, entropy) if (found := _beyond_doubt(last, value, error, *law)) is None else found
             for (k, *law), head, last, value, error in zip(cycle(laws), *of_each, strict=False)
         ]
 
-    def _low_mask(self) -> NDArray[np.uint64]:
-        one = np.uint64(1)
-        return np.asarray((one << self._shift) - one)
-
-    def _high_digit(self, words: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """floor(-log(U) / rate of the high digit), and where the bits known of U leave that open."""
-        exponential, error = continuous.exponential(words)
-        quotient = exponential * self._per_unit
-        floor = np.floor(quotient)
-        fraction = quotient - floor
-        error = error * self._per_unit + quotient * 2.0**-50  # three roundings of 2^-53 each
-        doubtful = (fraction > 1 - error) | ((fraction < error) & (floor > 0)) | (error >= 0.5)
-        return np.where(doubtful, 0.0, floor).astype(np.int64), doubtful
-
     def _decide(self, k: int, first: int, second: int, entropy: Entropy) -> int:
-        """The draw that the two words stand for, in ball arithmetic, with as many further bits as it takes."""
-        rate, shift = self.rates[k], int(self._shift[k])
-        high = _geometric(LazyUniform(first, 64, entropy), rate * 2**shift)
-        low = _low_part(rate, shift, second, entropy)
-        sign = LazyUniform(second >> (LOW_BITS + KEEP_BITS), SIGN_BITS, entropy)
-        magnitude = (high << shift) + low
-        if magnitude >= 2**63:
-            raise OverflowError("a noise coordinate left the 64-bit integers (probability below e^-256): draw again.")
-        return magnitude if sign.below(lambda: 1 / (1 + _power(rate, 1))) else -1 - magnitude
+        return discrete_laplace(self.rates[k], int(self._shift[k]), first, second, entropy)
 
 
 def _beyond_doubt(second: int, value: float, error: float, per_unit: float, split: int, shift: int) -> int | None:
-    """The draw of a coordinate, None where floats leave it open. value, error: `continuous.exponential` of its first word."""
+    """The draw of a coordinate, None where floats leave it open. value, error: `exponential` of its first word."""
     keep = (second >> LOW_BITS) & (2**KEEP_BITS - 1)
     sign = second >> (LOW_BITS + KEEP_BITS)
     quotient = value * per_unit
@@ -201,38 +173,3 @@ def _beyond_doubt(second: int, value: float, error: float, per_unit: float, spli
 def _frozen(array: NDArray[np.generic]) -> NDArray[np.generic]:
     array.setflags(write=False)
     return array
-
-
-def _low_digits(rate: Fraction) -> int:
-    """The number m of low binary digits, so that `rate 2^m` lies in (2^-21, 2^-20], or 0 for a larger rate."""
-    if rate > HIGH_RATE:
-        return 0
-    ratio = HIGH_RATE / rate
-    return (ratio.numerator // ratio.denominator).bit_length() - 1
-
-
-def _power(rate: Fraction, exponent: int) -> arb:
-    """`exp(-rate * exponent)` as a ball."""
-    power: arb = rational_ball(-rate * exponent).exp()
-    return power
-
-
-def _geometric(uniform: LazyUniform, rate: Fraction) -> int:
-    """floor(-log(U) / rate): at least g exactly when U <= exp(-rate g)."""
-
-    def answer() -> int | None:
-        quotient = continuous.exponential_ball(uniform) / rational_ball(rate)
-        floor = quotient.floor().unique_fmpz()
-        return None if floor is None else int(floor)
-
-    return resolve([uniform], answer)
-
-
-def _low_part(rate: Fraction, shift: int, word: int, entropy: Entropy) -> int:
-    """An integer below 2^shift with mass proportional to exp(-rate low): uniform, kept with probability exp(-rate low)."""
-    low = word & ((1 << shift) - 1)
-    keep = LazyUniform((word >> LOW_BITS) & (2**KEEP_BITS - 1), KEEP_BITS, entropy)
-    # exp(0) = 1 is not a comparison: no number of bits tells a uniform number from 1.
-    if low == 0 or keep.below(lambda: _power(rate, low)):
-        return low
-    return _low_part(rate, shift, int(entropy.random_words(1)[0]), entropy)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling.integer_samplers import LazyUniform, resolve
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling import continuous
-from designer.sampling.lazy_uniform import LazyUniform, resolve
+from designer.sampling import integer_samplers
+from designer.sampling.integer_samplers import LazyUniform, resolve
 from solvers.exact.balls import rational_ball
 
 if TYPE_CHECKING:
@@ -60,9 +60,11 @@ class RoundedNormal:
 
     def _batch(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         words = entropy.random_words(2 * size * len(self.deviations)).reshape(2, size, -1)
-        normal, _, error = continuous.normal_pair(words[0], words[1])
+        normal, _, error = integer_samplers.normal_pair(words[0], words[1])
         place = normal * self._floats
-        rounded, unsettled = continuous.nearest(place + 0.5, (error + np.abs(normal) * 2.0**-50) * self._floats + 2.0**-52)
+        rounded, unsettled = integer_samplers.nearest(
+            place + 0.5, (error + np.abs(normal) * 2.0**-50) * self._floats + 2.0**-52
+        )
         for row, k in np.argwhere(unsettled).tolist():
             uniforms = [LazyUniform(int(word), 64, entropy) for word in words[:, row, k]]
             rounded[row, k] = _resolved(uniforms, self.deviations[k])
@@ -81,7 +83,7 @@ def _resolved(uniforms: list[LazyUniform], deviation: Fraction) -> int:
     """The rounding of the normal number that two uniforms stand for, with as many of their bits as it takes."""
 
     def rounding() -> int | None:
-        place = continuous.normal_pair_balls(*uniforms)[0] * rational_ball(deviation) + rational_ball(Fraction(1, 2))
+        place = integer_samplers.normal_pair_balls(*uniforms)[0] * rational_ball(deviation) + rational_ball(Fraction(1, 2))
         floor = place.floor().unique_fmpz()
         return None if floor is None else int(floor)
 
@@ -158,7 +160,7 @@ class RoundedVector:
         words = entropy.random_words(size * self.shape.word_count).reshape(size, -1)
         place, norm, error = self.shape.propose(words)
         wide = (error + norm * 2.0**-50)[:, None] * self.shape.spread + 2.0**-52
-        rounded, unsettled = continuous.nearest(place + 0.5, wide)
+        rounded, unsettled = integer_samplers.nearest(place + 0.5, wide)
         for row in np.flatnonzero(unsettled.any(axis=1)).tolist():
             rounded[row] = self._resolved([LazyUniform(int(word), 64, entropy) for word in words[row]])
         return rounded

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
-from designer.sampling.continuous import Floats
 from solvers.exact.balls import rational_ball
 from solvers.exact.bits import precision
 

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.continuous import accepted
+from designer.sampling.integer_samplers import LazyUniform, accepted
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.zero_sum import ZeroSum
-from designer.sampling.lazy_uniform import LazyUniform
 from solvers.exact.balls import rational_ball
 from solvers.exact.hermite import integer_matrix
 from solvers.exact.points import Integers

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
-from designer.sampling.continuous import Floats, accepted
+from designer.sampling.integer_samplers import LazyUniform, accepted, resolve
 from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.theta_ratio import ThetaRatio
-from designer.sampling.lazy_uniform import LazyUniform, resolve
 
 if TYPE_CHECKING:
     from flint import arb

@@ -23,13 +23,12 @@ from numpy.typing import NDArray
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.bodies.star_triangulation import Rationals
-from designer.sampling.continuous import accepted
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_samplers import LazyUniform, accepted
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.lattices.determined_cells import KEEP_BITS, Determination, DeterminedLaplace, determinations, gathered
 from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape, RationalLike, combined
 from designer.sampling.lattices.zero_sum import ZeroSum
-from designer.sampling.lazy_uniform import LazyUniform
 from solvers.exact.balls import rational_ball
 from solvers.exact.hermite import as_matrix, entries, integer_matrix
 from solvers.exact.rational import integer_rank, root_below

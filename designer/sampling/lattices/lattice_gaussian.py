@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.sampling.continuous import Floats, accepted
+from designer.sampling.integer_samplers import LazyUniform, accepted, resolve
 from designer.sampling.integers.centred_gaussian import CentredGaussian
 from designer.sampling.integers.theta_ratio import ThetaRatio
 from designer.sampling.lattices.lattice_norm import combined
-from designer.sampling.lazy_uniform import LazyUniform, resolve
 from solvers.lattices.kernel import Lattice, gram_schmidt
 
 if TYPE_CHECKING:

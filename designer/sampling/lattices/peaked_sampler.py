@@ -18,7 +18,7 @@ from designer.base.arrays import Immutable, frozen
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.finite_law import FiniteLaw
-from designer.sampling.lazy_uniform import LazyUniform
+from designer.sampling.integer_samplers import LazyUniform
 from solvers.exact.balls import exp_ball, rational_ball
 from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw
 

@@ -17,7 +17,7 @@ from designer.base.errors import DesignFailed
 from designer.designing.of_kinds import design_report
 from designer.relations.metrics.metric import Metric
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.table_law import draw_from_table, uniform_below
+from designer.sampling.integer_samplers import draw_from_table, uniform_below
 from solvers.exact.balls import exp_ball, fraction_below, rational_ball
 from solvers.exact.bits import working_precision
 
