@@ -35,7 +35,7 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        'require(said[field] == value, f"guarantee.{field}',
+        'require(words(said[field]) == words(value), f"guarantee.{field}',
         'require(True, f"guarantee.{field}',
         "the guarantee may say anything",
         ALONE,
