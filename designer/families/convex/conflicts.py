@@ -190,17 +190,30 @@ def _needed(program: Judged, some: Sequence[OwnConstraint]) -> list[OwnConstrain
 
 
 def _remedy(program: Judged, stated: OwnConstraint, whole: Sequence[OwnConstraint], text: Callable[[Any], str]) -> str | None:
-    """How far one constraint must give way while the others of the conflict stay as they are; None where that does not help."""
-    given = _give_way(program, [other for other in whole if other is not stated], [stated], CLOSE)
+    """How far one constraint must give way while the others of the conflict stay as they are; None where that does not help.
+
+    One bound of many entries stays one bound.
+    """
+    firm = [other for other in whole if other is not stated]
+    stated = replace(stated, jointly=_one_bound(stated))
+    given = _give_way(program, firm, [stated], CLOSE)
     if given is None or not np.isfinite(given.total) or stated.kind == "cone":
         return None
     amount = given.slacks[0] / given.weights[0] * (1 + SPARE)
-    if not amount.ndim:
-        return f"{stated.text!r} {_by(stated, amount)}"
+    if stated.jointly or not amount.ndim:
+        return f"{stated.text!r} {_by(stated, float(amount.max()))}"
     order = sorted(range(amount.size), key=lambda place: (-_above(float(given.slacks[0].flat[place])), place))
     worst = [place for place in order[:ENTRIES] if given.slacks[0].flat[place] > NEGLIGIBLE]
-    entries = (f"{_entry(stated, place, text)} by {_above(float(amount.flat[place])):.12g}" for place in worst)
+    entries = [f"{_entry(stated, place, text)} by {_above(float(amount.flat[place])):.12g}" for place in worst]
+    more = int((given.slacks[0] > NEGLIGIBLE).sum()) - len(worst)
+    entries += [f"and {more} more {'entry' if more == 1 else 'entries'}"] if more else []
     return f"{stated.text!r}: {', '.join(entries)}"
+
+
+def _one_bound(stated: OwnConstraint) -> bool:
+    """Whether it bounds all its entries by the same number."""
+    sides = [side for side in stated.constraint.args if side.is_constant()] if stated.kind == "at most" else []
+    return any(np.ptp(np.asarray(side.value)) == 0 for side in sides)
 
 
 def _entry(stated: OwnConstraint, place: int, text: Callable[[Any], str]) -> str:
@@ -211,14 +224,14 @@ def _entry(stated: OwnConstraint, place: int, text: Callable[[Any], str]) -> str
     return f"entry {place}"
 
 
-def _by(stated: OwnConstraint, amount: Floats) -> str:
+def _by(stated: OwnConstraint, amount: float) -> str:
     """A bound that is a number as the number that it must become; the amount otherwise."""
     left, right = [*stated.constraint.args, None][:2]
     if stated.kind == "at most" and right is not None and right.is_constant():
-        return f"to at most {_above(float(right.value) + float(amount)):.12g}"
+        return f"to at most {_above(float(np.max(right.value)) + amount):.12g}"
     if stated.kind == "at most" and right is not None and left.is_constant():
-        return f"to at least {-_above(float(amount) - float(left.value)):.12g}"
-    return f"by {_above(float(amount)):.12g}"
+        return f"to at least {-_above(amount - float(np.max(left.value))):.12g}"
+    return f"by {_above(amount):.12g}"
 
 
 def _above(value: float) -> float:

@@ -31,11 +31,13 @@ class OwnConstraint:
     """A constraint of the user's own, and what messages call it: the name that it was given, or its text.
 
     foreign: whether it speaks of variables that the user brought along, which are fitted to the frozen noise by a solver.
+    jointly: whether all entries of an inequality give way by the same part of their size.
     """
 
     constraint: Any
     text: str
     foreign: bool = False
+    jointly: bool = False
 
     @cached_property
     def kind(self) -> str:
@@ -96,7 +98,9 @@ class OwnConstraint:
         return self.constraint
 
     def relaxed(self, weights: Floats) -> tuple[tuple[Any, ...], Any]:
-        """Constraints that give way, and the nonnegative slack, of the shape of its entries, that says by how much.
+        """Constraints that give way, and the nonnegative slack that says by how much.
+
+        It has the shape of its entries, or is one number for all where they give way jointly.
 
         weights: those of `weights()`, (...,). An equality gives way on each side.
         """
@@ -105,7 +109,7 @@ class OwnConstraint:
         if self.kind == "semidefinite":
             slack = cp.Variable(nonneg=True)
             return (weights * self.expr + slack * np.eye(self.expr.shape[0]) >> 0,), slack
-        slack = cp.Variable(self.expr.shape, nonneg=True)
+        slack = cp.Variable(() if self.jointly else self.expr.shape, nonneg=True)
         scaled = cp.multiply(weights, self.expr)
         return (scaled <= slack, *((-scaled <= slack,) if self.kind == "equal" else ())), slack
 
@@ -120,10 +124,11 @@ class OwnConstraint:
         with np.errstate(all="ignore"):
             value = self.expr.value
         if value is None or np.isnan(value).any():
-            return np.full(() if self.kind == "semidefinite" else self.expr.shape, np.inf)
+            return np.full(() if self.kind == "semidefinite" or self.jointly else self.expr.shape, np.inf)
         if self.kind == "semidefinite":
             return np.asarray(max(0.0, -float(np.linalg.eigvalsh((value + value.T) / 2)[0] * weights)))
-        return np.asarray((np.abs(value) if self.kind == "equal" else np.maximum(value, 0.0)) * weights)
+        off = np.asarray((np.abs(value) if self.kind == "equal" else np.maximum(value, 0.0)) * weights)
+        return np.asarray(off.max(initial=0.0)) if self.jointly else off
 
     def priced(self, weights: Floats, multipliers: Sequence[Floats]) -> Floats:
         """Multipliers of `expr`, which price no slack above its cost of 1, from those of `relaxed`, each of its shape.
@@ -133,7 +138,18 @@ class OwnConstraint:
         if self.kind == "semidefinite":
             return np.asarray(-weights * multipliers[0] / max(1.0, float(np.trace(multipliers[0]))))
         signed = multipliers[0] - multipliers[1] if self.kind == "equal" else multipliers[0]
+        if self.jointly:
+            signed = signed / max(1.0, float(np.abs(signed).sum()))
         return np.asarray(weights * np.clip(signed, -1.0, 1.0))
+
+
+def each_entry(constraint: Any) -> Any:
+    """`max(x) <= c` as `x <= c`, of which each entry has a multiplier of its own; any other constraint as it is."""
+    if isinstance(constraint, Inequality):
+        largest, bound = constraint.args
+        if isinstance(largest, cp.max) and largest.axis is None:
+            return largest.args[0] <= bound
+    return constraint
 
 
 def size_of(expression: Any) -> Floats:

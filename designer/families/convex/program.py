@@ -22,7 +22,7 @@ from designer.base.version import VERSION
 from designer.families.convex.bounds import Slopes, lagrangian_bound
 from designer.families.convex.called import Solver
 from designer.families.convex.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
-from designer.families.convex.constraints import OwnConstraint
+from designer.families.convex.constraints import OwnConstraint, each_entry
 from designer.families.convex.rounds import Rounds, SolverAnswer, Statement, whole_problem
 from designer.families.convex.separation import Separated
 from designer.families.convex.solving import DEFAULT, USABLE, Solved, known_solver, solve_with
@@ -188,8 +188,9 @@ class Program(ABC):
                 value=constraint,
             )
         text = self.text(constraint)
-        require_convex(constraint, f"{text!r}", self.named, field)
         self._require_own(constraint, text, field)
+        require_convex(constraint, f"{text!r}", self.named, field)
+        constraint = each_entry(constraint)
         called = text if name is None else str(name) if count == 1 else f"{name} ({place + 1})"
         known = {id(variable) for variable in self.variables.values()}
         return OwnConstraint(constraint, called, any(id(variable) not in known for variable in constraint.variables()))
@@ -208,7 +209,8 @@ class Program(ABC):
                 )
             if self.variables.get(variable.name(), variable) is not variable:
                 raise InvalidProblem(
-                    f"{field}: {text!r} speaks of {variable.name()!r} of another program; use the expressions of this one.",
+                    f"{field}: {variable.name()!r} is of another program; use the expressions of this one in "
+                    f"{shown(text)}.",
                     value=text,
                 )
 
