@@ -43,15 +43,15 @@ def independently(options: argparse.Namespace, fingerprint: str) -> tuple[str, d
     paths = [options.file] if options.release is None else [options.file, options.release]
     contents = [path.read_bytes() for path in paths]
     verdict, sentences = verify(*contents)
-    said = "; ".join(map(printed, sentences))
+    said, named = "; ".join(map(printed, sentences)), " with ".join(map(printed, paths))
     if verdict == "cannot check":
         raise DesignFailed(
-            f"--independent: {printed(options.file)} holds by this program, and {SECOND} cannot check it: {said}. Leave the "
+            f"--independent: {named} holds by this program, and {SECOND} cannot check it: {said}. Leave the "
             "option out to go by one verifier."
         )
     if verdict != "holds" or json.loads(contents[0])["fingerprint"] != fingerprint:
         raise InvalidSpec(
-            f"--independent: {printed(options.file)} holds by this program, but not by {SECOND}: {said}. One of the two is "
+            f"--independent: {named} holds by this program, but not by {SECOND}: {said}. One of the two is "
             "wrong: release nothing with it, and report it as SECURITY.md says."
         )
     return f"Verified by: {used[0]}, and independently by {SECOND}: {said}.", {"verified_by": [*used, SECOND]}

@@ -60,7 +60,9 @@ def _first_line(path: Path, delimiter: str) -> list[str]:
             return next(csv.reader([text], delimiter=delimiter), [])
     except (UnicodeDecodeError, csv.Error):
         pass
-    raise InvalidProblem(f"{path}: its first line is no line of column names in UTF-8; save the file as UTF-8, with the names in its first line.")
+    raise InvalidProblem(
+        f"{path}: its first line is no line of column names in UTF-8; save the file as UTF-8, with the names in its first line."
+    )
 
 
 def _require_names(path: Path, names: list[str], delimiter: str) -> None:

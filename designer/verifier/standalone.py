@@ -70,9 +70,20 @@ def only(condition, sentence):
 
 SIZE_LIMIT = 256 * 2**20  # bytes of a file
 MOST_PAIRS, MOST_WORK = 400_000, 30_000_000  # pairs, and products of entries, that are looked at one by one
+DIGITS = Fraction(1, 10**9)  # how far answers may be off: other languages write 15 digits
 NEAR = Fraction(1, 1 << 40)  # how far a worst ratio may be off that another machine found with floats
 MOST_ENTRIES = 2_000_000  # of a list, and of described rows that are not 0
 SMALLEST, LARGEST = 1e-60, 1e60  # every number but 0 lies between: what is outside is left to the project's own verifier
+
+# Characters that break a line, move the cursor, turn the direction of text or cannot be seen.
+UNSEEN = re.compile(
+    "["
+    "\\x00-\\x1f\\x7f-\\xa0\\xad\\u034f\\u061c\\u115f\\u1160\\u1680\\u17b4\\u17b5\\u180b-\\u180f"
+    "\\u2000-\\u200f\\u2028-\\u202f\\u205f-\\u206f"
+    "\\u2800\\u3000\\u3164\\ud800-\\udfff\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufffb\\U00013430-\\U0001345f\\U00016fe4"
+    "\\U0001bca0-\\U0001bca3\\U0001d159\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+    "]"
+)
 
 
 def read_json(content):
@@ -3145,8 +3156,12 @@ def check_notes(spec, made):
     require(all(type(text) is str for text in texts), "provenance: a note is no text")
     if "about" in spec:
         keys(spec["about"], (), [*"title data period publisher contact record".split(), "units"], "about")
-        only("units" not in spec["about"], "a spec that names units of answers")
-        require(all(type(text) is str for text in spec["about"].values()), "about: is no text")
+        units = spec["about"].get("units", {})
+        require(isinstance(units, dict), "about.units: is no object")
+        said = [text for key, text in spec["about"].items() if key != "units"]
+        lines = [*said, *units, *units.values()]
+        require(all(type(text) is str and text for text in lines), "about: is no text")
+        require(not any(UNSEEN.search(text) for text in lines), "about: has a character that cannot be seen")
 
 
 # ------------------------------------------------------------------------------------------------------------------ 17 releases
@@ -3166,6 +3181,8 @@ def check_release(release, spec, made):
     require(release["seal"] == seal_of(release), "seal of the release: is not that of the contents")
     require(release["fingerprint"] == spec["fingerprint"], "fingerprint: the release was made by another mechanism")
     check_guarantee(release["guarantee"], made, spec["fingerprint"])
+    if "about" in release:
+        require(release["about"] == spec.get("about", {}), "about: the release describes itself in other words than its spec")
     answers, errors, measured = release["answers"], release["standard_errors"], release["measured"]
     for table, where in ((answers, "answers"), (errors, "standard_errors")):
         keys(table, made.queries, where=where)
@@ -3185,10 +3202,11 @@ def check_release(release, spec, made):
         said = answers[name]
         only(type(said) is float, f"answers: {name!r} is beyond binary64")
         if made.back is None:
-            require(Fraction(said) == Fraction(float(values[k])), f"answers: {name!r} is not its multiple of its step")
+            exact, room = values[k], abs(values[k]) * DIGITS
+            require(abs(Fraction(said) - exact) <= room, f"answers: {name!r} is not its multiple of its step")
         else:
             terms = [c * v for c, v in zip(made.back[k], values, strict=True)]
-            room = sum(map(abs, terms)) * Fraction(len(terms) + 4, 2**51)
+            room = sum(map(abs, terms)) * Fraction(len(terms) + 4, 2**51) + abs(sum(terms)) * DIGITS
             require(abs(Fraction(said) - sum(terms)) <= room, f"answers: {name!r} does not follow from what was measured")
     return [
         "standard_errors, published, rows, time and ledger of the release",
@@ -3221,6 +3239,11 @@ def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, 
         return "does not hold", [f"a value is of another kind than the form has there ({type(error).__name__}: {error})"]
 
 
+def plain(sentence):
+    """A sentence for the terminal: what cannot be seen is written as its escape."""
+    return UNSEEN.sub(lambda found: ascii(found.group())[1:-1], sentence)
+
+
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 
@@ -3238,7 +3261,7 @@ def main(arguments: list[str]) -> int:
         print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     verdict, sentences = verify(*contents)
-    print(f"{verdict}: {' and '.join(arguments)}", *(f"  {ascii(sentence)[1:-1]}" for sentence in sentences), sep="\n")
+    print(f"{verdict}: {' and '.join(arguments)}", *(f"  {plain(sentence)}" for sentence in sentences), sep="\n")
     return EXIT[verdict]
 
 

@@ -21,10 +21,13 @@ import pytest
 from scipy import sparse
 
 from designer import Problem, Workload, design, metrics
+from designer.base.errors import InvalidSpec
 from designer.base.json_text import plain
+from designer.base.printing import INVISIBLE
+from designer.certified.about import About
 from designer.certified.frozen import to_spec
 from designer.files.kinds import KINDS
-from designer.files.releases import save_release
+from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
 from designer.promises.approximate import GaussianAllowance, PureAllowance
 from designer.verifier import standalone
@@ -57,7 +60,7 @@ LEFT = {
     "table_others": "queries of kind 'pure_sum'",
     "table others": "queries of kind 'pure_sum'",
 }
-MOST_LINES = 3200  # of all formats; a third are the sentences that files must say, and mathematics
+MOST_LINES = 3300  # of all formats; a third are the sentences that files must say, and mathematics
 
 
 def described() -> dict[str, Any]:
@@ -360,7 +363,7 @@ def test_releases_are_those_of_the_spec(name: str, tmp_path: Path) -> None:
     refused({"measured": {**release["measured"], "multiples": [float(n) for n in drawn]}}, "whole numbers")
     refused({"measured": {**release["measured"], "multiples": drawn[:-1]}}, "one for each step")
     refused({"fingerprint": "0" * 64}, "another mechanism")
-    refused({"guarantee": {**release["guarantee"], "unit": "Everybody."}}, "another one")
+    refused({"guarantee": {**release["guarantee"], "unit": "Everybody."}}, "guarantee.unit")
     first = next(iter(release["answers"]))
     refused({"answers": {**release["answers"], first: release["answers"][first] + 1.0}}, "answers")
 
@@ -406,3 +409,57 @@ def test_gauges_are_those_of_a_linear_program() -> None:
         both = np.hstack([points.T, -points.T])
         assert mine == pytest.approx(linprog(np.ones(both.shape[1]), A_eq=both, b_eq=v).fun, abs=1e-9)
     assert standalone.gauge([[Fraction(1), Fraction(0)]], [Fraction(0), Fraction(1)]) is None
+
+
+def test_a_release_with_the_digits_that_other_languages_write_holds_in_both(tmp_path: Path) -> None:
+    """15 digits; what is off by more than the first verifier allows, 1e-9, is refused by both."""
+    weights = [[0.1, 0.37, 1 / 3], [1.7, 12345.678, 0.0]]
+    made = design(Problem(Workload(weights), metrics.uniform(3, 0.5)), "laplace").mechanism
+    spec = json.loads(json.dumps(plain(to_spec(made))))
+    save_release(made, made.release([100, 200, 300]), tmp_path / "release.json")
+    release = json.loads((tmp_path / "release.json").read_text())
+
+    def verdicts(times: float) -> tuple[str, str]:
+        shown = {name: float(f"{answer * times:.15g}") for name, answer in release["answers"].items()}
+        content = bytes_of(resealed({**release, "answers": shown}))
+        (tmp_path / "other.json").write_bytes(content)
+        try:
+            verify_release(made, tmp_path / "other.json")
+            first = "holds"
+        except InvalidSpec:
+            first = "does not hold"
+        return first, standalone.verify(bytes_of(spec), content)[0]
+
+    assert verdicts(1.0) == ("holds", "holds")
+    assert verdicts(1 + 1e-8) == ("does not hold", "does not hold")
+
+
+def test_what_the_maker_says_is_read_as_the_first_verifier_reads_it(tmp_path: Path) -> None:
+    made = design(Problem(Workload([[1.0, 1.0]], queries=["all"]), metrics.add_remove(2, 0.5)), "laplace").mechanism
+    about = About("A title", publisher="An office", units={"*": "persons", "all": "people"})
+    told = made.described(about)
+    spec = json.loads(json.dumps(plain(to_spec(told))))
+    save_release(told, told.release([3, 4]), tmp_path / "release.json")
+    release = json.loads((tmp_path / "release.json").read_text())
+
+    def verdict(changed: dict[str, Any], published: dict[str, Any] | None = None) -> tuple[str, str]:
+        content = bytes_of(resealed({**spec, "about": changed}))
+        second = standalone.verify(content, None if published is None else bytes_of(published))[0]
+        try:
+            found = load(content)
+            if published is not None:
+                (tmp_path / "other.json").write_bytes(bytes_of(published))
+                verify_release(found, tmp_path / "other.json")
+        except InvalidSpec:
+            return "does not hold", second
+        return "holds", second
+
+    assert verdict(spec["about"], release) == ("holds", "holds")
+    for other in ({"title": "A\u202etitle"}, {"title": ""}, {"units": {"*": ""}}, {"units": "persons", "title": 3}):
+        assert verdict({**spec["about"], **other}) == ("does not hold", "does not hold"), other
+    assert verdict({**spec["about"], "publisher": "Another office"}, release) == ("does not hold", "does not hold")
+    assert standalone.UNSEEN.pattern == f"[{INVISIBLE}]"
+
+
+def resealed(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, "seal": standalone.seal_of(data)}

@@ -140,8 +140,8 @@ def _linear(start: Start) -> str:
 [workload]
 marginals = [{start.tables}]
 {EVERYBODY_LEFT}
-# Where margins are published exactly beside this, [invariant] keeps them, and [relation] has epsilon alone: a metric there would
-# cost epsilon for every record that moves. For several tables of the same records: "Published margins" in
+# Where margins are published exactly beside this, [invariant] keeps them, and [relation] has epsilon alone: a metric there
+# would cost epsilon for every record that moves. For several tables of the same records: "Published margins" in
 # docs/guides/problem_files.md.
 # [invariant]
 # margins = [["a"], ["b"]]
