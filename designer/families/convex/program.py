@@ -209,8 +209,7 @@ class Program(ABC):
                 )
             if self.variables.get(variable.name(), variable) is not variable:
                 raise InvalidProblem(
-                    f"{field}: {variable.name()!r} is of another program; use the expressions of this one in "
-                    f"{shown(text)}.",
+                    f"{field}: {variable.name()!r} is of another program; use the expressions of this one in {shown(text)}.",
                     value=text,
                 )
 
