@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
 from pathlib import Path
 
@@ -62,6 +63,31 @@ def test_lines_of_a_page_do_not_run_on(page: Path) -> None:
     prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     lines = [line for line in prose.splitlines() if not line.startswith(("|", "    ", "!["))]
     assert [line for line in lines if len(line) > 128] == []
+
+
+def _missing_names(text: str) -> list[str]:
+    """The names below `designer` in a text that are neither a module nor in one; `.name` after a name is its sibling."""
+    missing, folder = [], ""
+    for name in re.findall(r"`(designer(?:\.\w+)+|\.[a-z_]+)`", text):
+        if name.startswith(".") and not folder:
+            continue
+        whole = f"{folder}{name}" if name.startswith(".") else name
+        folder = whole.rpartition(".")[0]
+        try:
+            pkgutil.resolve_name(whole)
+        except (ImportError, AttributeError):
+            missing.append(whole)
+    return missing
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_modules_that_a_page_names_are_there(page: Path) -> None:
+    assert [name for line in page.read_text().splitlines() for name in _missing_names(line)] == []
+
+
+def test_a_module_that_is_not_there_is_found_missing() -> None:
+    assert _missing_names("`designer.promises.account`, `.laplace`, `.subsampled`") == ["designer.promises.subsampled"]
+    assert _missing_names("`designer.files` and `designer.metrics.uniform`") == []
 
 
 def test_every_word_of_the_glossary_has_one_entry() -> None:
