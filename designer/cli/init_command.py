@@ -87,6 +87,8 @@ def _answer(question: Question, number: int, answers: dict[str, str]) -> str:
     """What a line of standard input answers; a terminal is asked again after a line that answers nothing."""
     left = question.open_choices(answers)
     if len(left) == 1:
+        told = f"\n{number} of {len(QUESTIONS)}. {question.words} Only this is left: {left[0].words}."
+        print(told, file=sys.stderr, flush=True)
         return left[0].name
     choices = [f"  {place}  {choice.words}" for place, choice in enumerate(left, 1)]
     told = "\n".join([f"\n{number} of {len(QUESTIONS)}. {question.words}", *choices, f"[{question.typed or 1}] "])

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from designer.accounts.together.privacy_in_words import cost_words
 from designer.base.errors import InvalidProblem
 from designer.cli import main
 from designer.files.problem.deciding import QUESTIONS, columns_of, decided_file, paths
 from designer.files.problem.kinds import read_request
+from designer.promises.costs import Cost
 from designer.reports.odds import times
 
 TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
@@ -136,6 +138,25 @@ def test_factors_in_the_words_are_those_of_the_reports() -> None:
     (strength,) = [question for question in QUESTIONS if question.name == "strength"]
     for choice in strength.choices:
         assert f"at most {times(Fraction(choice.name)).removeprefix('×')} times" in choice.words
+
+
+def test_what_zcdp_comes_to_is_what_its_cost_comes_to() -> None:
+    (promise,) = [question for question in QUESTIONS if question.name == "promise"]
+    (concentrated,) = [choice for choice in promise.choices if choice.name == "zcdp"]
+    for strength in ("1", "0.1", "3"):
+        told = cost_words(Cost.concentrated(Fraction(strength) ** 2 / 2)).split(": epsilon ")[1]
+        assert f"({told.split(' at ')[0]}, 1e-6) for epsilon {strength}" in concentrated.words
+
+
+def test_a_question_with_one_answer_left_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answer(monkeypatch, "1", "", "", "2", "", "")
+    assert main(["init", "--ask"]) == 0
+    assert "5 of 7. What must not be told apart? Only this is left: Any value of one record" in capsys.readouterr().err
+
+
+def test_totals_of_the_first_column_alone_can_be_published() -> None:
+    leaf = next(leaf for leaf in LEAVES if leaf["public"] == "margin")
+    assert tomllib.loads(decided_file(leaf))["invariant"] == {"margins": [["region"]]}
 
 
 def test_names_of_columns_are_written_so_that_toml_reads_them() -> None:

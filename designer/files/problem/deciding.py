@@ -6,7 +6,7 @@ A question that earlier answers leave only one answer to is not asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from designer.base.checks import shown
@@ -15,8 +15,11 @@ from designer.files.problem.starting import key
 
 Answers = Mapping[str, str]  # by the name of the question: the name of a choice, or what was typed
 DELTA = 1e-6
+# The epsilon of rho = epsilon^2 / 2 at that delta, rounded up, for each strength.
+AT_DELTA = {"1": "5.222", "0.1": "0.43", "3": "19.23"}
 SHOWN_COLUMNS = "region: north, east, south"
 ENOUGH_VALUES = 1000
+EXACT = ("margins", "margin")  # answers of what is published exactly
 
 
 def always(answers: Answers) -> bool:
@@ -107,6 +110,11 @@ QUESTIONS = (
             Choice(
                 "margins", "The totals of each column, published exactly", lambda a: a["asked"] == "cells" and two_columns(a)
             ),
+            Choice(
+                "margin",
+                "The totals of the first column, published exactly",
+                lambda a: a["asked"] == "cells" and two_columns(a),
+            ),
         ),
     ),
     Question(
@@ -120,7 +128,7 @@ QUESTIONS = (
     ),
     Question(
         "strength",
-        "How strongly?",
+        "How strongly, for each step between near values, and for each column where columns are protected?",
         (
             Choice("1", "As is usual: epsilon 1 (pure: odds shift by at most 2.72 times)"),
             Choice("0.1", "Strongly: epsilon 0.1 (pure: odds shift by at most 1.11 times)"),
@@ -132,7 +140,12 @@ QUESTIONS = (
         "Which promise?",
         (
             Choice("pure", "Pure: the odds hold for every release"),
-            Choice("zcdp", "zCDP, with rho = epsilon^2 / 2: less noise where much is asked; larger shifts are rare", trusted),
+            Choice(
+                "zcdp",
+                "zCDP: less noise where much is asked, and a weaker promise; as (epsilon, delta) it is "
+                f"{' or '.join(f'({at}, 1e-6) for epsilon {epsilon}' for epsilon, at in AT_DELTA.items())}",
+                trusted,
+            ),
             Choice("approximate", "(epsilon, delta), with delta 1e-6", trusted),
         ),
     ),
@@ -188,8 +201,9 @@ def decided_file(answers: Answers) -> str:
         *_asked(answers, columns),
         f"# What one record may change to, and the budget of that change.\n{hidden}",
     ]
-    if answers["public"] == "margins":
-        parts.append("# Published exactly beside this.\n" + _section("invariant", f"margins = {_each(columns)}"))
+    if answers["public"] in EXACT:
+        published = columns if answers["public"] == "margins" else [*columns][:1]
+        parts.append("# Published exactly beside this.\n" + _section("invariant", f"margins = {_each(published)}"))
     if answers["promise"] != "pure":
         delta = [f"delta = {DELTA:g}"] if answers["promise"] == "approximate" else []
         parts.append(_section("problem", f'notion = "{answers["promise"]}"', *delta))
@@ -200,7 +214,7 @@ def _section(name: str, *lines: str) -> str:
     return "\n".join([f"[{name}]", *lines])
 
 
-def _each(columns: Mapping[str, list[str]]) -> str:
+def _each(columns: Iterable[str]) -> str:
     return json.dumps([[name] for name in columns], ensure_ascii=False)
 
 
@@ -218,7 +232,7 @@ def _asked(answers: Answers, columns: Mapping[str, list[str]]) -> list[str]:
 
 def _relation(answers: Answers, columns: Mapping[str, list[str]]) -> list[str]:
     budget = answers["strength"]
-    if answers["public"] == "margins":
+    if answers["public"] in EXACT:
         return [f"epsilon = {budget}"]
     if answers["public"] == "nothing":
         return ['metric = "add_remove"', f"epsilon = {budget}"]
