@@ -30,11 +30,12 @@ def answer_lines(
     unit: of a query, by its name; empty where none is known. rows: how many answers are listed at most; None for all of them.
     level, simultaneous: of the intervals.
     """
-    lines = [f"Noisy answers, with the standard error of their noise; {_claim(level, simultaneous)}"]
+    known = [_intervals(table, level, simultaneous) for table in tables]
+    claim = f"; {_claim(level, simultaneous)}" if any(found is not None for found, _ in known) else ""
+    lines = [f"Noisy answers, with the standard error of their noise{claim}"]
     left = sum(len(table.keys) for table in tables) if rows is None else rows
-    for table in tables:
+    for table, found in zip(tables, known, strict=True):
         if left > 0:
-            found = _intervals(table, level, simultaneous)
             lines += ["", *_lines_of(table, min(left, len(table.keys)), unit, found, titled=len(tables) > 1)]
         left -= len(table.keys)
     if left < 0:

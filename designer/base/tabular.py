@@ -109,7 +109,7 @@ def numbers_of(table: AnswerTable, level: float = LEVEL) -> NamedColumns:
     columns: dict[str, Any] = {name: _values(table.keys, k) for k, name in enumerate(free)}
     columns["answer"] = table.answers
     meanings = {name: f"Category {own!r}." for name, own in zip(free, table.columns, strict=True)}
-    meanings["answer"] = "The released answer, with noise; unbiased where the guarantee says nothing else."
+    meanings["answer"] = "The released answer, with noise; unbiased, unless `dp-designer show` of the spec says BIASED."
     missing: dict[str, str] = {}
     if table.standard_errors is None:
         missing["standard_error"] = "No standard error follows from the law of the noise."

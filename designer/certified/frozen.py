@@ -66,13 +66,13 @@ class Released(Protocol):
 
 # What the rest of the house asks a mechanism for, and nobody who designs, verifies or releases: `dir` leaves it out.
 _INNER = """
-    accuracy_words allow_vacuous annotated answer_lines ball_words below_by_noise blocks candidates cells certificate_schema
-    certificate_words choose_each core counted counted_keys design_lines deviations differences display_facts display_rows draw
-    draw_blocks drawn entity_budget falloffs flag flat_loss from_core heard hidden histogram_of integers known_errors limits_of
-    named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines parameters_schema parts plain_lines position
-    proves_bound reach_of_answers rebuilding release_entropy require_listed require_substance require_unchanged round_of rows
-    sampler schema serves settled_claim simulated_draws spec_rules spent_delta spent_deltas summary_lines tells_multiples
-    told_budgets universe warning workload_places
+    accuracy_words allow_vacuous annotated answer_lines ball_words below_by_noise biases blocks candidates cells
+    certificate_schema certificate_words choose_each core counted counted_keys design_lines deviations differences
+    display_facts display_rows draw draw_blocks drawn entity_budget falloffs flag flat_loss from_core heard hidden histogram_of
+    integers known_errors limits_of named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines
+    parameters_schema parts plain_lines position proves_bound reach_of_answers rebuilding release_entropy require_listed
+    require_substance require_unchanged round_of rows sampler schema serves settled_claim simulated_draws spec_rules
+    spent_delta spent_deltas summary_lines tells_multiples told_budgets universe warning workload_places
 """
 INNER = frozenset(_INNER.split())
 
@@ -218,6 +218,12 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that are published without any noise."""
         return ()
+
+    @property
+    def biased(self) -> dict[str, float]:
+        """By query, of the answers that are biased, not only noisy: by how much each record may move one more, or less, than
+        its query says. Errors and margins are those of the noise alone."""
+        return {}
 
     @property
     def nearly_exact(self) -> tuple[str, ...]:

@@ -106,5 +106,5 @@ def refuse_signer(options: argparse.Namespace) -> None:
 
 
 def caution_data(mechanism: Specified) -> dict[str, Any]:
-    """What readers of JSON must not miss; nothing where every answer gets noise and the spec was read as it stands."""
-    return {key: value for key in ("vacuous", "exact") if (value := getattr(mechanism, key))}
+    """What readers of JSON must not miss; nothing where every answer gets noise and none is biased."""
+    return {key: value for key in ("vacuous", "exact", "biased") if (value := getattr(mechanism, key))}

@@ -79,7 +79,8 @@ def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
     lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
     lines.append(privacy_line(mechanism, rows_per_entity=(release.get("rows") or {}).get("rows_per_entity") or 1))
     by_words, by_data = independently(options, mechanism.fingerprint)
-    return "\n".join([*lines, by_words, *_signer_line(signer)]), {**verdict.to_dict(), **by_data, **_signer_data(signer)}
+    data = {**verdict.to_dict(), **caution_data(mechanism), **by_data, **_signer_data(signer)}
+    return "\n".join([*lines, by_words, *_signer_line(signer)]), data
 
 
 def _signer_line(signer: SignedBy | None) -> list[str]:

@@ -48,12 +48,18 @@ def reached_by(mechanism: Mechanism, problem: Problem, targets: Targets) -> tupl
     """
     asked = targets.of(mechanism.workload.queries)
     kinds = {target.kind == "margin" for target in asked}
-    bias = np.zeros(len(mechanism.workload.queries))
-    if problem.records is not None:
-        bias = problem.records * np.abs(mechanism.effective - problem.workload.dense()).max(axis=1)
+    bias = largest_biases(mechanism, problem)
     margins = mechanism.margins(CONFIDENCE) + bias if True in kinds else bias
     errors = np.hypot(mechanism.standard_errors(), bias) if False in kinds else bias
     return tuple(Reached(t, float((margins if t.kind == "margin" else errors)[t.place])) for t in asked)
+
+
+def largest_biases(mechanism: Mechanism, problem: Problem) -> Floats:
+    """Of every answer the largest bias over histograms of the public number of records, (K,); 0 where it is not public."""
+    if problem.records is None:
+        return np.zeros(len(mechanism.workload.queries))
+    off = np.abs(mechanism.effective - problem.workload.dense())
+    return np.asarray(problem.records * off.max(axis=1))
 
 
 def standing_words(mechanism: Mechanism, targets: Sequence[Target]) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
-from designer.base.printing import printed
+from designer.base.printing import counted, printed
 from designer.base.rounding import at_most
 from designer.certified.frozen import Specified
 from designer.problem.relation import Relation
@@ -22,12 +22,23 @@ LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 def cautions(made: Specified) -> list[str]:
     """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
-    noise, that its noise breaks what was published, and what was changed in the form of its file."""
+    noise or with a bias, and that its noise breaks what was published."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *_weak(made), *_disagrees(made), *exact]
+    return [*made.warning, *_weak(made), *_disagrees(made), *_biased(made), *exact]
+
+
+def _biased(made: Specified) -> list[str]:
+    """A line where answers are off by more than their noise."""
+    if not (biased := made.biased):
+        return []
+    worst = max(biased, key=lambda name: biased[name])
+    return [
+        f"BIASED: for each record an answer may be off by up to {at_most(biased[worst])} more than by its noise "
+        f"({printed(worst)}; {counted(len(biased), 'answer')} in all). Errors stated here are those of the noise alone."
+    ]
 
 
 def _disagrees(made: Specified) -> list[str]:

@@ -24,6 +24,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribu
 from designer.base.progress import each_of, step
 from designer.base.rounding import at_least, at_most
 from designer.certified.described import LARGE
+from designer.designing.accuracy import largest_biases
 from designer.designing.best import design
 from designer.designing.choosing import CHEAP, SEVERAL, Way, chosen_families, estimated, units_of, ways_of
 from designer.designing.comparison import compare
@@ -296,7 +297,8 @@ def _answers_of(made: Design[Any]) -> list[str]:
     if isinstance(made.problem, ReportProblem):
         return [at_most(made.loss), percent(made.mechanism.best_guess)]
     try:
-        widths = [off_by(width) for width in made.mechanism.margins()[:ANSWERS].tolist()]
+        wide = made.mechanism.margins() + largest_biases(made.mechanism, made.problem)
+        widths = [off_by(width) for width in wide[:ANSWERS].tolist()]
     except (DesignFailed, InvalidProblem):
         widths = [NOT_PROVEN] * min(ANSWERS, len(made.problem.workload.queries))
     return [*widths, at_most(made.loss)]

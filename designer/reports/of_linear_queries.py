@@ -184,10 +184,10 @@ class LinearQueries(Contributor[Mechanism]):
         noisy = np.flatnonzero(errors > 0)
         sheet = _accuracy_sheet(made, errors, margins)
         if not len(noisy):
-            return Told("Exact: no answer gets any noise", "", (sheet,))
+            return Told(f"Exact: no answer gets any noise{_bias(made)}", "", (sheet,))
         if margins is None:
             details = f"How far off an answer is 95 % of the time is not proven: {named(reason, 300)}"
-            return Told(f"standard error {_of_each_unit(made, errors, noisy)}", details, (Prose(details), sheet))
+            return Told(f"standard error {_of_each_unit(made, errors, noisy)}{_bias(made)}", details, (Prose(details), sheet))
         unit, worst = _common_unit(made, noisy), int(noisy[np.argmax(margins[noisy])])
         if unit is None and len(noisy) > 1:
             details = (
@@ -271,6 +271,11 @@ def _standard_errors(made: Mechanism) -> Floats:
 
 def _margins(made: Mechanism) -> tuple[Floats | None, str]:
     """What the noise of each answer stays below 95 % of the time, (K,); None with the reason where nothing is proven."""
+    if made.biased:
+        return None, (
+            "besides its noise an answer is biased, the more records there are, and their number is not in the spec. Standard "
+            "errors are those of the noise alone."
+        )
     try:
         return np.asarray(made.margins(), dtype=np.float64), ""
     except (DesignFailed, InvalidProblem) as refusal:
@@ -289,13 +294,18 @@ def _together(made: Mechanism, noisy: Indices) -> str:
     return f" All {len(noisy):,} together are at most {off_by(farthest)} off, 95 % of the time."
 
 
+def _bias(made: Mechanism) -> str:
+    """By how much answers are off besides their noise; nothing where they are not."""
+    return f", and a bias of up to {off_by(max(made.biased.values()))} for each record" if made.biased else ""
+
+
 def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> Sheet:
     """A row for each query. errors, margins: (K,)."""
     within = [math.nan] * len(errors) if margins is None else margins.tolist()
     rows = [
         (named(name), off_by(error), "not proven" if math.isnan(margin) else f"±{off_by(margin)}{_unit(made, name)}")
         if error > 0
-        else (named(name), "0", "exact, no noise")
+        else (named(name), "0", "no noise, but biased" if name in made.biased else "exact, no noise")
         for name, error, margin in zip(made.workload.queries, errors.tolist(), within, strict=True)
     ]
     shown, left_out = shown_rows(rows, REST)

@@ -18,6 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import count, probability, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
+from designer.base.rounding import at_most
 from designer.certified.certificate import PrivacyCertificate
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.release import Release, SimulatedNoise, require_no_data
@@ -32,7 +33,7 @@ from designer.sampling.simulated_reach import seed_of
 
 Falloff = Literal["exponential", "gaussian", "rounded_gaussian"]
 CONFIDENCE = 0.95
-BIASED = 1e-6  # of a margin, for each record: a thousand records then move an answer by a thousandth of it
+BIASED = 1e-6  # of a standard error, for each record: a thousand records then move an answer by a thousandth of it
 
 
 class Mechanism(TakesCounts[Release]):
@@ -145,20 +146,33 @@ class Mechanism(TakesCounts[Release]):
         """Largest change of an entry of each query by the grid: n records move answer k by at most n times this."""
         return largest_entries(difference(self.effective, self.workload.matrix))
 
+    @cached_property
+    def biases(self) -> Floats:
+        """`rounding`, (K,), where it is more than `BIASED` of the noise of its answer, or, without noise, of the largest weight
+        of its query; 0 elsewhere, and of projected counts, which are rounded together with their noise."""
+        off = np.zeros(len(self.workload.queries)) if self.projected else self.rounding()
+        if not off.any():
+            return off
+        errors, weights = self.known_errors(), largest_entries(self.workload.matrix)
+        noisy = np.zeros(len(off)) if errors is None else np.nan_to_num(errors, posinf=0.0)
+        return np.where(off > BIASED * np.where(noisy > 0, noisy, weights), off, 0.0)
+
+    @property
+    def biased(self) -> dict[str, float]:
+        return {name: off for name, off in zip(self.workload.queries, self.biases.tolist(), strict=True) if off}
+
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
-        margins, law = self.reach_of_answers(level, simultaneous)
-        off = np.zeros(len(margins)) if self.projected else self.rounding()
-        if (off > BIASED * np.maximum(margins, 0.0)).any() and off.max() > BIASED * margins.max():
+        if self.biased:
             raise InvalidProblem(
-                f"intervals: the answers are biased by up to {off.max():.3g} for each record, and the release does not know "
-                "how many there are; add `rounding()` times that number to `margins(level)`."
+                f"intervals: the answers are biased by up to {at_most(max(self.biased.values()))} for each record, and the "
+                "release does not know how many there are; add `rounding()` times that number to `margins(level)`."
             )
+        margins, law = self.reach_of_answers(level, simultaneous)
         return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
 
     def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        sound = self.projected or bool(self.rounding().max() <= BIASED * largest_entries(self.workload.matrix).max())
-        return (table.answers < 0) & self.workload.nonnegative_rows & sound
+        return np.asarray((table.answers < 0) & self.workload.nonnegative_rows & (self.biases == 0), dtype=np.bool_)
 
     def known_errors(self) -> Floats | None:
         """`standard_errors`; None where no bound of the noise in an answer is proven."""
