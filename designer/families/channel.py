@@ -214,7 +214,7 @@ def poles(problem: ReportProblem) -> Proposal:
     """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss."""
     _require_single(problem, "poles")
     if problem.worst:
-        raise DesignFailed("poles: is for a prior; use 'channel' for the worst one.")
+        raise DesignFailed("poles: a prior is needed; use 'channel' for the worst one.")
     try:
         found = mixture_of_poles(pole_budgets(problem), problem.prior[:, None] * problem.losses).point
     except (ValueError, ArithmeticError, NoMixture) as failure:
@@ -224,7 +224,7 @@ def poles(problem: ReportProblem) -> Proposal:
 
 def _require_single(problem: ReportProblem, what: str) -> None:
     if problem.queries is not None:
-        raise DesignFailed(f"{what}: is for losses of single reports, and estimates are asked for; use 'channel'.")
+        raise DesignFailed(f"{what}: estimates are asked for, and not single reports; use 'channel'.")
 
 
 def pole_budgets(problem: ReportProblem) -> Floats:
@@ -268,7 +268,9 @@ def exponential(problem: ReportProblem, *, remap: bool = False) -> Proposal:
 
 def _uniform_budget(problem: ReportProblem, family: str) -> float:
     if not isinstance(problem.metric, Uniform) and np.ptp(problem.budgets[~np.eye(problem.metric.size, dtype=bool)]) > 0:
-        raise DesignFailed(f"{family}: is for one budget for all pairs, and this metric has several; use 'channel' or 'poles'.")
+        raise DesignFailed(
+            f"{family}: one budget for all pairs is needed, and this metric has several; use 'channel' or 'poles'."
+        )
     return _least(problem.budgets)
 
 

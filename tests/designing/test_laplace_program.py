@@ -147,8 +147,10 @@ def test_the_record_says_what_the_solver_answered_and_what_became_of_it() -> Non
 
 
 def test_a_program_of_another_notion_and_things_that_are_no_problem_are_refused() -> None:
-    with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'zcdp'"):
+    with pytest.raises(DesignFailed, match="'laplace' is pure, the problem asks for 'zcdp'; choose another program"):
         programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="zcdp"))
+    with pytest.raises(DesignFailed, match=r"the problem asks for 'approximate'; no program states it: use design\(problem\)"):
+        programs.laplace(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion="approximate", delta=1e-6))
     with pytest.raises(InvalidProblem, match="'queries' is not a Problem"):
         programs.laplace("queries")  # type: ignore[arg-type]
 

@@ -29,9 +29,9 @@ def question_of(problem: object, title: str, notion: str) -> Problem:
             f"problem: {shown(problem)} is not a Problem; build one with Problem(workload, relation).", value=problem
         )
     if problem.notion != notion:
-        raise DesignFailed(
-            f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; choose another program.", value=title
-        )
+        approximate = "no program states it: use design(problem), or ask for 'pure' or 'zcdp'"
+        remedy = approximate if problem.notion == "approximate" else "choose another program"
+        raise DesignFailed(f"program: {title!r} is {notion}, the problem asks for {problem.notion!r}; {remedy}.", value=title)
     return problem
 
 

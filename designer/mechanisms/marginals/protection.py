@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Presence:
     """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
-    size. epsilon: in nats. Raises `InvalidProblem` for one that is not positive.
+    size. epsilon: in nats; where zCDP is promised, as by Gaussian noise of marginals, rho is epsilon^2 / 2. Raises
+    `InvalidProblem` for one that is not positive.
 
     >>> Presence(0.5).epsilon
     0.5
