@@ -187,8 +187,9 @@ def verify_release(
     another spec, or holds what the mechanism cannot have released.
     """
     mechanism, given, _ = _verified(spec, release, trusted, allow_vacuous)
-    unchecked = (*form_of(mechanism.format).unchecked(mechanism), *((SAID,) if "about" in given else ()), *OUTSIDE)
-    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism, given), unchecked)
+    said = (SAID,) if "about" in given else ()
+    unchecked = (*form_of(mechanism.format).unchecked(mechanism), *_recorded(given), *said, *OUTSIDE)
+    return ReleaseVerdict(mechanism.fingerprint, given["time"], _checked(mechanism), unchecked)
 
 
 def read_release(
@@ -334,15 +335,17 @@ def _difference(one: Any, other: Any, place: str) -> str | None:
     return next((found for where, a, b in pairs if (found := _difference(a, b, where)) is not None), None)
 
 
-def _checked(mechanism: Specified, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _checked(mechanism: Specified) -> tuple[str, ...]:
     """What a file that passed has been checked for."""
-    entry = given["ledger"]
-    recorded = (
-        () if entry is None else (f"It names entry {entry['entry']} of a ledger; verify the ledger to see that it is there.",)
-    )
     return (
         "The seal fits, and the spec that made it, which was certified anew, has its fingerprint.",
         "The guarantee is the one that the spec proves.",
         *form_of(mechanism.format).checked,
-        *recorded,
     )
+
+
+def _recorded(given: Mapping[str, Any]) -> tuple[str, ...]:
+    """That the ledger of a release was not looked at."""
+    if given["ledger"] is None:
+        return ()
+    return (f"It names entry {given['ledger']['entry']} of a ledger; verify the ledger to see that it is there.",)
