@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import solvers.programs.scales as scales
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import dual_bound, minimise_scales
 from solvers.status import Status
@@ -116,3 +117,39 @@ def test_rows_that_are_mostly_zero_have_their_closed_forms() -> None:
     assert found.lower_bound <= expected * (1 + 1e-12) and expected * (1 - 1e-12) <= found.value <= expected * (1 + 1e-8)
     ring = minimise_scales(eye + np.roll(eye, 1, axis=1), np.ones(80), 2)
     assert ring.value == pytest.approx(320, rel=1e-9) and ring.point == pytest.approx(np.full(80, 0.5), rel=1e-4)
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_many_weights_under_few_rows_are_solved_for_by_row(power: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No linear system has more unknowns than rows, and the optimum is that of the weights' own system."""
+    generator = np.random.default_rng(power)
+    rows, costs = generator.integers(0, 2, (20, 300)).astype(float), 10.0 ** generator.uniform(-3, 3, 300)
+    rows[0] += 1e-3
+    solve, sizes = np.linalg.solve, []
+
+    def counted(matrix: np.ndarray, given: np.ndarray) -> np.ndarray:
+        sizes.append(len(matrix))
+        return np.asarray(solve(matrix, given))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(np.linalg, "solve", counted)
+        found = minimise_scales(rows, costs, power)
+    assert sizes.count(20) > 20 > 3 * sizes.count(300) and found.status is Status.OPTIMAL
+    with monkeypatch.context() as patched:
+        patched.setattr(scales, "_through_few_rows", lambda *_: None)
+        whole = minimise_scales(rows, costs, power)
+    assert found.value == pytest.approx(whole.value, rel=1e-9) and found.point == pytest.approx(whole.point, rel=1e-3)
+
+
+def test_what_rounding_spoils_is_solved_for_whole() -> None:
+    """Ratios of 40 orders leave nothing of a solution by row: none is handed out."""
+    generator = np.random.default_rng(2)
+    rows, ratio, curvature = (
+        generator.random((9, 70)),
+        10.0 ** generator.uniform(0, 40, 9),
+        10.0 ** generator.uniform(-20, 20, 70),
+    )
+    pull = generator.random(70)
+    assert scales._through_few_rows(rows, ratio, curvature, pull) is None
+    easy = scales._through_few_rows(rows, np.ones(9), np.ones(70), pull)
+    assert easy == pytest.approx(np.linalg.solve(rows.T @ rows + np.eye(70), pull), rel=1e-9)
