@@ -14,9 +14,8 @@ from designer.certified.norms import NormOrder
 
 _UNLISTED = (
     "relation: the invariant leaves too many changes to be written out{how_many}, and this needs a list of them; use a family "
-    "that is designed by their lengths (laplace, projected_laplace, ellipsoid, gaussian, isotropic_gaussian, group_..., or "
-    "lattice_laplace and lattice_gaussian with the shapes l1 and l2) for the counts themselves, lower the adjacency, or merge "
-    "elements."
+    "that is designed by their lengths (laplace, projected_laplace, gaussian or lattice_gaussian) for the counts themselves, "
+    "lower the adjacency, or merge elements."
 )
 
 

@@ -52,7 +52,8 @@ def design_bundles(
         raise InvalidProblem(f"options.combine: {shown(combine)} is unknown; use one of {list(WAYS)}.", value=combine)
     if (most := count(largest, "options.largest")) > LARGEST_BUNDLE:
         raise InvalidProblem(f"options.largest: {most} coordinates in one hull are too many; use at most {LARGEST_BUNDLE}.")
-    _refuse_dimension(dimension := dimension_of(problem))
+    dimension = dimension_of(problem)
+    _refuse_dimension(problem, dimension)
     coordinates = moving_coordinates(problem)
     refuse_infinite(coordinates.sensitivity(problem), weighted_l1(np.ones(dimension)))
     vectors, weights = _searched(coordinates.sensitivity(problem)), problem.costs
@@ -66,13 +67,13 @@ def design_bundles(
     return min(made, key=lambda one: _loss(problem, one))
 
 
-def _refuse_dimension(dimension: int) -> None:
+def _refuse_dimension(problem: Problem, dimension: int) -> None:
     if dimension == 0:
         raise DesignFailed("bundles: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if dimension > LARGEST_DIMENSION:
         raise DesignFailed(
-            f"bundles: {dimension} dimensions, more than the {LARGEST_DIMENSION} whose merges are tried; use ellipsoid (any "
-            "dimension) or strategy_laplace."
+            f"bundles: {dimension} dimensions, more than the {LARGEST_DIMENSION} whose merges are tried; use "
+            f"{Sizes(problem).serving}."
         )
 
 

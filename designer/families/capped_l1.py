@@ -43,7 +43,7 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
         raise DesignFailed("capped_l1: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if s > LARGEST_DIMENSION:
         raise DesignFailed(
-            f"capped_l1: {s} dimensions, more than the {LARGEST_DIMENSION} that are drawn fast; use box, ellipsoid or laplace."
+            f"capped_l1: {s} dimensions, more than the {LARGEST_DIMENSION} that are drawn fast; use {Sizes(problem).serving}."
         )
     coordinates = moving_coordinates(problem)
     moving = coordinates.sensitivity(problem)

@@ -75,10 +75,10 @@ def even_noise(
     relation = problem.relation
     assert isinstance(relation, (InvariantChanges, LinkedChanges, InvariantMetric))
     size = relation.size
-    if isinstance(relation, InvariantMetric) and (order, falloff) == ("l2", "exponential") and size > LARGEST_BALL:
+    if (order, falloff) == ("l2", "exponential") and size > LARGEST_BALL:
         raise DesignFailed(
-            f"{family}: draws from a ball in {size} counts, of which more than {LARGEST_BALL} take minutes; use laplace, "
-            "projected_laplace, or lattice_laplace with the shape l1."
+            f"{family}: draws from a ball in {size} counts, of which more than {LARGEST_BALL} take minutes; use laplace or "
+            "projected_laplace."
         )
     still = relation.unmoved(np.eye(size))
     if still.all():

@@ -78,7 +78,12 @@ def _naive(problem: Problem, family: str, order: NormOrder, falloff: Literal["ex
 
 def weights_for_records(problem: Problem, single: Relation, order: NormOrder) -> Floats:
     """Equal weights w, (K,), with `|w u|_order <= b` for the changes of single records;
-    infinite where no record moves the answer."""
+    infinite where no record moves the answer. Where all counts are asked for and any record may change to any other with one
+    budget, two elements stand for all pairs."""
+    simple = single.simple
+    if problem.workload.is_identity and simple is not None and simple.change is not None and not simple.appear:
+        pair = SensitivitySet.of(np.eye(2), metrics.uniform(2, float(simple.change)))
+        return np.full(problem.workload.shape[0], 1 / refuse_infinite(pair, Norm(np.ones(2), order)))
     sensitivity = SensitivitySet.of(problem.workload.dense(), single)
     heard = ~sensitivity.silent_coordinates()
     if not heard.any():

@@ -74,7 +74,7 @@ def design_k_norm(
 
     backend: who proposes the facets, Qhull or cdd (in rationals where pycddlib was built with GMP); both are proven alike.
     Raises `DesignFailed` before any heavy work when the hull has too many dimensions or, by a lower bound, more than
-    `max_simplices` simplices; the families ellipsoid and strategy_laplace go on from there.
+    `max_simplices` simplices, naming families that go on from there.
     """
     proposes = hull_backend("k_norm", backend)
     limit = most_simplices(proposes, count(max_simplices, "options.max_simplices"))
@@ -107,8 +107,8 @@ def _others(sizes: Sizes) -> str:
     bundles = ""
     if sizes.dimension <= BUNDLED and sizes.pairs <= PAIRS:
         seconds = math.ceil(merging_work(sizes.dimension, sizes.pairs))
-        bundles = f"bundles (hulls of up to four coordinates each, about {seconds} s), "
-    return f"ellipsoid (any dimension), {bundles}box (a moment) or strategy_laplace"
+        bundles = f", or bundles (hulls of up to four coordinates each, about {seconds} s)"
+    return f"{sizes.serving}{bundles}"
 
 
 def hull_backend(family: str, backend: str) -> Backend:
@@ -210,7 +210,7 @@ def _grown_pairs(sensitivity: SensitivitySet, limit: int) -> Pairs:
         held = _together(sensitivity, [_chosen(held, keep), _chosen(further, _farthest(normals, further.normalised / units))])
     raise DesignFailed(
         f"k_norm: after {ROUNDS} rounds differences still lie {worst - 1:.2g} outside of the hull of {len(keep)}: it is nearly "
-        "round. Use ellipsoid (any dimension) or laplace."
+        "round. Use ellipsoid or laplace."
     )
 
 

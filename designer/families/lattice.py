@@ -154,7 +154,8 @@ def _shaped(problem: Problem, shape: str, backend: Backend) -> tuple[tuple[int, 
     if shape == "hull":
         if len(cells) > LARGEST_DIMENSION:
             raise DesignFailed(
-                f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use ellipsoid."
+                f"lattice_laplace: the hull has {len(cells)} dimensions, more than {LARGEST_DIMENSION}; use "
+                "lattice_gaussian, the shape l1 for classes or lattice_rows for margins."
             )
         try:
             return cells, spanning(moving, most_simplices(backend), backend).gauge(moving)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certified.by_length import ByLength, too_many
 from designer.certified.refusals import refuse_extreme
 from designer.certified.sensitivity import SensitivitySet
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -64,6 +65,7 @@ def moving_coordinates(problem: Problem) -> Coordinates:
     """
     if problem not in _FOUND:
         _FOUND[problem] = _found(problem)
+        _SPANNED.pop(problem, None)
     return _FOUND[problem]
 
 
@@ -73,20 +75,47 @@ def dimension_of(problem: Problem) -> int:
     relation = problem.relation
     if isinstance(relation, InvariantChanges) and problem.workload.is_identity and relation.known and relation.known.spans:
         return int(relation.invariant.freedom)
-    return int(moving_coordinates(problem).heard.sum())
+    return int(_FOUND[problem].heard.sum()) if problem in _FOUND else len(_spanned(problem).pivots)
 
 
-def _found(problem: Problem) -> Coordinates:
+@dataclass(frozen=True)
+class _Spanned:
+    """Differences of the base (R, N), rows that span them, columns that determine all others, and which columns are moved."""
+
+    base: Floats
+    span: Floats
+    pivots: NDArray[np.intp]
+    heard: NDArray[np.bool_]
+    wide: bool
+
+
+_SPANNED: WeakKeyDictionary[Problem, _Spanned] = WeakKeyDictionary()
+
+
+def _spanned(problem: Problem) -> _Spanned:
+    """What the dimension takes, a small part of the work of the coordinates; kept until these are found."""
+    if problem not in _SPANNED:
+        _SPANNED[problem] = _span(problem)
+    return _SPANNED[problem]
+
+
+def _span(problem: Problem) -> _Spanned:
     queries, elements = problem.workload.shape
+    if isinstance(problem.relation, ByLength) and not (problem.relation.listed or problem.relation.exchanges):
+        raise DesignFailed(too_many(problem.relation))
     wide = queries > elements and _determine_elements(problem)
     base = np.eye(elements) if wide else problem.workload.dense()
     sensitivity = SensitivitySet.of(base, problem.relation)
-    span = sensitivity.span()  # refused where changes are not written out
-    heard = ~sensitivity.silent_coordinates()
-    pivots = _pivots(span)
-    outer = problem.workload.dense() if wide else None
-    if len(pivots) == int(heard.sum()):
-        return Coordinates(base if wide else None, outer, heard)
+    span = sensitivity.span()
+    return _Spanned(base, span, _pivots(span), ~sensitivity.silent_coordinates(), wide)
+
+
+def _found(problem: Problem) -> Coordinates:
+    spanned = _spanned(problem)
+    base, span, pivots = spanned.base, spanned.span, spanned.pivots
+    outer = problem.workload.dense() if spanned.wide else None
+    if len(pivots) == int(spanned.heard.sum()):
+        return Coordinates(base if spanned.wide else None, outer, spanned.heard)
     rest, combine = _remainder(base, span, pivots)
     public = problem.relation.public_rows()
     needed, shares = combination(rest, public, np.abs(base).max(axis=1))

@@ -12,6 +12,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certified.described import is_described
 from designer.certified.guarantee import bounded
 from designer.certified.norms import Norm
 from designer.certified.scale_up import scale_up_to_private
@@ -21,6 +22,7 @@ from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import Grid, coarsest_exponent
 from designer.problem.relation import Relation
+from designer.problem.rows import Intervals
 from designer.relations.problem import Problem
 from solvers.work import finishing
 
@@ -64,6 +66,9 @@ def freeze(
     rounded = SensitivitySet.of(on_grid, problem.relation)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
+    measured, reconstruction = coordinates.measured, coordinates.reconstruction
+    if measured is None and is_described(problem.workload, problem.relation) and not _fits_described(problem, norm, grid):
+        measured, reconstruction = matrix, np.eye(len(matrix))
     made = AdditiveMechanism(
         family,
         problem.workload,
@@ -71,11 +76,17 @@ def freeze(
         norm,
         grid,
         falloff,
-        coordinates.measured,
-        coordinates.reconstruction,
+        measured,
+        reconstruction,
         allow_vacuous=problem.allow_vacuous,
     )
     return made if bound is None else claimed(problem, made, bound)
+
+
+def _fits_described(problem: Problem, norm: Norm, grid: Grid) -> bool:
+    """Whether the certificate of queries that are not written out takes this norm on this grid (`DescribedSet`)."""
+    weighted = type(norm) is Norm and norm.map.ndim == 1 and norm.order in ("l1", "l2")
+    return weighted and not (isinstance(problem.workload.matrix, Intervals) and any(grid.exponents))
 
 
 def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:

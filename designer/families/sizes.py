@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from designer.certified.by_length import ByLength
 from designer.families.measured import Coordinates, dimension_of, moving_coordinates
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.problem import Problem
+
+SOON = 100  # dimensions in which an ellipsoid is found in seconds
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +57,12 @@ class Sizes:
         if self.problem.relation.single_records:
             return self.elements * (self.elements + 1) // 2
         return sum(int(block.budgets.size) for block in self.problem.relation.blocks())
+
+    @property
+    def serving(self) -> str:
+        """The families that a refusal by size names, none of which is refused by size here; `SOON` counts what bounds the
+        dimension and is known at once."""
+        relation = self.problem.relation
+        if isinstance(relation, ByLength) and not relation.listed:
+            return "laplace or projected_laplace, for the counts of all elements"
+        return "box or laplace" if min(self.queries, self.freedom) > SOON else "ellipsoid, box or laplace"

@@ -18,6 +18,7 @@ from designer.base.arrays import Floats, real_array
 from designer.base.checks import count
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
+from designer.certified.by_length import ByLength, too_many
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
 from designer.families.element_classes import Classes, classes
@@ -44,7 +45,7 @@ ELEMENTS = 512
 RECOGNISED = 2**22  # entries of queries that are looked at for a rule
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
-OTHERS = {"strategy_laplace": "ellipsoid or laplace", "strategy_gaussian": "diagonal_gaussian or gaussian"}
+OTHERS = {"strategy_laplace": "laplace", "strategy_gaussian": "gaussian"}
 UNIT_ELEMENTS = 1024  # where records appear or vanish: 16 s of processor; 2,048 take minutes and 1.5 GB
 
 
@@ -76,16 +77,20 @@ def design_strategy(
 
 def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_laplace") -> tuple[Classes, Changes]:
     """The elements that budgets let anybody tell apart, and their protected changes; `DesignFailed` where there is nothing to
-    measure, or more than `most` elements."""
+    measure, more than `most` elements, or changes that nobody wrote out."""
+    if isinstance(problem.relation, ByLength) and not problem.relation.listed and problem.relation.size > most:
+        raise DesignFailed(too_many(problem.relation))
     if (elements := problem.relation.size) > most:
-        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {_structure(problem)}use {OTHERS[family]}.")
+        others = Sizes(problem).serving if problem.notion == "pure" else "diagonal_gaussian or gaussian"
+        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {_structure(problem)}use {others}.")
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
     changes = universe.changes(PAIRS)
     if not np.abs(changes.along(universe.workload)).any():
-        other = OTHERS[family].rpartition(" ")[2]
-        raise DesignFailed(f"{family}: no protected change moves an answer, so there is nothing to measure; use {other}.")
+        raise DesignFailed(
+            f"{family}: no protected change moves an answer, so there is nothing to measure; use {OTHERS[family]}."
+        )
     return universe, changes
 
 

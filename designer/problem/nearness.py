@@ -15,7 +15,7 @@ from designer.base.arrays import Floats, Immutable
 from solvers.pairs.tree import Boxes, Indices, PointTree, grown
 from solvers.pairs.walk import PIECE, PairWalk
 
-SCANNED = 1 << 23  # so many pairs are looked at one by one in less than a second
+SCANNED = 1 << 20  # so many pairs are looked at one by one sooner than a search of them ends
 SLACK = 2.0**-44  # relative, for the rounding of `Nearness.least` and of float budgets beside their stated error
 MOST_FEATURES = 64  # boxes in more dimensions tell nothing apart
 Rule = Callable[[Floats, Floats, Floats], Floats]

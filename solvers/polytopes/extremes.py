@@ -58,7 +58,7 @@ def require_within(simplices: int, budget: int, pairs: int, dimension: int) -> N
     if simplices > budget:
         raise HullFailed(
             f"the hull of {pairs} pairs of points in {dimension} dimensions has about {simplices:,} or more boundary"
-            f" simplices, above max_simplices = {budget:,}; raise the limit or choose an ellipsoid or a strategy",
+            f" simplices, above max_simplices = {budget:,}; raise the limit",
             Status.TOO_LARGE,
         )
 
