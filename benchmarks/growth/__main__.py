@@ -5,7 +5,8 @@
 Every file of this folder that has ``CASES`` takes part; which growth each one shows is said in the folder's ``__init__``. A
 full run takes about 45 processor seconds for each case at most, forty minutes in all, on one core. With ``--largest`` every
 case goes on until the time or the memory is used up, ten minutes and 8 GB for a size: name the cases, or leave it a day. With
-``--json`` the figures are kept in a file, with the machine and the commit, where cases that are measured anew replace theirs.
+``--json`` the figures are kept in a file, with the machine, and each case with the commit it was measured at, where cases that
+are measured anew replace theirs.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def table(case: Case, small: bool, largest: bool, each: float) -> dict[str, Any]
     said = "no exponent: too fast to tell" if grown is None else f"processor seconds grow as size^{grown:.2f} at last"
     print(f"{said}; largest: {reached} {case.unit} ({ended})", flush=True)
     kept = [asdict(point) for point in points]
-    return {"unit": case.unit, "exponent": grown, "largest": reached, "ended": ended, "points": kept}
+    return {"commit": commit(), "unit": case.unit, "exponent": grown, "largest": reached, "ended": ended, "points": kept}
 
 
 def commit() -> str:
@@ -81,7 +82,7 @@ def keep(path: Path, figures: dict[str, Any]) -> None:
     """Write the figures of some cases beside those of others, so that a run that is ended loses none."""
     kept = json.loads(path.read_text())["cases"] if path.exists() else {}
     machine = {"python": platform.python_version(), "processor": platform.machine(), "cores": os.cpu_count()}
-    path.write_text(json.dumps({"machine": machine, "commit": commit(), "cases": kept | figures}, indent=1) + "\n")
+    path.write_text(json.dumps({"machine": machine, "cases": kept | figures}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
