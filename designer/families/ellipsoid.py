@@ -20,7 +20,7 @@ from designer.certified.norms import Norm, weighted_l1
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.described import asks_for_rows, equal_noise, independent_noise
-from designer.families.even import asks_for_counts, even_noise, without_long_list
+from designer.families.even import asks_for_counts, even_noise, refuse_large_ball, without_long_list
 from designer.families.family import Family, Tolerance
 from designer.families.measured import Coordinates, moving_coordinates
 from designer.families.repair import Bound, freeze, on_heard
@@ -78,6 +78,8 @@ def gaussian(problem: Problem, tolerance: Tolerance = 1e-6) -> AdditiveMechanism
 
 def _shaped(problem: Problem, family: str, falloff: Falloff, tolerance: float) -> AdditiveMechanism:
     coordinates, moving = heard_set(problem, family)
+    if falloff == "exponential":
+        refuse_large_ball(problem, family, moving.dimension)
     if problem.loss == "absolute":
         # E|z_k| is a multiple of the standard deviation. This solver knows sums of variances only, so the squared error
         # stands in for it and no bound is claimed; the program of the family in CVXPY minimises it itself.
@@ -243,6 +245,8 @@ def _ball(problem: Problem, family: str, falloff: Falloff) -> AdditiveMechanism:
     """A ball in the space of the answers, cut with their span when it is smaller: `||z|| = |T z|_2 / radius`,
     T the reconstruction."""
     coordinates, moving = heard_set(problem, family)
+    if falloff == "exponential":
+        refuse_large_ball(problem, family, moving.dimension)
     answers = coordinates.answers(problem)
     shape = np.ones(moving.dimension) if coordinates.reconstruction is None else np.asarray(np.linalg.qr(answers, mode="r"))
     radius = refuse_infinite(moving, Norm(shape, "l2"))

@@ -18,6 +18,7 @@ from designer.certified.refusals import refuse_extreme
 from designer.certified.scale_up import scale_up_to_private
 from designer.certified.sensitivity import SensitivitySet
 from designer.families.repair import Bound, claimed
+from designer.families.sizes import Sizes
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import Grid
 from designer.relations.invariants.bounded import Bounded
@@ -33,7 +34,7 @@ from solvers.programs.scales import minimise_scales
 BY_SYMMETRY = "closed form: the cells are alike, and the loss is convex"
 LONG = 10_000  # changes; a list of so many is written out and scanned in seconds
 SHAPED = 100  # elements, of which exchanges are written out and programs solved in seconds
-LARGEST_BALL = 1_000  # counts; a ball in 800 takes ten seconds, which grow with the cube
+LARGEST_BALL = 1_000  # dimensions; a ball in 800 takes ten seconds, which grow with the cube
 MOST_AXES = 5  # whose rectangles are all looked at
 BELOW = 1 - 1e-12  # for the floats that put a bound together
 
@@ -61,6 +62,15 @@ def without_long_list(problem: Problem, order: NormOrder) -> Problem:
     return replace(problem, relation=replace(relation, by_length=True))
 
 
+def refuse_large_ball(problem: Problem, family: str, dimension: int) -> None:
+    """`DesignFailed` where noise with exponential fall-off in a Euclidean norm would take minutes to be drawn."""
+    if dimension > LARGEST_BALL:
+        raise DesignFailed(
+            f"{family}: draws from a ball in {dimension} dimensions, of which more than {LARGEST_BALL} take minutes; use "
+            f"{Sizes(problem).serving}."
+        )
+
+
 def even_noise(
     problem: Problem,
     family: str,
@@ -75,11 +85,8 @@ def even_noise(
     relation = problem.relation
     assert isinstance(relation, (InvariantChanges, LinkedChanges, InvariantMetric))
     size = relation.size
-    if (order, falloff) == ("l2", "exponential") and size > LARGEST_BALL:
-        raise DesignFailed(
-            f"{family}: draws from a ball in {size} counts, of which more than {LARGEST_BALL} take minutes; use laplace or "
-            "projected_laplace."
-        )
+    if (order, falloff) == ("l2", "exponential"):
+        refuse_large_ball(problem, family, size)
     still = relation.unmoved(np.eye(size))
     if still.all():
         raise DesignFailed(f"{family}: no protected change moves a count; publish them all.")

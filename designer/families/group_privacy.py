@@ -17,6 +17,7 @@ from designer.base.errors import DesignFailed
 from designer.certified.norms import Norm, NormOrder
 from designer.certified.refusals import refuse_extreme, refuse_infinite
 from designer.certified.sensitivity import SensitivitySet
+from designer.families.even import refuse_large_ball, without_long_list
 from designer.families.family import Family
 from designer.families.measured import Coordinates
 from designer.families.repair import freeze
@@ -64,7 +65,9 @@ def single_records(relation: Relation, family: str) -> Relation:
 
 def _naive(problem: Problem, family: str, order: NormOrder, falloff: Literal["exponential", "gaussian"]) -> AdditiveMechanism:
     weights = weights_for_records(problem, single_records(problem.relation, family), order)
-    heard = np.isfinite(weights)
+    problem, heard = without_long_list(problem, order), np.isfinite(weights)
+    if (order, falloff) == ("l2", "exponential"):
+        refuse_large_ball(problem, family, int(heard.sum()))
     return freeze(
         problem,
         family,
