@@ -9,6 +9,7 @@ from designer.audit.coarse import WrittenOut, additive_written_out, lattice_writ
 from designer.audit.noise_sources import additive_source, lattice_source
 from designer.audit.pairs import (
     LAW_SUBJECT,
+    bound_recomputed,
     databases_compared,
     every_pair,
     every_pair_of_cells,
@@ -276,6 +277,9 @@ class OfChannels(Inspection[Channel]):
 
     def pairs(self, made: Channel) -> Finding:
         return every_row_compared(made)
+
+    def further(self, made: Channel) -> list[Finding]:
+        return [bound_recomputed(made)]
 
 
 def inspection_of(made: Specified) -> Inspection[Any]:

@@ -18,6 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import track
 from designer.certified.sensitivity import SensitivitySet
+from designer.mechanisms.channel.bound import LossPrices, proven_loss
 from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import Selection
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
@@ -28,6 +29,7 @@ from designer.problem.relation import Relation, finite_pairs
 from designer.relations.metrics.attributes import Hamming
 from solvers.exact.balls import rational_ball
 from solvers.exact.bits import working_precision
+from solvers.exact.rational import float_below
 
 LAW_SUBJECT = "law, enumerated"
 MOST_COMPARED = 4000
@@ -117,6 +119,25 @@ def every_row_compared(made: Channel) -> Finding:
     pairs = size * (size - 1)
     words = f"{pairs} ordered pairs, every report as a fraction: the largest share of a budget that is spent is {worst:.9g}"
     return proven(SUBJECT, words, kept, pairs=pairs, largest=worst)
+
+
+def bound_recomputed(made: Channel) -> Finding:
+    """The loss that no channel is below, in rationals, from the prices that the spec carries as a note."""
+    subject, note = "lower bound of the loss", made.provenance.get("prices")
+    if note is None or made.optimality is None:
+        return not_looked_at(subject, "the spec carries no prices that would prove one")
+    try:
+        prices = LossPrices.from_note(note, len(made.prior))
+    except InvalidProblem as failure:
+        return proven(subject, f"the note is none: {failure}", False)
+    bound = float_below(proven_loss(made.relation, made.prior, made.losses, prices))
+    reports = f"{len(made.reports) + prices.unused.shape[1]} reports"
+    kind, loss = ("expected loss", made.loss) if prices.shares is None else ("loss at the worst value", made.worst_loss)
+    words = (
+        f"no channel with these budgets and these losses of {reports} has an {kind} below {bound!r}, in rationals from the "
+        f"prices in the file; the note says {made.optimality.lower_bound!r}, and this one has {loss!r}"
+    )
+    return proven(subject, words, made.optimality.lower_bound <= bound, bound=bound, loss=loss)
 
 
 MOST_PAIRS = 20_000

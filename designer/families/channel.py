@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -21,6 +20,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.progress import step
 from designer.certified.guarantee import Optimality, bounded
 from designer.mechanisms.channel.accuracy import estimation_losses, queries_of
+from designer.mechanisms.channel.bound import LossPrices, proven_loss
 from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
@@ -34,12 +34,10 @@ from solvers.columns.generation import (
     NoMixture,
     Program,
     column_generation,
-    exact_bound,
     mixture_of_poles,
 )
 from solvers.columns.whole import NoSlack, whole_table
 from solvers.columns.workload import least_moment
-from solvers.exact.balls import exp_ball, fraction_above
 from solvers.exact.rational import float_below
 from solvers.solution import Solution
 
@@ -47,6 +45,9 @@ MOST_POLES = 3000
 MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
+FAITHFUL = Fraction(
+    1, 10**8
+)  # of a bound, by which it is stated lower: programs that prove it again may answer with other last digits
 MOST_ESTIMATED, MOST_ROUNDS, ROUND_WORK = 200, 20, 12500  # values, rounds of local searches: 20 s for 25 values, 1 min for 200
 EVEN = 1e-9  # of steps on a line
 FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
@@ -56,13 +57,15 @@ TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
 @dataclass(frozen=True, eq=False)
 class Proposal:
     """Columns, (N, C), whose rows sum to about 1, and the report that each is, (C,). names, losses: of the reports, where they
-    are others than those of the problem. bound: below which no private channel is, and how that was found."""
+    are others than those of the problem. bound: below which no private channel is, and how that was found. prices: that prove
+    it in rationals."""
 
     columns: Floats
     reports: Indices
     names: tuple[str, ...] | None = None
     losses: Floats | None = None
     bound: tuple[float, str] | None = None
+    prices: LossPrices | None = None
 
 
 def best_reports(problem: ReportProblem, columns: Floats) -> tuple[Indices, Floats]:
@@ -149,7 +152,8 @@ def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
             "the largest, or use 'poles'."
         ) from failure
     mixture = found.point
-    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=_bound(problem, found))
+    bound, prices = _bound(problem, found)
+    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=bound, prices=prices)
 
 
 def _best_for_estimates(problem: ReportProblem) -> Proposal:
@@ -176,25 +180,18 @@ def _best_for_estimates(problem: ReportProblem) -> Proposal:
     return Proposal(table, np.arange(table.shape[1]), names, np.zeros(table.shape), (bound, words))
 
 
-def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[float, str]:
-    """A loss that no private channel is below: in rationals where they take a moment, with rounding added up elsewhere."""
+def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[tuple[float, str], LossPrices | None]:
+    """A loss that no private channel is below: in rationals where they take a moment, with the prices that prove
+    it; elsewhere with rounding added up."""
     words = "prices of the values, against every column that keeps the budgets"
-    if problem.worst or problem.losses.size > MOST_EXACT:
+    if problem.losses.size > MOST_EXACT:
         costs, limits = _costs(problem)
         lower = Program.of(_between(problem)[1], costs, problem.prior, limits).bound(found.point.prices)
-        return lower, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"
-    prior = [Fraction(p) for p in problem.prior.tolist()]
-    norm = [p / sum(prior) for p in prior]
-    exact = [[p * Fraction(loss) for loss in row] for p, row in zip(prior, problem.losses.tolist(), strict=True)]
-
-    @cache
-    def ratio_above(i: int, j: int) -> Fraction:
-        budget = problem.metric.exact_budget(i, j)
-        assert budget is not None
-        return fraction_above(lambda: exp_ball(budget), 96)
-
-    proven = exact_bound(found.point.prices, exact, norm, ratio_above)
-    return float_below(proven), f"{words}, in rationals (docs/theory/columns.md)"
+        return (lower, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"), None
+    given = found.point.prices
+    prices = LossPrices.rounded(given.rows, given.shares[0] if problem.worst else None)
+    proven = proven_loss(problem.metric, problem.prior, problem.losses, prices)
+    return (float_below(proven - FAITHFUL * abs(proven)), f"{words}, in rationals (docs/theory/columns.md)"), prices
 
 
 def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solution[Mixture]:
@@ -411,7 +408,10 @@ def build_channel(problem: ReportProblem, family: str, **options: Any) -> Channe
         bound, method = proposal.bound
         optimality = bounded(problem.loss_words, loss_of(problem, made), bound, method, 1e-9 * max(1.0, bound))
     words = WORDS[family] if problem.queries is None else WORDS_OF_ESTIMATES.get(family, WORDS[family])
-    notes = {"family": words, "loss": problem.loss, "options": options}
+    notes: dict[str, Any] = {"family": words, "loss": problem.loss, "options": options}
+    if proposal.prices is not None:
+        unused = [z for z, name in enumerate(problem.report_names) if name not in made.reports]
+        notes["prices"] = replace(proposal.prices, unused=problem.losses[:, unused]).to_note()
     return made.annotated(notes, optimality)
 
 

@@ -43,6 +43,7 @@ PROVENANCE = Named(
             "family": text(),
             "loss": text(),
             "options": {"type": "object"},
+            "prices": {"type": "object"},
             "effort": text(),
             "cut": text(),
             "tried": {"type": "object", "additionalProperties": text()},

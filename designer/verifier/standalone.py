@@ -3021,7 +3021,7 @@ SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
 NOTES = {
     **dict.fromkeys("software family loss effort cut targets_are hull program objective solver status".split(), str),
     **dict.fromkeys("budgets_times raw_violation own_violation repaired_loss rounds pairs".split(), (int, float)),
-    "options": dict, "tried": dict, "targets": list, "constraints": list,
+    "options": dict, "prices": dict, "tried": dict, "targets": list, "constraints": list,
 }  # fmt: skip
 
 

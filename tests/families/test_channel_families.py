@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
 
-from designer import DesignFailed, ReportProblem, datasets, design, metrics
+from designer import Channel, DesignFailed, ReportProblem, datasets, design, load, metrics
+from designer.audit.pairs import bound_recomputed
+from designer.certified.frozen import to_spec
 from designer.families import channel
-from solvers.columns.generation import Program
+from designer.mechanisms.channel.bound import LossPrices, proven_loss
+from solvers.columns.generation import Limits, Program
 from solvers.columns.whole_program import full_program
 
 
@@ -147,12 +152,65 @@ def test_places_on_the_earth_lose_no_more_by_freezing_than_the_gap_that_was_aske
     assert 0 <= made.optimality.gap <= 1e-4 and made.privacy.holds
 
 
+@pytest.mark.parametrize("km", [25, 50, 100])
+@pytest.mark.parametrize("loss", ["distance", "squared"])
+def test_people_as_prior_leave_no_wider_gap_than_was_asked_for(loss: str, km: int) -> None:
+    """A bound that weighs elements by their prior alone was 1.2e-4 to 1.6e-4 off."""
+    cities = datasets.us_cities()
+    largest = np.argsort(-cities["population"], kind="stable")[:25]
+    where = np.column_stack([cities["latitude"], cities["longitude"]])[largest]
+    people = cities["population"][largest] / cities["population"][largest].sum()
+    made = design(ReportProblem(metrics.great_circle(where, per_km=math.log(3) / km), prior=people, loss=loss))
+    assert 0 <= made.optimality.gap <= 1e-4
+
+
+@pytest.mark.parametrize("prior", [None, "worst", "skewed"])
+def test_prices_in_the_provenance_prove_the_bound_again_and_take_few_bytes(prior: str | None) -> None:
+    given: Any = np.random.default_rng(4).dirichlet(np.full(9, 0.4)) + 1e-3 if prior == "skewed" else prior
+    given = given / given.sum() if prior == "skewed" else given
+    problem = ReportProblem(grid(3, 0.7), loss="distance", prior=given)
+    made = load(to_spec(design(problem).mechanism))
+    assert isinstance(made, Channel) and made.optimality is not None
+    prices = LossPrices.from_note(made.provenance["prices"], 9)
+    proven = proven_loss(made.relation, made.prior, made.losses, prices)
+    assert made.optimality.lower_bound <= proven <= made.optimality.lower_bound * (1 + 2e-8)
+    assert len(json.dumps(made.provenance["prices"]["rows"])) < 16 * 9
+    costs = problem.prior[:, None] * problem.losses
+    worst = (Limits(np.eye(9), problem.losses, None),) if prior == "worst" else ()
+    whole = full_program(problem.budgets, np.zeros_like(costs) if worst else costs, worst)[1]
+    assert whole * (1 - 2e-4) <= proven <= whole * (1 + 1e-9)
+
+
+def test_any_prices_prove_a_bound_and_a_note_that_claims_more_is_found_out() -> None:
+    """Deep verification computes the bound from the file alone."""
+    problem = ReportProblem(grid(3, 0.7), loss="distance", elements=[f"e{k}" for k in range(9)])
+    made = design(problem).mechanism
+    assert isinstance(made, Channel) and made.optimality is not None
+    assert bound_recomputed(made).holds is True and "the spec carries no prices" in bound_recomputed(made.annotated({})).words
+    rows, rng = np.array(made.provenance["prices"]["rows"]), np.random.default_rng(2)
+    unused = LossPrices.from_note(made.provenance["prices"], 9).unused
+    for _ in range(20):
+        prices = LossPrices(rows * rng.uniform(0.5, 1.5, 9), None, unused)
+        assert proven_loss(made.relation, made.prior, made.losses, prices) <= Fraction(made.loss) * (1 + Fraction(1, 10**12))
+    less = made.annotated({"prices": {**made.provenance["prices"], "rows": (0.9 * rows).tolist()}})
+    assert bound_recomputed(less).holds is False
+    for note in (
+        {},
+        {"rows": [1.0]},
+        {"rows": ["a"] * 9},
+        {"rows": [0.1] * 9, "shares": [0.0] * 9},
+        {"rows": [0.1] * 9, "x": 1},
+    ):
+        assert bound_recomputed(made.annotated({"prices": note})).holds is False
+
+
 def test_a_bound_in_floats_is_below_what_the_exact_budgets_prove(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever floats of the budgets are off by counts against the bound."""
     problem = far_cities(8, "squared")
     found = channel._generated(problem, 1e-4)
-    exact, words = channel._bound(problem, found)
+    (exact, words), prices = channel._bound(problem, found)
     monkeypatch.setattr(channel, "MOST_EXACT", 0)
-    floats, others = channel._bound(problem, found)
+    (floats, others), none = channel._bound(problem, found)
+    assert prices is not None and none is None
     assert "in rationals" in words and "in floats" in others and floats < exact
     assert floats < Program.of(problem.budgets, *channel._costs(problem)[:1], problem.prior).bound(found.point.prices)
