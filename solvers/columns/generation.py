@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
+from solvers.columns.interior import REACH, Interior, TooLarge, interior
 from solvers.columns.linear import NoSolution, least
 from solvers.columns.orbits import Symmetries, none_of, symmetries
 from solvers.columns.pricing import Flow, Mask, exactly_proven, no_flow, priced, proven
@@ -31,6 +32,9 @@ FIRST_REACH = 2.0  # budgets
 FURTHER = 1.0  # reach, in budgets, where a program without far elements was too loose
 LITTLE = 1e-6  # of a weight may change until rows are 1
 SAME = 1e-9  # columns that differ by no more are one
+NEARLY = 1.0
+PART, FINEST = 5.0, 1e-3  # of the gap is left to these prices; the least that they are asked for
+CUTS = 12  # rounds of lowering prices
 SMOOTHING = 0.5  # of the prices with the best bound, in those at which columns are priced
 
 
@@ -343,12 +347,14 @@ class _Master:
     def prune(self, found: _Found) -> bool:
         """Leave out the columns that cost most at the last prices, where they are many; whether some were."""
         most = MANY * len(self.averages)
-        if len(self.columns) <= 2 * most:
-            return False
+        return len(self.columns) > 2 * most and self.keep(found.rows, found.shares, found.weights > 0, most)
+
+    def keep(self, rows: Array, shares: Sequence[Array], always: Mask, most: int) -> bool:
+        """Leave out all but `most` columns, those that are kept always and those that cost least at these prices."""
         columns, reports = np.array(self.columns).T, np.array(self.reports, dtype=np.intp)
-        costs = self.program.priced_costs(found.shares) - found.rows[:, None]
-        reduced = np.where(found.weights > 0, -np.inf, np.einsum("nc,nc->c", costs[:, reports], columns))
-        kept = np.sort(np.argsort(reduced, kind="stable")[: max(most, int((found.weights > 0).sum()))])
+        costs = self.program.priced_costs(shares) - rows[:, None]
+        reduced = np.where(always, -np.inf, np.einsum("nc,nc->c", costs[:, reports], columns))
+        kept = np.sort(np.argsort(reduced, kind="stable")[: max(most, int(always.sum()))])
         self.columns, self.reports, self.known = [], [], set()
         for c in kept.tolist():
             self.add(columns[:, c], int(reports[c]))
@@ -427,6 +433,10 @@ class _Search:
         """The search; where there are caps, first one for a table that keeps them."""
         self.reach = 1.5 - float(np.log(gap)) if len(self.program.budgets) <= SOME else FIRST_REACH
         master = _Master(self.program, self.group)
+        if (inside := self._interior(gap)) is not None:
+            self._start_from(master, inside)
+            rows = self._lowered(master, inside.rows, gap)
+            return self._improve(master, gap, rounds, Prices(rows, (), self._every_flow()))
         even = [np.full(len(each.weights), 1 / len(each.weights)) for each in self.program.limits]
         master.offer(self.shapes, even)
         if any(limits.caps is not None for limits in self.program.limits):
@@ -434,6 +444,57 @@ class _Search:
             master.offer(self.shapes, free)
             self._keep_caps(master, rounds)
         return self._improve(master, gap, rounds)
+
+    def _interior(self, gap: float) -> Interior | None:
+        """Prices and columns by an interior point method, where elements are many and nothing else simplifies the program."""
+        program = self.program
+        plain = len(self.group) == 1 and not program.limits and program.allowed.all() and np.isfinite(program.budgets).all()
+        if not plain or len(program.budgets) <= SOME:
+            return None
+        edges = near_edges(program.budgets, stretch=NEARLY)
+        try:
+            found = interior(program.budgets, program.costs, edges, max(gap / PART, FINEST))
+        except (TooLarge, np.linalg.LinAlgError):
+            return None
+        self.edges, self.reach = edges, REACH
+        return found
+
+    def _start_from(self, master: _Master, inside: Interior) -> None:
+        """Columns of an interior table and of the exponential mechanism, and of all others those that cost least there."""
+        for z, column in enumerate(inside.columns.T):
+            master.add(column / column.max(), z)
+        n = len(self.program.budgets)
+        master.offer(self.shapes[:, : n + 1], ())
+        first = len(master.columns)
+        master.offer(self.shapes, ())
+        self.pruned = master.keep(inside.rows, (), np.arange(len(master.columns)) < first, first + n)
+
+    def _lowered(self, master: _Master, rows: Array, gap: float) -> Array:
+        """Prices at which no column is known to gain much: those of the elements of a column that does are lowered until it
+        gains nothing. Nothing is raised, so that what the flows prove of other reports stays proven."""
+        program, pending = self.program, self.reports
+        little = gap / PART * abs(float(rows.sum()))
+        for _ in range(CUTS):
+            margins, lower, again = program.costs - rows[:, None], rows.copy(), []
+            for z in pending:
+                usable = program.allowed[:, z]
+                if is_over() or proven(margins[:, z], program.norm, self.flows[z], program.budgets, usable) <= little:
+                    continue
+                try:
+                    made = priced(margins[:, z], program.norm, self.edges, program.budgets, usable, self.reach)
+                except NoSolution:
+                    continue
+                self.flows[z] = made.flow
+                if made.gain > little:
+                    again.append(z)
+                    master.add(made.column, z)
+                    share = rows**2 * made.column
+                    over = float((lower - program.costs[:, z]) @ made.column)
+                    lower -= max(over, 0.0) * share / float(share @ made.column)
+            rows, pending = lower, again
+            if not again:
+                break
+        return rows
 
     def _keep_caps(self, master: _Master, rounds: int) -> None:
         """Add columns until some mixture keeps the caps. NoMixture where prices prove that none does."""
@@ -452,9 +513,10 @@ class _Search:
         master.slack, self.program, master.program = False, plain, plain
         self.flows = [no_flow() for _ in self.flows]
 
-    def _improve(self, master: _Master, gap: float, rounds: int) -> Solution[Mixture]:
-        best, lower, value, kept = None, -np.inf, np.inf, 0.0
-        prices = Prices(np.zeros(len(self.program.budgets)), (), ())
+    def _improve(self, master: _Master, gap: float, rounds: int, start: Prices | None = None) -> Solution[Mixture]:
+        """Rounds, the first at prices to start from, where there are any."""
+        best, lower, value, kept = None, -np.inf, np.inf, 0.0 if start is None else 1.0
+        prices = Prices(np.zeros(len(self.program.budgets)), (), ()) if start is None else start
         count = 0
         while count < rounds:
             count += 1
@@ -465,7 +527,7 @@ class _Search:
                 break
             self.pruned |= master.prune(found)
             rows, shares = found.rows, found.shares
-            if kept and np.isfinite(lower):
+            if kept:
                 rows = kept * prices.rows + (1 - kept) * rows
                 shares = tuple(kept * a + (1 - kept) * b for a, b in zip(prices.shares, shares, strict=True))
             room = float(rows.sum()) - self.program.capped(shares) - (1 - gap) * value

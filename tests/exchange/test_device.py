@@ -78,6 +78,23 @@ def test_javascript_reports_what_python_does(name: str, tmp_path: Path) -> None:
     assert found == [str(made.reports[place]) for place in expected(made)]
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed, so no JavaScript can be run")
+def test_a_remembering_device_draws_once_for_each_value_and_no_more_often_than_it_may(tmp_path: Path) -> None:
+    (tmp_path / "channel.js").write_text(device_text(channels()["fifths"], "javascript"), encoding="utf-8")
+    (tmp_path / "run.js").write_text(
+        """const c = require("./channel.js"); let drawn = 0; const sent = new Map();
+        const take = (n) => { drawn++; const b = new Uint8Array(n); b[7] = drawn === 1 ? 0x60 : 0x00; return b; };
+        const device = c.remembered(2, sent, take), found = [];
+        for (const x of ["x", "z", "x", "x", "z"]) found.push(device(x));
+        let refused = 0; try { device("y"); } catch (e) { refused = 1; }
+        try { c.remembered(1)("no such value"); } catch (e) { refused++; }
+        const later = c.remembered(2, sent, take);
+        console.log(JSON.stringify([found, drawn, refused, later("x"), sent.size]));"""
+    )
+    run = subprocess.run(["node", str(tmp_path / "run.js")], capture_output=True, text=True, check=True, encoding="utf-8")
+    assert json.loads(run.stdout) == [["y", "x", "y", "y", "x"], 2, 2, "y", 2]
+
+
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler is installed")
 @pytest.mark.parametrize("name", list(channels()))
 def test_c_reports_what_python_does(name: str, tmp_path: Path) -> None:
