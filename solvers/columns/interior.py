@@ -22,6 +22,7 @@ REACH = 8.0  # in budgets, from the elements that a report is good for
 GOOD = 0.3  # of the cost that an element has in the first table
 WIDE = 30.0  # of the first complementarity, beside what makes the gap as large as the value
 SHORT = 0.9  # of the way to the border
+SHARE = 0.5  # of the work that is left: columns and their prices take the rest
 MOST_BYTES = 1.5e9
 PASSES = 12  # over all reports, in each step
 ARRAYS = 24  # of the pairs of a report, at once
@@ -150,7 +151,7 @@ def interior(budgets: Array, costs: Array, edges: Edges, gap: float) -> Interior
     TooLarge where that takes more than there is; `numpy.linalg.LinAlgError` where floats do not hold the program.
     """
     planned = plan(budgets, costs, edges)
-    if planned.takes > MOST_BYTES or planned.units > units_left():
+    if planned.takes > MOST_BYTES or planned.units > SHARE * units_left():
         raise TooLarge(f"interior prices take about {planned.takes / 1e6:.0f} MB and {planned.units:.0f} units of work")
     value = float((planned.costs * planned.first).sum())
     reports = _started(budgets, planned, edges, value)
