@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
-from solvers.columns.interior import REACH, Interior, TooLarge, interior
+from solvers.columns.interior import REACH, Interior, TooLarge, interior_prices
 from solvers.columns.linear import NoSolution, least
 from solvers.columns.orbits import Symmetries, none_of, symmetries
 from solvers.columns.pricing import Flow, Mask, exactly_proven, no_flow, priced, proven
@@ -453,7 +453,7 @@ class _Search:
             return None
         edges = near_edges(program.budgets, AROUND)
         try:
-            found = interior(program.budgets, program.costs, edges, max(gap / PART, FINEST))
+            found = interior_prices(program.budgets, program.costs, edges, max(gap / PART, FINEST))
         except (TooLarge, np.linalg.LinAlgError):
             return None
         self.reach = REACH

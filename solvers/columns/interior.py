@@ -119,7 +119,7 @@ class Plan:
 
 
 def plan(budgets: Array, costs: Array, edges: Edges) -> Plan:
-    """What `interior` will look at.
+    """What `interior_prices` will look at.
 
     budgets: (N, N), finite. costs: (N, M).
     """
@@ -145,7 +145,7 @@ def _work(sizes: Sequence[tuple[int, int]]) -> float:
     return sum(PASSES / CALLS * 4 + (1.5 * n**3 + 4 * n**2) / FLOPS + ARRAYS * pairs * 2 / ENTRIES for n, pairs in sizes)
 
 
-def interior(budgets: Array, costs: Array, edges: Edges, gap: float) -> Interior:
+def interior_prices(budgets: Array, costs: Array, edges: Edges, gap: float) -> Interior:
     """Prices whose own bound is within about `gap` of the optimum over these edges, and the table that goes with them.
 
     TooLarge where that takes more than there is; `numpy.linalg.LinAlgError` where floats do not hold the program.

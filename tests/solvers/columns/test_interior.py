@@ -30,7 +30,7 @@ def places(seed: int, count: int = 9) -> tuple[Array, Array]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_interior_prices_add_up_to_the_optimum_and_its_table_is_within_the_cone(seed: int) -> None:
     b, costs = places(seed)
-    found = interior.interior(b, costs, near_edges(b), 1e-6)
+    found = interior.interior_prices(b, costs, near_edges(b), 1e-6)
     least = full_program(b, costs)[1]
     scale = float(np.abs(costs).max())
     assert found.rows.sum() == pytest.approx(least, abs=1e-4 * scale)
@@ -69,7 +69,7 @@ def test_prices_that_columns_gain_at_are_lowered_until_none_does(monkeypatch: py
     search = generation._Search(program, poles(b), near_edges(b))
     search.reach = np.inf
     master = generation._Master(program, search.group)
-    high = 3 * interior.interior(b, costs, near_edges(b), 1e-3).rows
+    high = 3 * interior.interior_prices(b, costs, near_edges(b), 1e-3).rows
     rows = search._lowered(master, high, 1e-2)
     prices = generation.Prices(rows, (), search._every_flow())
     assert (rows <= high).all() and master.columns
@@ -80,6 +80,6 @@ def test_prices_that_columns_gain_at_are_lowered_until_none_does(monkeypatch: py
 def test_what_takes_more_work_than_is_left_is_not_begun() -> None:
     b, costs = places(3)
     with within(1e-3), pytest.raises(TooLarge, match="units of work"):
-        interior.interior(b, costs, near_edges(b), 1e-3)
+        interior.interior_prices(b, costs, near_edges(b), 1e-3)
     planned = interior.plan(b, costs, near_edges(b))
     assert 1e-3 < planned.units < 10 and planned.takes < 1e6
