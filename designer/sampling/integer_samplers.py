@@ -281,7 +281,7 @@ def discrete_laplace(rate: Fraction, shift: int, first: int, second: int, entrop
 
 
 def high_digit(words: Words, per_unit: Floats) -> tuple[Integers, Mask]:
-    """What `geometric` makes of uniforms that begin with these words, `per_unit` = 1 / rate, and where that is open."""
+    """`geometric` of uniforms that begin with these words, (n, K), and where that is open; per_unit: 1 / rate, (K,)."""
     value, error = exponential(words)
     quotient = value * per_unit
     floor = np.floor(quotient)

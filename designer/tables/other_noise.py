@@ -19,7 +19,8 @@ from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, RATIONAL, ClosedList, Named, either, exactly, of_kind, one_of, record
 from designer.promises.accounting import rho_of_laplace
-from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
+from designer.sampling.integer_samplers import SMALLEST_RATE
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.tables.exact_sums import amounts
 from designer.tables.measure import Measure, Rational
 from designer.tables.policies.plain_policies import LaplaceSums

@@ -107,7 +107,9 @@ def test_fine_grids_are_decided_in_balls_and_agree_with_floats_where_those_decid
     by_floats = RoundedNormal(exact).draw(400, SeededEntropy(5))
     assert 400 <= len(seen) < 410  # at steps of 2^-47 deviations 64 bits never suffice, at 2^-18 nearly always
     monkeypatch.setattr(
-        rounded_normal.continuous, "nearest", lambda place, _: (np.zeros_like(place, dtype=np.int64), np.ones_like(place, bool))
+        rounded_normal.integer_samplers,
+        "nearest",
+        lambda place, _: (np.zeros_like(place, dtype=np.int64), np.ones_like(place, bool)),
     )
     by_balls = RoundedNormal(exact).draw(400, SeededEntropy(5))
     assert (by_balls[:, 0] == by_floats[:, 0]).all()
@@ -129,7 +131,9 @@ def test_vectors_decided_in_balls_are_those_that_floats_decide(monkeypatch: pyte
     shape = EllipsoidGrid([[entry / 2**12 for entry in row] for row in SKEW], NormLaw.GAUSSIAN)
     by_floats = RoundedVector(shape).draw(200, SeededEntropy(7))
     monkeypatch.setattr(
-        rounded_normal.continuous, "nearest", lambda place, _: (np.zeros_like(place, dtype=np.int64), np.ones_like(place, bool))
+        rounded_normal.integer_samplers,
+        "nearest",
+        lambda place, _: (np.zeros_like(place, dtype=np.int64), np.ones_like(place, bool)),
     )
     assert (RoundedVector(shape).draw(200, SeededEntropy(7)) == by_floats).all()
 

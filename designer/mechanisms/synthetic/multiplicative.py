@@ -47,7 +47,8 @@ from designer.relations.rows.given import require_public
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
-from designer.sampling.integers.discrete_laplace import SMALLEST_RATE, DiscreteLaplace
+from designer.sampling.integer_samplers import SMALLEST_RATE
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw
 from solvers.programs.multiplicative_weights import distribution, replayed, updated
 
