@@ -185,7 +185,7 @@ MUTANTS = (
         "exponent = self.bound + z * (z - 2 * self.centre) / (2 * self.variance)",
         "exponent = self.bound + z * z / (2 * self.variance)",
         "ball arithmetic forgets the centre",
-        ("tests/sampling/test_discrete_gaussian.py::test_ball_arithmetic_decides_as_the_filter_does",),
+        ("tests/sampling/test_discrete_gaussian.py::test_a_plan_around_a_centre_has_the_law_around_it",),
     ),
     Mutant(
         "designer/sampling/integer_samplers.py",

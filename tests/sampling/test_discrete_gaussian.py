@@ -249,3 +249,20 @@ def test_the_bound_of_a_plan_is_the_largest_exponent_of_its_coin(variance: Fract
     for z in {0, 1, 2, math.floor(top), math.ceil(top), math.floor(top) + 1, 2 * math.ceil(top)}:
         largest = max(largest, ((z + w) ** 2 / plan.inflation - z * z) / (2 * variance))
     assert plan.bound - plan.bound / 4 <= largest <= plan.bound or largest <= plan.bound < 1
+
+
+def test_a_plan_around_a_centre_has_the_law_around_it() -> None:
+    """In ball arithmetic, as coefficients of lattice vectors are decided: one coin's worth of words a try."""
+    variance, centre, entropy = THIRD, Fraction(2, 5), SeededEntropy(16)
+    eta = Fraction(2) ** integer_samplers.log_eta(variance, 0)
+    top = max(Fraction(1, 2) / eta, centre)
+    bound = ((top + Fraction(1, 2)) ** 2 / (1 + eta) - top**2 + centre**2) / (2 * variance)
+    plan, found = GaussianPlan(variance, centre, 0, 1 + eta, bound), list[int]()
+    for radius, angle, last in entropy.random_words(3 * 12_000).reshape(-1, 3).tolist():
+        z, kept = plan.decide((LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)), 0, last, entropy)
+        found += [z] * kept
+    masses = np.array([math.exp(-((z - float(centre)) ** 2) / (2 * float(variance))) for z in range(-8, 9)])
+    cdf = dict(zip(range(-8, 9), np.cumsum(masses) / masses.sum(), strict=True))
+    draws = np.array(found)
+    assert p_value_of_integers(draws, cdf.__getitem__, [-1, 0, 1]) > FAILURE_PROBABILITY
+    assert p_value_of_integers(1 - draws, cdf.__getitem__, [-1, 0, 1]) < FAILURE_PROBABILITY
