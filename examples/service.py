@@ -57,8 +57,7 @@ class Service:
         name = asked.get("spec") if isinstance(asked, dict) else None
         if not isinstance(name, str) or name not in self.specs or asked.keys() - {"spec", "counts"}:
             raise Refusal(f'spec: ask with {{"spec": NAME}} and, where you hold them, "counts"; names are {[*self.specs]}.')
-        made: Any = self.specs[name]
-        return self.people.release(made, asked.get("counts", self.counts)).to_dict()
+        return self.people.release(self.specs[name], asked.get("counts", self.counts)).to_dict()
 
     def balance(self) -> dict[str, Any]:
         """What is spent, of what total; the same from a few entries, however many there are."""

@@ -67,10 +67,14 @@ MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 class Releases(Protocol[MadeRelease]):
     """A frozen object, by the kind of its releases."""
 
-    def release(self, data: Any, /, **rows: Any) -> MadeRelease:
+    def release(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> MadeRelease:
         """What is published about confidential data."""
 
-    def check(self, data: Any, /, **rows: Any) -> None:
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
         """Refuse what `release` refuses for its form."""
 
 
@@ -321,7 +325,7 @@ class DataSet:
         """
         row = RowUnit(unit, entity, rows_per_entity)
         rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
-        stated = {name: given for name, given in rows.items() if given is not None}
+        stated: dict[str, Any] = {name: given for name, given in rows.items() if given is not None}
         return self._recorded(
             mechanism, row, lambda: mechanism.release(data, **stated), lambda: mechanism.check(data, **stated)
         )

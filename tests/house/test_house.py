@@ -137,12 +137,16 @@ def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: 
         files.append(tmp_path / f"block_{number}.py")
         files[-1].write_text(block)
     typed = """from designer import Problem, Workload, design, load, metrics
+from designer.accounts import Ledger
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 problem = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 whole: tuple[int, ...] = design(problem, "lattice_laplace").mechanism.release([1, 2, 3]).table
 scales = design(problem, "laplace").mechanism.scales
 lattice: LatticeMechanism = load("spec.json", LatticeMechanism)
 print(load("spec.json").fingerprint, design(problem).mechanism.query_variances())
+people = Ledger("ledger").dataset("people")
+answers = people.release(design(problem, "laplace").mechanism, [1, 2, 3]).released.answers
+told = people.release(load("spec.json"), [1, 2, 3]).to_dict()
 """
     (tmp_path / "typed.py").write_text(typed)
     (tmp_path / "untrue.py").write_text(
