@@ -15,8 +15,13 @@ from typing import Any
 
 import pytest
 
+from designer import Problem, Workload, design, metrics
+from designer.base.json_text import plain
+from designer.certified.about import About
+from designer.certified.frozen import to_spec
+from designer.problem.domain import Domain
 from designer.verifier import standalone
-from tests.verifier.altered import altered, bytes_of, core_verdicts
+from tests.verifier.altered import altered, bytes_of, core_verdicts, sealed
 from tests.verifier.test_standalone import FILES, all_specs
 
 PAGE = Path(__file__).parents[2] / "docs" / "_static" / "verify.html"
@@ -102,3 +107,48 @@ def test_it_accepts_no_altered_file_whose_numbers_prove_nothing(tmp_path: Path, 
 @pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": 1e999}', "[1]", '{"a": ', '{"a": 01}', '{"a": 1} x'])
 def test_its_reader_is_strict(text: str, tmp_path: Path) -> None:
     assert of_page([text.encode()], tmp_path)[0][0] == "does not hold"
+
+
+def with_keys() -> dict[str, Any]:
+    """Elements that are named by columns of a table, as problem files with a domain make them."""
+    workload = Workload.marginals(Domain(("sex", "age"), (("F", "M"), ("young", "old"))), [["sex"], ["age"]])
+    made = design(Problem(workload, metrics.uniform(4, 0.5)), "laplace").mechanism.described(About(title="A table\u0041"))
+    spec: dict[str, Any] = json.loads(json.dumps(plain(to_spec(made))))
+    assert "keys" in spec["mechanism"]["workload"]
+    return spec
+
+
+@needs_browser
+def test_elements_named_by_columns_are_read_as_python_reads_them(tmp_path: Path) -> None:
+    spec = with_keys()
+    keys = spec["mechanism"]["workload"]["keys"]
+    other = json.loads(json.dumps(spec))
+    other["mechanism"]["workload"]["keys"]["rows"][0] = ["M", "old"]
+    twice = sealed(other)
+    spelled = json.loads(json.dumps(spec))
+    spelled["mechanism"]["workload"]["keys"] = {**keys, "columns": ["a", "b"], "rows": [[r[1], r[0]] for r in keys["rows"]]}
+    files = [bytes_of(one) for one in (spec, twice, sealed(spelled))]
+    assert [verdict for verdict, *_ in of_page(files, tmp_path)] == [standalone.verify(content)[0] for content in files]
+    assert standalone.verify(files[0])[0] == "holds"
+
+
+@needs_browser
+def test_the_page_shows_fingerprint_and_sentences_and_says_that_it_does_not_compare_them(tmp_path: Path) -> None:
+    spec = with_keys()
+    spec["guarantee"]["relation"] = "Nothing may be learnt.\u202e"
+    text = base64.b64encode(bytes_of(sealed(spec))).decode()
+    run = f"""<script>show("a.json", check(new TextDecoder().decode(Uint8Array.from(atob("{text}"), c => c.charCodeAt(0)))));
+    const shown = document.getElementById("result").innerText;
+    document.body.textContent = "BEGIN" + btoa(unescape(encodeURIComponent(shown))) + "END";
+    </script></body>"""
+    page = tmp_path / "shown.html"
+    page.write_text(PAGE.read_text().replace("</body>", run))
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}", "--dump-dom"]
+    found = re.search(
+        "BEGIN(.*)END", subprocess.run([*command, page.as_uri()], capture_output=True, text=True, check=True).stdout
+    )
+    assert found is not None
+    said = base64.b64decode(found[1]).decode()
+    assert spec["fingerprint"] in said and "A tableA" in said
+    assert "sentences of the file are not compared" in said.split("A tableA")[0]
+    assert "Nothing may be learnt.\\u{202e}" in said
