@@ -36,7 +36,7 @@ class LossPrices:
 
     @classmethod
     def rounded(cls, rows: Floats, shares: Floats | None) -> Self:
-        """With prices in a few digits, and no unused reports."""
+        """With prices in a few digits, and no unused reports. rows, shares: (N,)."""
         largest = float(np.abs(rows).max())
         places = DIGITS - 1 - math.floor(math.log10(largest)) if largest > 0 else 0
         return cls(np.array([round(price, places) for price in rows.tolist()]), shares, np.zeros((len(rows), 0)))
