@@ -421,7 +421,12 @@ def test_statements_for_groups_and_for_several_releases_do_not_add_budgets_under
     with pytest.raises(InvalidProblem, match=r"add up to 1\.0"):
         _ = composed(many, many).guarantee
     text = made.guarantee.to_text()
-    for words in ("Approximate dX-privacy", "delta = 0.001", "budgets do not add up under one delta", "the deltas add up"):
+    for words in (
+        "Approximate dX-privacy",
+        "delta = 0.001",
+        "budgets of groups do not add up under one delta",
+        "the deltas add up",
+    ):
         assert words in text
     assert "adding budgets" not in text and made.guarantee.parameters["delta"] == DELTA
 

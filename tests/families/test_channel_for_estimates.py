@@ -84,9 +84,9 @@ def test_a_spec_keeps_what_the_estimates_cost(tmp_path: Path) -> None:
 def test_families_of_single_reports_say_so_and_a_trusted_holder_stands_beside() -> None:
     found = compare(ReportProblem(metrics.uniform(3, 1.0), loss=Workload.identity(3)))
     reasons = {row["family"]: row["note"] for row in found.rows}
-    assert "losses of single reports" in reasons["poles"] and "losses of single reports" in reasons["geometric"]
+    assert "not single reports" in reasons["poles"] and "not single reports" in reasons["geometric"]
     assert "with a trusted holder" in reasons["channel"] and "however many people" in found.to_text()
-    with pytest.raises(DesignFailed, match="losses of single reports"):
+    with pytest.raises(DesignFailed, match="not single reports"):
         design(found.problem, "exponential", remap=True)
     with pytest.raises(InvalidProblem, match="not convex in the table"):
         programs.channel(found.problem)

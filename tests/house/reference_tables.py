@@ -303,8 +303,9 @@ def enumerated(schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 
 def schema_table(form: Schema) -> Lines:
-    """A row for each key of a published record."""
-    yield from (*table("key", "type", "presence", "meaning"), *rows_of(form))
+    """A row for each key of a published record. Its definitions are told of on the same page, by their names."""
+    named = re.compile(r'<a href="#form-[^"]*">([^<]*)</a>')
+    yield from (*table("key", "type", "presence", "meaning"), *(named.sub(r"`\1`", row) for row in rows_of(form)))
 
 
 MAKERS: Mapping[str, Callable[[str], Lines]] = {"options": options_of, "keys": keys_of, "forms": forms_of, "schema": schema_of}

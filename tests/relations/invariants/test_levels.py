@@ -197,5 +197,5 @@ def test_a_state_published_within_the_nation_keeps_its_inhabitants():
 def test_a_ball_in_thousands_of_counts_is_refused_before_it_starts():
     regions, states = counties(1200)
     relation = metrics.taxonomy(list(zip(regions, states, strict=True)), [0.5, 0.25, 0.125]) & invariants.partition(regions)
-    with pytest.raises(DesignFailed, match="ball in 1200 counts"):
+    with pytest.raises(DesignFailed, match="ball in 1200 dimensions"):
         design(Problem(Workload.identity(1200), relation), "ellipsoid")
