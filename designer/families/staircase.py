@@ -10,6 +10,7 @@ from itertools import product
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
@@ -35,13 +36,15 @@ from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.programs.lattice_law import TooFewSymmetries, least_law
 from solvers.programs.linear_loss import LinearLoss
 from solvers.solution import Solution
+from solvers.work import is_over
 
-OFFSETS = ("whole", "best")
+OFFSETS = ("fitting", "whole", "best")
 LARGEST_WHOLE = 2**20  # entries of rows that count as whole numbers of a common unit
 DENOMINATORS = 1000  # of that unit
 LONGEST_STEP = 40  # of one number on a lattice; longer ones are stairs
 SHARED_UNIT = 2**20  # budgets that are at most so many times their common measure are whole multiples of the unit
 FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
+NEARLY = 2.0**-20  # between whole numbers and halves: what decides about a coset is no matter of privacy
 LEVELS = 16  # of stairs within the least budget
 
 
@@ -60,18 +63,28 @@ class _Frame:
         heard = self.measured.heard
         return np.asarray(self.measured.answers(self.problem) * self.grid.steps[heard])
 
+    @property
+    def kept_whole(self) -> NDArray[np.bool_]:
+        """(K,) booleans: the queries that are of whole numbers and that noise reaches."""
+        return np.asarray(self.problem.workload.whole_rows & (self.rows != 0).any(axis=1))
+
 
 def design_staircase(
     problem: Problem,
-    offset: Annotated[str, "whole keeps noise on whole numbers; best tries steps by halves, too."] = "whole",
+    offset: Annotated[
+        str,
+        "whole keeps noise on the lattice of the differences; best tries its steps by halves, too; fitting is best as far as "
+        "answers to queries of whole numbers stay whole.",
+    ] = "fitting",
     tolerance: Tolerance = 1e-4,
 ) -> StaircaseMechanism:
     """The noise of least loss, on the lattice that all protected differences generate.
 
-    offset: "whole" keeps noise on the lattice itself, so that whole answers stay whole; "best" also tries its cosets by halves.
+    offset: "whole" keeps noise on the lattice itself; "best" also tries its cosets by halves; "fitting" tries those on
+    which the answers to queries of whole numbers stay whole.
     tolerance: the relative gap to the best law of the coset at which the program stops. One real number, or one whole
-    number that moves far, gets stairs instead of a program. Raises `DesignFailed` before any long work where dimensions,
-    differences or the width of the noise are beyond what is tabulated.
+    number that moves far, gets stairs instead of a program; where it need not stay whole, whichever loses less. Raises
+    `DesignFailed` before any long work where dimensions, differences or the width of the noise are beyond what is tabulated.
     """
     if offset not in OFFSETS:
         raise InvalidProblem(f"options.offset: {shown(offset)} is unknown; use one of {list(OFFSETS)}.", value=offset)
@@ -89,11 +102,20 @@ def design_staircase(
     frame = _framed(problem, coordinates_)
     if frame.grid.exponents and dimension == 1 and _far(frame):
         return _with_stairs(frame)
-    return _on_lattice(frame, offset, limit)
+    lattice = _on_lattice(frame, offset, limit)
+    if dimension > 1 or offset == "whole" or (offset == "fitting" and frame.kept_whole.any()):
+        return lattice
+    stairs = _with_stairs(_framed(problem, coordinates_, fine=True))
+    return min(lattice, stairs, key=lambda made: _loss(problem, made))
 
 
-def _framed(problem: Problem, given: Coordinates) -> _Frame:
-    """Whole rows where the measured ones are multiples of a short unit, on the coarsest grid that leaves room for halves."""
+def _loss(problem: Problem, made: StaircaseMechanism) -> float:
+    return problem.loss_of(made.query_variances(), made.query_mean_absolutes() if problem.loss == "absolute" else None)
+
+
+def _framed(problem: Problem, given: Coordinates, *, fine: bool = False) -> _Frame:
+    """Whole rows where the measured ones are multiples of a short unit, on the coarsest grid that leaves room for halves, or on
+    a fine one, for noise that need not be such multiples."""
     matrix = given.matrix(problem)
     units = [_unit(row) if heard else Fraction(1) for row, heard in zip(matrix, given.heard, strict=True)]
     if any(unit != 1 for unit in units):
@@ -108,7 +130,7 @@ def _framed(problem: Problem, given: Coordinates) -> _Frame:
         given = Coordinates(whole, full * np.array([float(unit) for unit in units]), given.heard)
         matrix = whole
     exponents = [coarsest_exponent(row) - int(heard) for row, heard in zip(matrix, given.heard, strict=True)]
-    if not _fits(matrix, exponents):
+    if fine or not _fits(matrix, exponents):
         if int(given.heard.sum()) > 1:
             raise DesignFailed(
                 "staircase: the measured answers are no multiples of a unit of which 2^52 hold them; round the queries, or use "
@@ -191,7 +213,7 @@ def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
 
 
 def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechanism:
-    """The program over laws on the lattice, or on each of its cosets by halves."""
+    """The program over laws on the lattice, then on each of its cosets by halves that is asked for, until the work is done."""
     if 2 * len(frame.moved) > MOST_STEPS:
         raise DesignFailed(
             f"staircase: {2 * len(frame.moved)} different protected differences, more than {MOST_STEPS}; use k_norm or laplace."
@@ -204,12 +226,15 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
     rows = frame.rows @ np.array(basis, dtype=np.float64).T
     counted = np.abs(rows).max(axis=1) > 0
     loss = LinearLoss(rows[counted], frame.problem.costs[counted], frame.problem.loss)
-    cosets = list(product((0, 1), repeat=len(basis))) if offset == "best" else [(0,) * len(basis)]
     solved: dict[tuple[int, ...], Solution[PeakedLaw]] = {}
-    for halves in cosets:
+    for coset in product((0,) if offset == "whole" else (0, 1), repeat=len(basis)):
+        if solved and is_over():
+            break
+        if offset == "fitting" and not _is_whole(rows[frame.kept_whole] @ np.array(coset) / 2):
+            continue
         announce(f"staircase: solving for the law of least loss in {len(basis)} dimensions, {len(led)} differences")
         try:
-            solved[halves] = least_law(lattice_walks(led, paid, halves), unit, loss, tolerance, ample)
+            solved[coset] = least_law(lattice_walks(led, paid, coset), unit, loss, tolerance, ample)
         except LawTooWide as wide:
             raise DesignFailed(
                 f"staircase: the noise is too wide for a table ({wide}); raise the budgets, or use laplace or k_norm, which "
@@ -217,8 +242,12 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
             ) from None
         except TooFewSymmetries as few:
             raise DesignFailed(f"staircase: {few}; use k_norm.") from None
-    halves, best = min(solved.items(), key=lambda item: item[1].value)
-    return _claimed(frame, _frozen(basis, halves, best.point), best, len(cosets))
+    coset, best = min(solved.items(), key=lambda item: item[1].value)
+    return _claimed(frame, _frozen(basis, coset, best.point), best, len(solved))
+
+
+def _is_whole(values: Floats) -> bool:
+    return bool((np.abs(values - np.rint(values)) < NEARLY).all())
 
 
 def _basis(moved: tuple[Difference, ...]) -> tuple[tuple[int, ...], ...]:
@@ -252,8 +281,7 @@ def _frozen(basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: Pe
 def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
     made = _made(frame, noise)
     problem = frame.problem
-    absolutes = made.query_mean_absolutes() if problem.loss == "absolute" else None
-    value = problem.loss_of(made.query_variances(), absolutes)
+    value = _loss(problem, made)
     tried = "the lattice" if cosets == 1 else f"the coset, the best of {cosets} by halves"
     claim = bounded(f"{problem.loss} loss of noise on {tried}", value, best.lower_bound, best.method, 1e-9 * value)
     return made.annotated(made.provenance, claim)
@@ -268,7 +296,8 @@ def _work(sizes: Sizes) -> float:
     if 2 * len(moved) > MOST_STEPS:
         return 0.0
     programs, tables = ((0.2, 0.1), (1.5, 1.5), (2.5, 9.0), (1.5, 3.0))[sizes.dimension - 1]
-    return programs + tables / float(min(u.budget for u in moved))
+    cosets = 1 if sizes.problem.workload.whole_rows.all() else 2**sizes.dimension
+    return cosets * (programs + tables / float(min(u.budget for u in moved)))
 
 
 STAIRCASE = Family(

@@ -317,6 +317,27 @@ def test_thirds_are_whole_multiples_of_a_third() -> None:
     assert made.effective == pytest.approx(made.workload.dense(), abs=1e-15)
 
 
+@pytest.mark.parametrize(("parts", "budget"), [(2, 1.0), (2, 4.0), (5, 1.0), (5, 4.0), (10, 4.0)])
+def test_one_sum_of_parts_is_never_behind_the_continuous_staircase_nor_behind_its_lattice(parts: int, budget: float) -> None:
+    b = math.exp(-budget)
+    continuous = (2 ** (-2 / 3) * b ** (2 / 3) * (1 + b) ** (2 / 3) + b) / (1 - b) ** 2
+    problem = Problem(Workload([np.arange(parts + 1) / parts]), metrics.uniform(parts + 1, budget))
+    made = design(problem, "staircase")
+    lattice = design(problem, "staircase", offset="whole")
+    assert made.loss <= min(continuous, lattice.loss) * (1 + 1e-9)
+
+
+def test_halves_are_taken_for_fractions_while_queries_of_whole_numbers_stay_whole() -> None:
+    mixed = Workload([[0, 1 / 3, 2 / 3, 2 / 3], [1, 0, 1, 0]])
+    problem = Problem(mixed, metrics.uniform(4, 3.0))
+    kept, best, whole = (design(problem, "staircase", offset=offset) for offset in ("fitting", "best", "whole"))
+    assert best.loss <= kept.loss < 0.999 * whole.loss
+    draws = kept.mechanism.simulate(300, seed=2)
+    assert (draws[:, 1] == np.rint(draws[:, 1])).all()
+    steps = draws[:, 0] * 6
+    assert np.abs(steps - np.rint(steps)).max() < 1e-9 and (np.rint(steps) % 2 == 1).any()
+
+
 def test_the_loss_of_a_change_is_the_cheapest_way() -> None:
     made = design(counts(2, [0.5, 1.0]), "staircase").mechanism  # type: ignore[arg-type]
     assert made.privacy_loss([1, 0]) == pytest.approx(0.5) and made.privacy_loss([[2, 1], [0, 0]]) == pytest.approx([2.0, 0.0])
