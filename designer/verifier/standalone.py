@@ -1149,7 +1149,7 @@ class Pairs(Format):
         require(self.worst > 0, "no protected change moves anything that is released")
 
     def bound(self, different, b):
-        """L6, with 0 or a middle column as m: |p - q| <= |p - m| + |q - m| in l1; in l2 the squares of the two add up to at least
+        """L6, m being 0 or a middle column: |p - q| <= |p - m| + |q - m| in l1; in l2 the squares of the two add up to at least
         that of p - q if no entry of p - m has another sign than one of q - m, and twice them always."""
         only(self.norm.weights is not None and self.norm.order in ("l1", "l2"), "very many pairs under another norm")
         bounds = []
@@ -1164,6 +1164,7 @@ class Pairs(Format):
         seen = max(self.norm.total(self.difference(i, j)) for i, j in combinations(farthest, 2))
         self.least, self.bounded, self.pair = b, True, "many changes"
         self.worst = self.norm.root(seen) / self.allowed(b)
+        require(self.worst > 0, "no protected change moves anything that is released")
         require(self.worst <= 1, f"a change spends its budget {float(b)!r} {float(self.worst)!r} times")
         proven = self.norm.root(min(bounds)) / self.allowed(b)
         only(proven <= 1, "so many pairs that they are not looked at one by one, and no bound for all of them is known")
@@ -2489,10 +2490,12 @@ FORMATS = {
 
 def check_spec(spec):
     """The mechanism of a spec that holds, and what was not compared."""
-    parts = "mechanism guarantee certificate optimality provenance fingerprint seal about".split()
-    version = fields(spec, "the spec", ("about",), format=text, version=whole(), **dict.fromkeys(parts, anything)).version
+    known = text(spec.get("format"), "format")
+    require(known != "dp-designer/release", "format: this is a release; give the spec that made it first")
+    require(known in FORMATS, f"format: {known[:60]!r} is unknown")
+    parts = "format mechanism guarantee certificate optimality provenance fingerprint seal about".split()
+    version = fields(spec, "the spec", ("about",), version=whole(), **dict.fromkeys(parts, anything)).version
     require(version == 1, "version: is not 1")
-    require(spec["format"] in FORMATS, f"format: {spec['format'][:60]!r} is unknown")
     require(isinstance(spec["mechanism"], dict), "mechanism: is no object")
     require(spec["seal"] == seal_of(spec), "seal: is not that of the contents")
     require(spec["fingerprint"] == digest(spec["mechanism"]), "fingerprint: is not that of the mechanism")
@@ -2542,13 +2545,13 @@ def check_guarantee(said, made, fingerprint):
 
 def check_release(release, spec, made):
     """A release of this spec: its numbers could have been drawn, and its answers follow. What is left is returned in words."""
-    require(release.get("format") == "dp-designer/release", "format: is no release")
+    require(release.get("format") == "dp-designer/release", "the second file is no release")
+    require(release.get("fingerprint") == spec["fingerprint"], "fingerprint: the release was made by another mechanism")
     only(made.released is not None, "a release of this format")
     keys = "format version spec fingerprint time rows published guarantee ledger seal exact about".split()
     own = fields(release, "the release", ("exact", "about"), **dict.fromkeys(keys, anything), **made.released)
     require(type(own.version) is int and own.version == 1, "version: is not 1")
     require(own.seal == seal_of(release), "seal of the release: is not that of the contents")
-    require(own.fingerprint == spec["fingerprint"], "fingerprint: the release was made by another mechanism")
     require(digest(own.spec) == digest({"format": spec["format"], "version": 1}), "spec: names another format")
     left, guarantee = [], own.guarantee
     if own.rows is not None:
@@ -2846,7 +2849,6 @@ def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, 
     """("holds" | "does not hold" | "cannot check", sentences)."""
     try:
         spec = read_json(spec_bytes)
-        require(spec.get("format") != "dp-designer/release", "this is a release: give the spec that made it first")
         made, left = check_spec(spec)
         if release_bytes is not None:
             left = left + check_release(read_json(release_bytes), spec, made)

@@ -404,6 +404,14 @@ def test_lengths_under_a_delta_are_those_of_the_project(budget: Fraction, delta:
         assert abs(mine - theirs) <= theirs * Fraction(1, 2**45)
 
 
+@pytest.mark.parametrize(("budget", "delta"), [(40, 1e-30), (39.5, 1e-25), (20, 1e-30)])
+def test_lengths_far_in_the_tails_are_those_of_the_project(budget: float, delta: float) -> None:
+    """A length whose second normal tail lies beyond 13 deviations is not allowed for that alone."""
+    theirs = GaussianAllowance(Fraction(delta)).most(Fraction(budget))
+    mine = standalone.allowed_length("rounded_gaussian", Fraction(budget), Fraction(delta))
+    assert abs(mine - theirs) <= theirs * Fraction(1, 2**45)
+
+
 def test_gauges_are_those_of_a_linear_program() -> None:
     from scipy.optimize import linprog
 
