@@ -1227,7 +1227,7 @@ class OnGrid(Pairs):
     def possible(self, own):
         """Whole multiples that some counts and some noise add up to, and the answers that follow from them."""
         only(own.measured is not None, "a release whose answers do not determine what was measured")
-        measured = fields(own.measured, "measured", exponents=listed(whole(-400, 400)), multiples=array(integer))
+        measured = fields(own.measured, "measured", exponents=listed(whole(-400, 400)), multiples=array(integer, least=0))
         drawn = measured.multiples
         require(measured.exponents == self.grid, "measured.exponents: are not the steps of the spec")
         require(len(drawn) == len(self.grid), "measured.multiples: are not one for each step")

@@ -63,7 +63,7 @@ LEFT = {
     "table_others": "queries of kind 'pure_sum'",
     "table others": "queries of kind 'pure_sum'",
 }
-MOST_LINES = 2300  # of all formats; a seventh are the sentences that files must say
+MOST_LINES = 2900  # of all formats; 305 are mathematics and what a function does, 220 the sentences that files must say
 
 
 def described() -> dict[str, Any]:
