@@ -132,6 +132,7 @@ def fields(data, where, /, optional=(), **readers):
     require(isinstance(data, dict), f"{where}: is no object")
     missing, unknown = set(readers) - set(data) - set(optional), set(data) - set(readers)
     require(not missing and not unknown, f"{where}: missing {sorted(missing)}, unknown {sorted(unknown)}")
+    require(all(data.get(key, "") is not None for key in optional), f"{where}: an optional key is null")
     return SimpleNamespace(**{k: read(data[k], f"{where}.{k}") if k in data else None for k, read in readers.items()})
 
 
@@ -281,6 +282,7 @@ def listed(read):
     """A list whose entries `read` reads; a run of it steps from its first entry, or repeats it."""
 
     def entry(first, step, k):
+        require(type(first) is int or step == 0, "runs: only whole numbers step")
         return first + step * k if step else first
 
     return lambda value, where: array(read)(long(value, where, entry), where)
@@ -731,8 +733,9 @@ class Relation:
         self.say(epsilon=own.epsilon, step=step)
 
     def kind_graph(self):
-        nodes = whole(1, 10**6)
-        own = self.read(nodes=nodes, edges=array(array(whole(), 2), least=0), weights=array(positive), per_edge=positive)
+        ends, lengths = array(array(whole(), 2), least=0), array(positive, least=0)
+        own = self.read(nodes=whole(1, 10**6), edges=ends, weights=lengths, per_edge=positive)
+        only(own.edges, "a graph without edges")
         edges = [tuple(edge) for edge in own.edges]
         require(all(i < j < own.nodes for i, j in edges) and edges == sorted(set(edges)), "relation.edges: not in rising order")
         require(len(edges) == len(own.weights), "relation.weights: not one for each edge")
@@ -1117,7 +1120,7 @@ class Pairs(Format):
     def certify(self):
         """Every pair, one by one: where all changes have one budget, of elements with different columns."""
         relation, size = self.relation, self.relation.size
-        require(relation.changes is not None or size == len(self.columns) - 1, "relation: of another number of elements")
+        require(size == len(self.columns) - 1, "relation: speaks of another number of elements")
         if relation.kind == "uniform" and size > 1:
             self.count, b = size * (size - 1) // 2, relation.budget(0, 1)
             different = list({tuple(sorted(column.items())): i for i, column in enumerate(self.columns[:size])}.values())
@@ -1227,7 +1230,7 @@ class OnGrid(Pairs):
     def possible(self, own):
         """Whole multiples that some counts and some noise add up to, and the answers that follow from them."""
         only(own.measured is not None, "a release whose answers do not determine what was measured")
-        measured = fields(own.measured, "measured", exponents=listed(whole(-400, 400)), multiples=array(integer, least=0))
+        measured = fields(own.measured, "measured", exponents=array(whole(-400, 400)), multiples=array(integer, least=0))
         drawn = measured.multiples
         require(measured.exponents == self.grid, "measured.exponents: are not the steps of the spec")
         require(len(drawn) == len(self.grid), "measured.multiples: are not one for each step")
@@ -2303,7 +2306,7 @@ class TablePlan(Format):
         known |= {"rho": ratio, "rate": positive, "candidates": array(signed_ratio)}
         chosen = ["kind", "name", "groups", "where", *asked[spec["kind"]].split()]
         own = fields(spec, "queries", **{key: known.get(key, anything) for key in chosen})
-        require(len(own.name) <= 200, "queries.name: is no name")
+        require(len(own.name) <= (194 if own.kind == "average" else 200), "queries.name: is too long")
         level, kind = self.levels[own.groups], own.kind
         self.names.append(own.name)
         if kind == "average":
@@ -2492,7 +2495,7 @@ def check_spec(spec):
     """The mechanism of a spec that holds, and what was not compared."""
     known = text(spec.get("format"), "format")
     require(known != "dp-designer/release", "format: this is a release; give the spec that made it first")
-    require(known in FORMATS, f"format: {known[:60]!r} is unknown")
+    only(known in FORMATS, f"format: {known[:60]!r} is not one that this program checks")
     parts = "format mechanism guarantee certificate optimality provenance fingerprint seal about".split()
     version = fields(spec, "the spec", ("about",), version=whole(), **dict.fromkeys(parts, anything)).version
     require(version == 1, "version: is not 1")
@@ -2848,6 +2851,8 @@ def words(said):
 def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, list[str]]:
     """("holds" | "does not hold" | "cannot check", sentences)."""
     try:
+        ledger = spec_bytes.startswith(b"SQLite") or b'"dp-designer/ledger"' in spec_bytes.partition(b"\n")[0]
+        only(not ledger, "a ledger, which adds up what several releases cost together")
         spec = read_json(spec_bytes)
         made, left = check_spec(spec)
         if release_bytes is not None:

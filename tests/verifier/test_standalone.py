@@ -282,6 +282,8 @@ NONE_SUCH: dict[str, tuple[str, list[Any], Any, str]] = {
     "a quantile that chooses too sharply": ("table_plan", ["queries", 8, "rate"], 1.5, "more than rho"),
     "two ways to clip": ("table_plan", ["queries", 3, "measure", "upper"], "10", "two ways"),
     "a split row that costs more": ("table_plan", ["rho"], "84/24", "lowest terms"),
+    "a caution that is null": ("family_box", ["vacuous"], None, "null"),
+    "keys that are null": ("channel_line", ["keys"], None, "null"),
     "a threshold for one label": ("table_plan", ["splitting", "own", "DE"], ["60", "1000"], "splits otherwise"),
 }
 
@@ -296,6 +298,23 @@ def test_cores_that_are_none_are_refused(name: str) -> None:
     holder[place[-1]] = value
     mine, theirs, words = core_verdicts(spec["format"], spec["mechanism"])
     assert mine == theirs == "does not hold" and why in words[0], (mine, theirs, words)
+
+
+def test_statistics_of_another_number_of_elements_are_refused() -> None:
+    core = json.loads(json.dumps(checked()["selection invariant"]["mechanism"]))
+    for row in core["relation"]["invariant"]["rows"]:
+        row.append(row[-1])
+    mine, theirs, words = core_verdicts("dp-designer/selection", core)
+    assert mine == theirs == "does not hold" and "another number of elements" in words[0], words
+
+
+@pytest.mark.parametrize("length", [194, 195])
+def test_names_of_averages_leave_room_for_their_parts(length: int) -> None:
+    spec = json.loads((FILES[0].parent / "table_plan.json").read_text())
+    average = next(query for query in spec["mechanism"]["queries"] if query["kind"] == "average")
+    average["name"] = "n" * length
+    mine, theirs, words = core_verdicts(spec["format"], spec["mechanism"])
+    assert mine == theirs == ("holds" if length == 194 else "does not hold"), words
 
 
 def test_queries_keep_their_constants_however_little_the_rounds_spend() -> None:
