@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """A second, independent check of what a spec of dp-designer promises: one file, Python 3.11's standard library.
 
-    python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here, and why
+    python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here; 2: no file
+    python3 standalone.py --functions SPEC      the same, and which functions ran: nothing else decides about this spec
 
 It imports nothing of the project, and shares with it only the sentences that guarantees must say; copy it anywhere. Contents:
 
@@ -25,11 +26,12 @@ It imports nothing of the project, and shares with it only the sentences that gu
  18  sentences                 what guarantees say, as plain text with places for numbers
  19  the command
 
-Read 1 to 6 and 16 first, then the section of the format at hand; 18 is there to be looked up. What is believed: Python's
-integers, fractions, hashes, and its reading of decimals as binary64; and thirteen lemmas. Each is stated where it is used, L1
-to L13; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3), approximate.md, 1 (L4), invariants.md,
-1 (L5), selection.md, 2 (L7), marginals.md, 2 (L8), structured.md, 2 (L9), staircase.md, 1 (L10), synthetic.md, 2 (L11),
-tradeoff.md, 7 (L12) and tables.md, 1 to 4 (L13); L6 is the triangle inequality. No float takes part in a proof.
+For one spec, read what --functions names; for all, 1 to 6 and 16, then the format at hand; 18 is there to be looked up. What is
+believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and thirteen lemmas. Each is stated
+where it is used, L1 to L13; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3), approximate.md, 1
+(L4), invariants.md, 1 (L5), selection.md, 2 (L7), marginals.md, 2 (L8), structured.md, 2 (L9), staircase.md, 1 (L10),
+synthetic.md, 2 (L11), tradeoff.md, 7 (L12) and tables.md, 1 to 4 (L13); L6 is the triangle inequality. No float takes part in a
+proof.
 
 Of a certificate, which is the designer's account of its own proof, the worst ratio alone is compared: the proof is found anew.
 """
@@ -2873,13 +2875,28 @@ def plain(said):
     return UNSEEN.sub(lambda found: ascii(found.group())[1:-1], said)
 
 
+def functions(contents):
+    """{line: name} of the functions that run while these files are verified, in the order of this file."""
+    ran = {}
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename == verify.__code__.co_filename:
+            ran[frame.f_code.co_firstlineno] = frame.f_code.co_qualname
+
+    sys.setprofile(note)
+    verify(*contents)
+    sys.setprofile(None)
+    return dict(sorted(ran.items()))
+
+
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 
 def main(arguments: list[str]) -> int:
     """The command: prints the verdict, returns the exit code."""
+    named, arguments = arguments[:1] == ["--functions"], arguments[arguments[:1] == ["--functions"] :]
     if not 1 <= len(arguments) <= 2:
-        print("usage: python3 standalone.py SPEC [RELEASE]", file=sys.stderr)
+        print("usage: python3 standalone.py [--functions] SPEC [RELEASE]", file=sys.stderr)
         return 2
     try:
         contents = []
@@ -2891,6 +2908,8 @@ def main(arguments: list[str]) -> int:
         return 2
     verdict, sentences = verify(*contents)
     print(f"{verdict}: {plain(' and '.join(arguments))}", *(f"  {plain(said)}" for said in sentences), sep="\n")
+    for line, name in functions(contents).items() if named else ():
+        print(f"  line {line}: {name}")
     return EXIT[verdict]
 
 

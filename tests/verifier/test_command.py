@@ -91,6 +91,12 @@ def test_files_that_cannot_be_read_are_no_verdict(arguments: list[str], capsys: 
     assert code == 2 and len(lines) == 1 and lines[0].startswith(("usage: ", "cannot read "))
 
 
+def test_it_names_the_functions_that_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = of_command(["--functions", str(SPECS / "line_days.json")], capsys)
+    assert code == 0 and any(line.endswith("Relation.kind_line") for line in lines)
+    assert not any("kind_graph" in line or "Staircase" in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "why"),
     [
