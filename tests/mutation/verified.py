@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutation.mutant import Mutant
 
 FILE = "designer/verifier/standalone.py"
+RELEASES = ("tests/verifier/test_releases.py",)
 HOLES, ALONE = ("tests/verifier/test_holes.py",), ("tests/verifier/test_standalone.py",)
 ALTERED = ("tests/verifier/test_standalone.py::test_numbers_that_spend_more_are_refused",)
 REFUSED = ("tests/verifier/test_standalone.py::test_cores_that_are_none_are_refused",)
@@ -21,15 +22,15 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "require(not positive or value > 0",
-        "require(True",
+        "require(number(value, where) > 0, f",
+        "require(number(value, where) is not None, f",
         "a rate may be negative",
         HOLES,
     ),
     Mutant(
         FILE,
-        "for i, j in combinations(range(self.size), 2) if",
-        "for i, j in combinations(range(self.size - 1), 2) if",
+        "for i, j in combinations(sorted(different), 2)]",
+        "for i, j in combinations(sorted(different)[:-1], 2)]",
         "the pairs of the last element are skipped",
         HOLES,
     ),
@@ -42,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        'require(release["fingerprint"] == spec["fingerprint"]',
+        'require(release.get("fingerprint") == spec["fingerprint"]',
         "require(True",
         "a release of another mechanism is accepted",
         ALONE,
@@ -56,29 +57,29 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "return self.rate * (max(u) - min(u))",
-        "return self.rate * max(u)",
+        "return self.rate * (max(moved) - min(moved))",
+        "return self.rate * max(moved)",
         "a score that falls spends nothing",
         ALTERED,
     ),
     Mutant(
         FILE,
-        "found.append((words, b, 2 * load(words, i)))",
-        "found.append((words, b, load(words, i)))",
+        "2 * load(i) / own[i] ** 2",
+        "load(i) / own[i] ** 2",
         "a change of an attribute is a record that appears",
         ALTERED,
     ),
     Mutant(
         FILE,
-        "self.worst, self.count = weight / self.least, 0",
-        "self.worst, self.count = min(Fraction(1), weight / self.least), 0",
+        "self.worst, self.count = max(norm.rates) / self.least, 0",
+        "self.worst, self.count = min(Fraction(1), max(norm.rates) / self.least), 0",
         "a unit of distance may cost more than its budget",
         ALTERED,
     ),
     Mutant(
         FILE,
-        "low, high = (middle, high) if below(Fraction(middle)) else (low, middle)",
-        "low, high = (middle, high) if below(Fraction(middle * (1 - 1e-9))) else (low, middle)",
+        "low, high = (middle, high) if below(middle) else (low, middle)",
+        "low, high = (middle, high) if below(middle * (1 - 1e-9)) else (low, middle)",
         "a length under a delta is too long",
         ALONE,
     ),
@@ -92,8 +93,8 @@ MUTANTS = (
     Mutant(FILE, "require(load <= 1, f", "require(True, f", "a kind of change may cost anything", ALTERED),
     Mutant(
         FILE,
-        "self.cost = lambda u: -(-abs(u[0]) // width)",
-        "self.cost = lambda u: abs(u[0]) // width",
+        "self.cost = lambda u: -(-abs(u[0]) // own.width)",
+        "self.cost = lambda u: abs(u[0]) // own.width",
         "a step over part of a stair costs nothing",
         ALTERED,
     ),
@@ -130,9 +131,23 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "require((rate * moved) ** 2 <= 8 * rho",
+        "require((own.rate * moved) ** 2 <= 8 * own.rho",
         "require(True",
         "a quantile may choose more sharply than its rho",
         REFUSED,
+    ),
+    Mutant(
+        FILE,
+        "require(is_sum(wanted, ways)",
+        "require(True",
+        "a release may be off the coset of its noise",
+        RELEASES,
+    ),
+    Mutant(
+        FILE,
+        "totals[0][0] + totals[1][0]",
+        "totals[0][0]",
+        "of very many pairs one column is taken for two",
+        ("tests/verifier/test_many_pairs.py",),
     ),
 )

@@ -147,6 +147,17 @@ UNUSABLE = (
 NO_FLOATS = ("sums of its entries over a protected change are no floats",)
 
 
+RUNS = "whether long lists are written as runs"
+
+
+def written_otherwise(form: str, core: Any) -> bool:
+    """Does the first verifier refuse these numbers because it writes them in another way, of which they have one for it?"""
+    try:
+        return bool(KINDS[form].part("mechanism").from_core(core).fingerprint != standalone.digest(core))
+    except (Refusal, ValueError, TypeError, KeyError, IndexError, ArithmeticError, AttributeError):
+        return False
+
+
 def unusable(form: str, core: Any, reasons: tuple[str, ...] = UNUSABLE) -> bool:
     """Does the first verifier refuse these numbers for one of these reasons, which are no matter of privacy?"""
     try:

@@ -33,3 +33,82 @@ def test_a_file_on_which_they_differ_is_refused(monkeypatch: pytest.MonkeyPatch,
     assert main(["verify", str(SPECS / "family_box.json"), "--independent"]) == 4
     told = capsys.readouterr()
     assert told.out == "" and "not by designer/verifier/standalone.py: a reason" in told.err
+
+
+def of_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    """The exit code of the file run by itself, and its lines."""
+    code = standalone.main(arguments)
+    told = capsys.readouterr()
+    return code, (told.out + told.err).splitlines()
+
+
+BAD = {
+    "empty": (b"", "this is not JSON"),
+    "binary": (bytes(range(256)), "this is not JSON"),
+    "not a number": (b'{"a": NaN}', "the bare word NaN is not JSON"),
+    "a key twice": (b'{"a": 1, "a": 2}', "same key twice"),
+    "a list": (b"[]", "no JSON object"),
+    "no format": (b"{}", "format"),
+    "nested": (b'{"a": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", "not JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_no_spec_gets_one_clear_line(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, why = BAD[name]
+    (tmp_path / "a.json").write_bytes(content)
+    code, (verdict, reason) = of_command([str(tmp_path / "a.json")], capsys)
+    assert code == 4 and verdict.startswith("does not hold: ") and why in reason and len(reason) < 300
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"format": "dp-designer/ledger"}\n{"kind": "stated"}\n',
+        b"SQLite format 3\x00",
+        b'{"format": "dp-designer/of-tomorrow"}',
+    ],
+)
+def test_formats_that_it_does_not_know_are_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.json").write_bytes(content)
+    code, (verdict, reason) = of_command([str(tmp_path / "a.json")], capsys)
+    assert code == 3 and verdict.startswith("cannot check: ") and ("a ledger" in reason or "of-tomorrow" in reason)
+
+
+def test_a_huge_file_is_not_read_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(standalone, "SIZE_LIMIT", 1000)
+    code, lines = of_command([str(SPECS / "table_plan.json")], capsys)
+    assert code == 4 and "larger than" in lines[1]
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["a", "b", "c"], ["none.json"], [str(SPECS)], [str(SPECS / "family_box.json"), str(SPECS)]]
+)
+def test_files_that_cannot_be_read_are_no_verdict(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = of_command(arguments, capsys)
+    assert code == 2 and len(lines) == 1 and lines[0].startswith(("usage: ", "cannot read "))
+
+
+def test_it_names_the_functions_that_ran(capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = of_command(["--functions", str(SPECS / "line_days.json")], capsys)
+    assert code == 0 and any(line.endswith("Relation.kind_line") for line in lines)
+    assert not any("kind_graph" in line or "Staircase" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("specs/lattice_l1", "releases/channel_line", "made by another mechanism"),
+        ("specs/lattice_l1", "specs/lattice_l1", "the second file is no release"),
+        ("releases/lattice_l1", "releases/lattice_l1", "give the spec that made it first"),
+        ("releases/lattice_l1", None, "give the spec that made it first"),
+    ],
+)
+def test_files_that_do_not_belong_together_are_named(
+    first: str, second: str | None, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = [str(SPECS.parent / f"{name}.json") for name in (first, second) if name]
+    code, lines = of_command(paths, capsys)
+    assert code == 4 and why in lines[1]

@@ -1,0 +1,79 @@
+"""Releases of every format that the second verifier reads: those that were made hold, and numbers that no draw gives do not."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from designer.files.releases import save_release, verify_release
+from designer.files.spec import load
+from designer.verifier import standalone
+from tests.verifier.altered import bytes_of
+
+DATA = Path(__file__).parents[1] / "data"
+LEFT = {"linked_projected": "projected", "mwem": "release of this format", "small_db": "release of this format"}
+LEFT["test_pure"] = "release of this format"
+# What no draw gives: where it stands in the release, and what stands there instead.
+NO_DRAW: dict[str, tuple[str, list[Any], Any]] = {
+    "a report that is none": ("channel_line", ["reports"], {"e0": 2, "e1": 3, "x": 1}),
+    "reports that are no number": ("channel_line", ["reports", "e0"], -1),
+    "a table below its statistics": ("lattice_l1", ["table", "e0"], -6),
+    "answers of another table": ("lattice_l1", ["answers", "q0"], 2.0),
+    "a table of floats": ("lattice_rows", ["table", "e0"], -2.0),
+    "a candidate at another place": ("selection_linear", ["index"], 1),
+    "a place behind the last": ("selection_linear", ["index"], 99),
+    "a contrast that is no whole number": ("marginals_attributes", ["residuals", 0, "values"], 1.5),
+    "a residual of other attributes": ("marginals_attributes", ["residuals", 1, "attributes"], ["nobody"]),
+    "a product of another shape": ("structured_attributes", ["blocks", 0, "values"], [1]),
+    "noise off its coset": ("staircase_metric", ["measured", "multiples", 0], 1),
+    "a sum of half a step": ("table_plan", ["answers", "records", "integers", 0], 0.5),
+    "another spec": ("channel_line", ["fingerprint"], "0" * 64),
+    "a guarantee that claims more": ("lattice_l1", ["guarantee", "relation"], "Nothing may be learnt."),
+    "caveats that are left out": ("marginals_attributes", ["guarantee", "unprotected"], []),
+}
+
+
+def spec_and_release(name: str) -> tuple[bytes, dict[str, Any]]:
+    return (DATA / "specs" / f"{name}.json").read_bytes(), json.loads((DATA / "releases" / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "releases").glob("*.json")), ids=lambda path: path.stem)
+def test_releases_hold_or_are_named_as_not_checked(path: Path) -> None:
+    spec, release = spec_and_release(path.stem)
+    verdict, sentences = standalone.verify(spec, bytes_of(release))
+    if path.stem in LEFT:
+        assert verdict == "cannot check" and LEFT[path.stem] in sentences[0]
+    else:
+        assert verdict == "holds" and any("no file shows that" in sentence for sentence in sentences), sentences
+
+
+@pytest.mark.parametrize("name", NO_DRAW)
+def test_numbers_that_no_draw_gives_are_refused_by_both(name: str, tmp_path: Path) -> None:
+    file, place, value = NO_DRAW[name]
+    spec, release = spec_and_release(file)
+    other = copy.deepcopy(release)
+    holder = other
+    for key in place[:-1]:
+        holder = holder[key]
+    assert holder[place[-1]] != value or type(holder[place[-1]]) is not type(value)
+    holder[place[-1]] = value
+    other["seal"] = standalone.seal_of(other)
+    verdict, sentences = standalone.verify(spec, bytes_of(other))
+    assert verdict == "does not hold", sentences
+    (tmp_path / "release.json").write_bytes(bytes_of(other))
+    with pytest.raises(Exception, match=r"\w"):
+        verify_release(load(spec), tmp_path / "release.json")
+
+
+@pytest.mark.parametrize("name", ["staircase_metric", "staircase_real"])
+def test_staircases_release_what_is_on_their_coset(name: str, tmp_path: Path) -> None:
+    spec = (DATA / "specs" / f"{name}.json").read_bytes()
+    made: Any = load(spec)
+    for _ in range(5):
+        save_release(made, made.release([3] * made.workload.shape[1]), tmp_path / "release.json")
+        verdict, sentences = standalone.verify(spec, (tmp_path / "release.json").read_bytes())
+        assert verdict == "holds", sentences
