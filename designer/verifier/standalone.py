@@ -1550,6 +1550,8 @@ class OwnReport(Pairs):
             require_spelled(core["keys"], self.elements)
         self.bits = whole(core["denominator"], "denominator", 1, 2**512).bit_length()
         self.rows = core["numerators"]
+        only(not isinstance(self.rows, dict), "a table that is described by the peaks of its columns, and not written out")
+        only(not isinstance(core["losses"], dict), "losses that follow from a rule, and are not written out")
         only(size * len(self.reports) <= 250_000, "a table of more than 250,000 entries")
         require(isinstance(self.rows, list) and len(self.rows) == size, "numerators: are not one row for each element")
         for row in self.rows:

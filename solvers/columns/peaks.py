@@ -38,7 +38,8 @@ def peaks(factors: Array, column: Array, faint: float) -> Indices:
     >>> peaks(factors, np.maximum(factors[0], factors[2]), 1e-9).tolist()
     [0, 2]
     """
-    found, made = [], np.zeros_like(column)
+    found: list[int] = []
+    made = np.zeros_like(column)
     while True:
         missing = np.where((column > made * (1 + SAME)) & (column > faint), column, 0.0)
         place = int(missing.argmax())

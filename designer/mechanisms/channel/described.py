@@ -28,6 +28,7 @@ from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
 from solvers.exact.balls import decided, exp_ball
 
 MOST_DESCRIBED = 8_000_000  # entries of a table that is described: 64 MB, certified in half a minute
+MOST_VALUES = 4000  # whose budgets are all held at once
 MOST_BITS = 52  # of its denominator: whole numbers that floats hold
 MOST_PEAKS = 1_000_000
 CHUNK = 256  # peaks whose numbers are computed at once
@@ -85,8 +86,10 @@ class LossRule:
         if self.rule not in RULES or not len(places) or not (places < metric.size).all() or not (places >= 0).all():
             raise InvalidProblem(f"losses: {shown(self.rule)} of {len(places)} places is no rule for {metric.size} values.")
         if self.rule == "zero_one":
-            return (np.arange(metric.size)[:, None] != places).astype(np.float64)
-        distances = metric.distances()[:, places] / rate_of(metric)
+            return np.asarray(np.arange(metric.size)[:, None] != places, dtype=np.float64)
+        every = slice(0, metric.size)
+        budgets = np.hstack([metric.rectangle(every, slice(place, place + 1)) for place in self.places])
+        distances = budgets / rate_of(metric)
         return np.asarray(distances if self.rule == "distance" else distances**2)
 
     def to_spec(self) -> dict[str, Any]:
@@ -134,10 +137,14 @@ class DescribedTable(Sequence[Sequence[int]]):
         size = self.metric.size
         if not 1 <= self.denominator <= 1 << MOST_BITS or not 1 <= self.units < self.denominator:
             raise InvalidProblem(f"numerators: a described table has a denominator of at most 2^{MOST_BITS}; restore the file.")
-        if size * self.reports > MOST_DESCRIBED or sum(len(peaks) for _, peaks in self.columns) > MOST_PEAKS:
+        if (
+            size > MOST_VALUES
+            or size * self.reports > MOST_DESCRIBED
+            or sum(len(peaks) for _, peaks in self.columns) > MOST_PEAKS
+        ):
             raise InvalidProblem(
-                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, by {MOST_PEAKS} peaks: "
-                "merge elements, or allow fewer reports."
+                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, of {MOST_VALUES} values, "
+                f"by {MOST_PEAKS} peaks: merge elements, or allow fewer reports."
             )
         reports = {self.rest, *(report for report, _ in self.columns)}
         places = {place for _, peaks in self.columns for place, _ in peaks}

@@ -268,7 +268,7 @@ class Channel(TakesCounts[Reports]):
         table, reports, total, losses = (core[key] for key in ("numerators", "reports", "denominator", "losses"))
         ruled = isinstance(losses, Mapping)
         if isinstance(table, Mapping):
-            table = DescribedTable.from_spec(table, relation, len(reports), total)
+            table = DescribedTable.from_spec(table, relation, len(reports) if isinstance(reports, (list, tuple)) else 0, total)
         return cls(
             relation,
             core["elements"],
