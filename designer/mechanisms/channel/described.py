@@ -143,8 +143,8 @@ class DescribedTable(Sequence[Sequence[int]]):
             or sum(len(peaks) for _, peaks in self.columns) > MOST_PEAKS
         ):
             raise InvalidProblem(
-                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, of {MOST_VALUES} values, "
-                f"by {MOST_PEAKS} peaks: merge elements, or allow fewer reports."
+                f"numerators: {size} x {self.reports} entries; at most {MOST_DESCRIBED} are described, of {MOST_VALUES} "
+                f"values, by {MOST_PEAKS} peaks: merge elements, or allow fewer reports."
             )
         reports = {self.rest, *(report for report, _ in self.columns)}
         places = {place for _, peaks in self.columns for place, _ in peaks}
