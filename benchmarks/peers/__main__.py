@@ -10,7 +10,17 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.peers import gaussian_strategies, marginals, norms, opendp, products, running_sums, single_counts, targets
+from benchmarks.peers import (
+    gaussian_strategies,
+    marginals,
+    norms,
+    opendp,
+    own_reports,
+    products,
+    running_sums,
+    single_counts,
+    targets,
+)
 from benchmarks.peers.table import WIDTH, PeerTable
 
 MAKERS: dict[str, Callable[[bool], Sequence[PeerTable]]] = {
@@ -21,6 +31,7 @@ MAKERS: dict[str, Callable[[bool], Sequence[PeerTable]]] = {
     "running_sums": lambda small: (running_sums.table(small),),
     "norms": lambda small: (norms.table(small),),
     "single_counts": lambda small: (single_counts.table(small),),
+    "own_reports": lambda small: (own_reports.table(small),),
     "opendp": opendp.tables,
 }
 AHEAD = 1.0005  # a ratio from which on the others' number is better than rounding explains

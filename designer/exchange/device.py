@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from designer.base.errors import InvalidProblem
 from designer.certified.frozen import Specified
-from designer.mechanisms.channel.mechanism import Channel
+from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 
 MOST = 2**53  # whole numbers that JavaScript holds exactly
 JAVASCRIPT = """\
@@ -111,6 +111,12 @@ def device_text(mechanism: Specified, language: str) -> str:
         raise InvalidProblem(
             f"export: the denominator has {mechanism.denominator.bit_length()} bits, more than JavaScript holds exactly; "
             "design the channel again, whose denominator is then 2^48."
+        )
+    entries = len(mechanism.elements) * len(mechanism.reports)
+    if entries > MOST_ENTRIES:
+        raise InvalidProblem(
+            f"export: {entries} probabilities, more than {MOST_ENTRIES} that a program of a device writes out; let the device "
+            "load the spec, or merge values."
         )
     ends = [list(accumulate(row)) for row in mechanism.numerators]
     elements, reports = list(map(str, mechanism.elements)), list(map(str, mechanism.reports))

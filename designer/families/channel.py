@@ -7,7 +7,7 @@ report that it is best for (docs/theory/own_reports.md, 2).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -21,6 +21,7 @@ from designer.base.progress import step
 from designer.certified.guarantee import Optimality, bounded
 from designer.mechanisms.channel.accuracy import estimation_losses, queries_of
 from designer.mechanisms.channel.bound import LossPrices, proven_loss
+from designer.mechanisms.channel.described import RULES, DescribedTable, LossRule
 from designer.mechanisms.channel.mechanism import MOST_ENTRIES, Channel
 from designer.mechanisms.channel.problem import ReportProblem
 from designer.problem.relation import Indices
@@ -36,12 +37,16 @@ from solvers.columns.generation import (
     column_generation,
     mixture_of_poles,
 )
+from solvers.columns.peaks import peak_table
 from solvers.columns.whole import NoSlack, whole_table
 from solvers.columns.workload import least_moment
 from solvers.exact.rational import float_below
 from solvers.solution import Solution
 
 MOST_POLES = 3000
+MOST_RULED = 250_000  # entries of a table that is written out with its losses; larger ones have peaks, or losses by a rule
+DESCRIBED_BITS = 36  # of the denominator of a described table: floats tell its ratios from their budgets
+SHARP = 1e-12  # of a budget, what floats may be off by where a table is described
 MOST_SUBSETS = 5000
 SMALLEST = 1e-13  # of the largest probability of a report that is kept
 MOST_EXACT = 2500  # losses of a problem whose bound is proven in rationals: a second
@@ -66,6 +71,7 @@ class Proposal:
     losses: Floats | None = None
     bound: tuple[float, str] | None = None
     prices: LossPrices | None = None
+    peaked: bool = False
 
 
 def best_reports(problem: ReportProblem, columns: Floats) -> tuple[Indices, Floats]:
@@ -80,6 +86,8 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     Each column is raised to its Lipschitz envelope, rows are divided by their sums, and rounding gives every entry so many
     units alike that no ratio breaks (docs/theory/columns.md, 4).
     """
+    if _described(problem, proposal):
+        return _freeze_described(problem, proposal)
     used = sorted(set(proposal.reports.tolist()))
     gathered = np.stack([proposal.columns[:, proposal.reports == z].sum(axis=1) for z in used], axis=1)
     kept = gathered.max(axis=0) > SMALLEST
@@ -87,7 +95,8 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
     if gathered.size > MOST_ENTRIES:
         raise DesignFailed(
             f"channel: {gathered.shape[0]} values and {gathered.shape[1]} reports make more than {MOST_ENTRIES} "
-            "probabilities; merge values, or allow fewer reports."
+            "probabilities, too many to write out; use 'channel' or 'poles' under a metric whose budgets floats hold to 13 "
+            "digits, merge values, or allow fewer reports."
         )
     losses = (problem.losses if proposal.losses is None else proposal.losses)[:, used]
     named = problem.report_names if proposal.names is None else proposal.names
@@ -107,13 +116,49 @@ def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
         numerators = tuple(map(tuple, whole.numerators.tolist()))
         if problem.queries is not None:
             losses = _of_estimates(problem, whole.numerators.astype(np.float64) / (1 << whole.bits))
+        few = gathered.size <= MOST_RULED or proposal.losses is not None
+        stated = losses if few else _stated_losses(problem, used)
         return Channel(
-            problem.metric, problem.elements or (), reports, numerators, 1 << whole.bits, problem.prior, losses, problem.keys
+            problem.metric, problem.elements or (), reports, numerators, 1 << whole.bits, problem.prior, stated, problem.keys
         )
     except (NoSlack, NotPrivate) as failure:
         raise DesignFailed(
             f"channel: no table of whole numbers near the solution keeps every budget ({failure}); merge the nearest "
             "elements, or use 'exponential'."
+        ) from failure
+
+
+def _stated_losses(problem: ReportProblem, used: Sequence[int]) -> Floats | LossRule:
+    """What the reports cost: by a rule where there is one."""
+    if problem.loss not in RULES or problem.places is None:
+        return np.asarray(problem.losses[:, used])
+    return LossRule(problem.loss, tuple(problem.places[used].tolist()))
+
+
+def _described(problem: ReportProblem, proposal: Proposal) -> bool:
+    """Whether a table is too large to be written out in few megabytes, and columns are of a kind that a few peaks describe."""
+    many = len(problem.prior) * len(set(proposal.reports.tolist())) > MOST_RULED
+    return many and proposal.peaked and problem.metric.budget_error <= SHARP
+
+
+def _freeze_described(problem: ReportProblem, proposal: Proposal) -> Channel:
+    """The proposal by the peaks of its columns, in whole numbers, certified (docs/theory/columns.md, 4)."""
+    used = sorted(set(proposal.reports[proposal.columns.max(axis=0) > SMALLEST].tolist()))
+    place = {z: k for k, z in enumerate(used)}
+    kept = np.array([z in place for z in proposal.reports.tolist()])
+    handed = np.array([place[z] for z in proposal.reports[kept].tolist()], dtype=np.intp)
+    rest = int((problem.prior @ problem.losses[:, used]).argmin())
+    try:
+        made = peak_table(problem.budgets, proposal.columns[:, kept], handed, rest, DESCRIBED_BITS)
+        table = DescribedTable(problem.metric, len(used), 1 << made.bits, made.columns, made.units, made.rest)
+        named = tuple(problem.report_names[z] for z in used)
+        losses = _stated_losses(problem, used)
+        return Channel(
+            problem.metric, problem.elements or (), named, table, 1 << made.bits, problem.prior, losses, problem.keys
+        )
+    except (ValueError, NotPrivate) as failure:
+        raise DesignFailed(
+            f"channel: no table of whole numbers near the solution keeps every budget ({failure}); merge the nearest elements."
         ) from failure
 
 
@@ -153,7 +198,7 @@ def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
         ) from failure
     mixture = found.point
     bound, prices = _bound(problem, found)
-    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=bound, prices=prices)
+    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=bound, prices=prices, peaked=True)
 
 
 def _best_for_estimates(problem: ReportProblem) -> Proposal:
@@ -216,7 +261,7 @@ def poles(problem: ReportProblem) -> Proposal:
         found = mixture_of_poles(pole_budgets(problem), problem.prior[:, None] * problem.losses).point
     except (ValueError, ArithmeticError, NoMixture) as failure:
         raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
-    return Proposal(found.columns * found.weights, found.reports)
+    return Proposal(found.columns * found.weights, found.reports, peaked=True)
 
 
 def _require_single(problem: ReportProblem, what: str) -> None:
@@ -236,17 +281,19 @@ def pole_budgets(problem: ReportProblem) -> Floats:
 
 
 def _wider_grid(points: Floats, distances: Floats) -> Floats:
-    """Points in steps of half the least difference of coordinates, two differences beyond the values; fewer where that makes
-    too many."""
+    """Points in steps of half the least difference of coordinates, two differences beyond the values; in whole steps where that
+    makes too many, and in wider ones where these are too many still."""
     axes = [np.diff(np.unique(axis)) for axis in points.T]
     step = min((float(gaps.min()) for gaps in axes if len(gaps)), default=1.0)
     low, high = points.min(axis=0), points.max(axis=0)
+    beyond, fine = 2 * step, step / 2
     while True:
-        counts = [max(1, round((b - a + 4 * step) / (step / 2)) + 1) for a, b in zip(low, high, strict=True)]
+        counts = [max(1, round((b - a + 2 * beyond) / fine) + 1) for a, b in zip(low, high, strict=True)]
         if math.prod(counts) <= MOST_POLES:
             break
-        step *= 1.25
-    grid = np.meshgrid(*(a - 2 * step + step / 2 * np.arange(n) for a, n in zip(low, counts, strict=True)), indexing="ij")
+        fine = step if fine < step else 1.25 * fine
+        beyond = max(beyond, 2 * fine)
+    grid = np.meshgrid(*(a - beyond + fine * np.arange(n) for a, n in zip(low, counts, strict=True)), indexing="ij")
     return np.stack([axis.ravel() for axis in grid], axis=1)
 
 

@@ -1328,6 +1328,9 @@ class OwnReport(Pairs):
     near, released = Fraction(1, 2**23), {"reports": anything}
 
     def __init__(self, core):
+        described = {key for key in ("numerators", "losses") if isinstance(core, dict) and isinstance(core.get(key), dict)}
+        only("numerators" not in described, "a table that is described by the peaks of its columns, and not written out")
+        only("losses" not in described, "losses that follow from a rule, and are not written out")
         known = {"relation": Relation, "elements": names, "reports": names, "keys": anything}
         known |= {"numerators": matrix(whole(1, 2**512)), "denominator": whole(1, 2**512), "losses": matrix()}
         core = fields(core, "mechanism", ("keys",), prior=array(positive), **known)

@@ -244,7 +244,10 @@ def mixture_of_poles(
     n = len(apart)
     program = Program.of(np.where(np.eye(n, dtype=bool), 0.0, np.inf), costs, None, limits, allowed)
     master = _Master(program, none_of(*program.costs.shape))
-    master.offer(poles(apart), [np.full(len(each.weights), 1 / len(each.weights)) for each in program.limits])
+    shapes = poles(apart)
+    shapes = shapes[:, shapes.max(axis=0) > 0]
+    # HiGHS takes entries below 1e-9 for 0, which those of a far pole may be, all of them.
+    master.offer(shapes / shapes.max(axis=0), [np.full(len(each.weights), 1 / len(each.weights)) for each in program.limits])
     try:
         found = master.solved()
     except NoSolution as error:

@@ -23,10 +23,11 @@ from designer.base.confidential import withholding
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
-from designer.base.schema import MATRIX, NAMES, POSITIVE_VECTOR, Named, keys, list_of, noted, record, whole
+from designer.base.schema import MATRIX, NAMES, POSITIVE_VECTOR, Named, either, keys, list_of, noted, record, whole
 from designer.certified.certificate import PrivacyCertificate, Witness
 from designer.certified.guarantee import BUDGET_OR_NONE, NOTIONS, RATIO, Guarantee, budget_range
 from designer.mechanisms.channel.accuracy import Estimate, covariance, estimated, queries_of, tally
+from designer.mechanisms.channel.described import DESCRIBED, RULED, DescribedTable, LossRule
 from designer.mechanisms.channel.release import Reports, SimulatedReports
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import finite_pairs
@@ -40,13 +41,13 @@ from designer.sampling.entropy import Entropy, simulation_entropy, simulation_st
 from designer.sampling.integer_samplers import draw_from_table
 from solvers.exact.balls import exp_ball, fraction_below
 
-MOST_ENTRIES = 250_000  # of the table: a spec of some megabytes, certified in seconds
+MOST_ENTRIES = 1_000_000  # of a table that is written out: a spec of some megabytes, certified in seconds
 MOST_BITS = 512  # of the denominator
 BITS = 192  # of the rationals below exp(budget)
 CLEAR = 1e-11  # by how much a logarithm of a float quotient has to be below its budget, to need no whole numbers
 STEP = 2**24  # of the worst ratio that is stated
 TIE = 1e-9  # ratios that floats do not tell apart
-CHUNK = 1024  # pairs whose rows are compared at once
+CHUNK = 2**18  # entries of rows that are compared at once
 THEOREM = (
     "K[x, z] <= exp(b) K[x', z] for every report z and both orders of every pair, so no report is more than exp(b) times as "
     "likely from one value as from the other (docs/theory/own_reports.md, 1; DX Definition 2)."
@@ -76,8 +77,9 @@ class Channel(TakesCounts[Reports]):
     """Replaces a value x by a report z with probability `numerators[x][z] / denominator`.
 
     relation: a metric on the N values, all budgets finite. elements, reports: their names. numerators: N rows of M whole
-    numbers above 0, which each sum to the denominator. prior: (N,), above 0, of sum 1; losses: (N, M): what `loss` averages
-    over. keys: columns of a table of records that name the values. Raises `NotPrivate` where some pair exceeds its budget.
+    numbers above 0, which each sum to the denominator; or a `DescribedTable`, which stands for them. prior: (N,), above 0, of
+    sum 1; losses: (N, M), or a `LossRule`: what `loss` averages over. keys: columns of a table of records that name the
+    values. Raises `NotPrivate` where some pair exceeds its budget.
 
     >>> from designer import metrics
     >>> both = ("no", "yes")
@@ -94,10 +96,13 @@ class Channel(TakesCounts[Reports]):
                 "relation": METRIC,
                 "elements": NAMES,
                 "reports": NAMES,
-                "numerators": noted("A row for each element, a column for each report.", list_of(list_of(whole(least=1)))),
+                "numerators": noted(
+                    "A row for each element, a column for each report; or, of large tables, peaks that they follow from.",
+                    either(list_of(list_of(whole(least=1))), DESCRIBED),
+                ),
                 "denominator": whole(least=1, most=2**MOST_BITS),
                 "prior": POSITIVE_VECTOR,
-                "losses": MATRIX,
+                "losses": either(MATRIX, RULED),
             },
             {"keys": Keys.schema},
             note="A table of probabilities in whole numbers over one denominator.",
@@ -116,11 +121,13 @@ class Channel(TakesCounts[Reports]):
     prior: Any
     losses: Any
     keys: Keys | None = None
+    loss_rule: LossRule | None = field(init=False, repr=False)
     privacy: PrivacyCertificate = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         require_finite(self.relation)
-        rows = _table(self.numerators, count(self.denominator, "denominator"))
+        described = isinstance(self.numerators, DescribedTable)
+        rows = self._described() if described else _table(self.numerators, count(self.denominator, "denominator"))
         if len(rows) != self.relation.size:
             raise InvalidProblem(
                 f"numerators: {len(rows)} rows for {self.relation.size} elements of the metric; give one for each."
@@ -128,7 +135,9 @@ class Channel(TakesCounts[Reports]):
         assign(self, numerators=rows, denominator=int(self.denominator))
         assign(self, elements=names(self.elements, len(rows), "elements", "e"))
         assign(self, reports=names(self.reports, len(rows[0]), "reports", "r"))
-        assign(self, prior=checked_prior(self.prior, len(rows)), losses=real_array(self.losses, "losses", 2))
+        rule = self.losses if isinstance(self.losses, LossRule) else None
+        losses = real_array(self.losses, "losses", 2) if rule is None else frozen(rule.matrix(self.relation))
+        assign(self, prior=checked_prior(self.prior, len(rows)), losses=losses, loss_rule=rule)
         if self.losses.shape != (len(rows), len(rows[0])):
             shape = f"{len(rows)} x {len(rows[0])}"
             raise InvalidProblem(f"losses: shape {self.losses.shape}; give one for each of {shape} entries.")
@@ -136,9 +145,19 @@ class Channel(TakesCounts[Reports]):
             self.keys.require_spelled(self.universe.elements)
         assign(self, privacy=self.verify().require())
 
+    def _described(self) -> Sequence[Sequence[int]]:
+        """A table that is described for this metric and this denominator."""
+        given = self.numerators
+        assert isinstance(given, DescribedTable)
+        if given.metric is not self.relation or given.denominator != self.denominator:
+            raise InvalidProblem("numerators: are described for another metric or denominator; describe them for this one.")
+        return given
+
     @cached_property
     def channel(self) -> Floats:
         """The probabilities, (N, M), as floats: row x is the law of the report of x."""
+        if isinstance(self.numerators, DescribedTable):
+            return frozen(self.numerators.numbers / self.denominator)
         return frozen(np.array([[entry / self.denominator for entry in row] for row in self.numerators]))
 
     @property
@@ -226,15 +245,15 @@ class Channel(TakesCounts[Reports]):
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the channel does, and what its loss is an average of."""
-        named = {} if self.keys is None else {"keys": self.keys.to_spec()}
+        named, table = {} if self.keys is None else {"keys": self.keys.to_spec()}, self.numerators
         return {
             "relation": self.relation.to_spec(),
             "elements": list(self.elements),
             "reports": list(self.reports),
-            "numerators": [list(row) for row in self.numerators],
+            "numerators": table.to_spec() if isinstance(table, DescribedTable) else [list(row) for row in table],
             "denominator": self.denominator,
             "prior": self.prior,
-            "losses": self.losses,
+            "losses": self.losses if self.loss_rule is None else self.loss_rule.to_spec(),
             **named,
         }
 
@@ -246,14 +265,18 @@ class Channel(TakesCounts[Reports]):
         relation = relation_from_spec(core["relation"])
         if not isinstance(relation, Metric):
             raise InvalidSpec(f"mechanism.relation: {relation.kind!r} is not a metric.", value=relation.kind)
+        table, reports, total, losses = (core[key] for key in ("numerators", "reports", "denominator", "losses"))
+        ruled = isinstance(losses, Mapping)
+        if isinstance(table, Mapping):
+            table = DescribedTable.from_spec(table, relation, len(reports) if isinstance(reports, (list, tuple)) else 0, total)
         return cls(
             relation,
             core["elements"],
-            core["reports"],
-            core["numerators"],
-            core["denominator"],
+            reports,
+            table,
+            total,
             array(core["prior"], 1, "mechanism.prior"),
-            array(core["losses"], 2, "mechanism.losses"),
+            LossRule.from_spec(losses) if ruled else array(losses, 2, "mechanism.losses"),
             keys_from_spec(core["keys"]) if optional else None,
         )
 
@@ -337,8 +360,8 @@ def _table(numerators: object, denominator: int) -> tuple[tuple[int, ...], ...]:
         raise InvalidProblem("numerators: are no rows of equal length; give one row for each element.")
     if len(rows) * len(rows[0]) > MOST_ENTRIES:
         raise InvalidProblem(
-            f"numerators: {len(rows)} x {len(rows[0])} entries; at most {MOST_ENTRIES} are certified one by one: merge "
-            "elements, or allow fewer reports."
+            f"numerators: {len(rows)} x {len(rows[0])} entries; at most {MOST_ENTRIES} are written out: describe larger tables "
+            "by peaks, merge elements, or allow fewer reports."
         )
     for place, row in enumerate(rows):
         if not all(type(entry) is int and entry > 0 for entry in row):
@@ -358,12 +381,20 @@ def certify_table(
 
     Pairs whose budgets others imply exactly are implied here, too. Source: docs/theory/own_reports.md, 1.
     """
-    logs = np.array([[math.log(entry) for entry in row] for row in numerators])  # each within 1e-13: entries are below 2^512
+    # Each within 1e-13: entries are below 2^512.
+    logs = np.array([np.fromiter(map(math.log, row), dtype=np.float64, count=len(row)) for row in numerators])
     holds, pairs, worst, witness = True, 0, -1.0, (0, 0)
+    reach, step = float(np.ptp(logs, axis=0).max()), -(-CHUNK // logs.shape[1])
     for block in relation.blocks():
         ends, finite = finite_pairs(block), block.budgets[np.isfinite(block.budgets)]
-        for start in range(0, len(finite), CHUNK):
-            i, j, budgets = (part[start : start + CHUNK] for part in (*ends, finite))
+        for start in range(0, len(finite), step):
+            i, j, budgets = (part[start : start + step] for part in (*ends, finite))
+            pairs += len(i)
+            # No report tells two values apart by more than the largest reach of a column.
+            asked = (reach > budgets * (1 - relation.budget_error) - CLEAR) | (reach > worst * budgets)
+            i, j, budgets = i[asked], j[asked], budgets[asked]
+            if not len(i):
+                continue
             apart = np.abs(logs[i] - logs[j])
             most, sure = apart.max(axis=1), budgets * (1 - relation.budget_error) - CLEAR
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -376,7 +407,6 @@ def certify_table(
             if ratios.max() > worst * (1 + TIE):
                 first = int(np.argmax(ratios >= ratios.max() * (1 - TIE)))
                 worst, witness = float(ratios.max()), (int(i[first]), int(j[first]))
-            pairs += len(i)
     if not pairs:
         return PrivacyCertificate(True, Fraction(0), None, 0, ARITHMETIC, THEOREM)
     nearly = worst + TIE if worst > 0 else 0.0

@@ -14,18 +14,20 @@ from designer.base.checks import names, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.channel.accuracy import queries_of
-from designer.mechanisms.channel.mechanism import MOST_ENTRIES, checked_prior, require_finite
+from designer.mechanisms.channel.described import MOST_DESCRIBED, points_of, rate_of
+from designer.mechanisms.channel.mechanism import checked_prior, require_finite
 from designer.problem.histogram import Keys, Universe
 from designer.problem.relation import Indices
 from designer.problem.workload import Workload
 from designer.relations.budget_factor import with_budgets_times
 from designer.relations.metrics.metric import Metric
-from designer.relations.metrics.points import Euclidean, GreatCircle
+from designer.relations.metrics.points import Euclidean, GreatCircle, Line
 from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
 from designer.relations.metrics.triangle import ROUNDING
 
 LOSSES = {"distance": "expected distance", "squared": "expected squared distance", "zero_one": "chance of a wrong report"}
 MATRIX, ESTIMATES = "matrix", "estimates"
+OF_NORMS = frozenset({Euclidean, Line, GreatCircle, Chebyshev, Manhattan})  # no way round is shorter: nothing is to be asked
 MOST_ELEMENTS = 4000
 FAMILIES = (
     "channel",
@@ -88,10 +90,10 @@ class ReportProblem(Immutable):
         equal = self.prior is None or worst
         assign(self, worst=worst, prior=frozen(np.full(size, 1 / size)) if equal else checked_prior(self.prior, size))
         assign(self, **self._stated_reports())
-        if size * len(self.report_names) > 4 * MOST_ENTRIES:
+        if size * len(self.report_names) > MOST_DESCRIBED:
             raise InvalidProblem(
-                f"reports: {len(self.report_names)} for {size} elements; allow fewer, or merge elements: a channel is "
-                "written out."
+                f"reports: {len(self.report_names)} for {size} elements; allow fewer, or merge elements: a channel has at most "
+                f"{MOST_DESCRIBED} probabilities."
             )
 
     @property
@@ -113,7 +115,7 @@ class ReportProblem(Immutable):
                 "them into one element.",
                 value=0.0,
             )
-        for k in range(len(budgets)):
+        for k in () if type(self.metric) in OF_NORMS else range(len(budgets)):
             broken = budgets > (budgets[:, k, None] + budgets[None, k]) * (1 + max(ROUNDING, 4 * self.metric.budget_error))
             if broken.any():
                 i, j = (int(place) for place in np.argwhere(broken)[0])
@@ -214,17 +216,12 @@ class ReportProblem(Immutable):
     @property
     def points(self) -> Floats | None:
         """The points of the values, (N, dimensions); None where the metric has none."""
-        if isinstance(self.metric, (Euclidean, GreatCircle, Chebyshev, Manhattan)):
-            return self.metric.places
-        return self.metric.values[:, None] if isinstance(self.metric, Ordered) else None
+        return points_of(self.metric)
 
     @property
     def rate(self) -> float:
         """Budget for a distance of 1; 1 where distances are budgets."""
-        if self.points is None:
-            return 1.0
-        name = "per_km" if isinstance(self.metric, GreatCircle) else "rate" if isinstance(self.metric, Ordered) else "per_unit"
-        return float(getattr(self.metric, name))
+        return rate_of(self.metric)
 
     def with_budgets_times(self, factor: float) -> ReportProblem:
         """The problem with every budget multiplied by a positive factor, and losses as they are."""

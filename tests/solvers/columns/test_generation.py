@@ -266,3 +266,12 @@ def test_what_does_not_fit_is_refused() -> None:
         column_generation(b, b, poles(b), allowed=[True, False])
     with pytest.raises(ValueError, match="start of shape"):
         column_generation(b, b, -poles(b))
+
+
+def test_poles_that_are_far_from_all_elements_are_mixed_like_near_ones() -> None:
+    """All entries of a column below what a solver takes for 0: its weight makes up for that."""
+    b = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    costs = b / 4
+    near, far = mixture_of_poles(b, costs), mixture_of_poles(np.hstack([b + 23, b + 800]), costs)
+    assert far.value == pytest.approx(near.value, rel=1e-9)
+    assert np.abs((far.point.columns * far.point.weights).sum(axis=1) - 1).max() < 1e-12
