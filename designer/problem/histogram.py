@@ -230,7 +230,7 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     are.
     """
     whole = whole_counts(in_order(histogram, universe))
-    if whole[list(universe.impossible)].any():
+    if universe.impossible and whole[list(universe.impossible)].any():
         raise InvalidProblem(IMPOSSIBLE)
     if universe.agreeing is not None and exact_answers(universe.agreeing, whole).any():
         raise InvalidProblem(DISAGREE)
@@ -281,9 +281,13 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
     """
     if given.dtype.kind not in "biuf":
         raise InvalidProblem(UNUSABLE)
+    if given.dtype.kind != "f":  # no fraction, no minus zero
+        if given.size and not (given.min() >= 0 and given.max() < 2**53):
+            raise InvalidProblem(UNUSABLE)
+        return given.astype(np.int64)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))
-    if not usable.all() or (given.dtype.kind == "f" and np.signbit(given).any()):
+    if not usable.all() or np.signbit(given).any():
         raise InvalidProblem(UNUSABLE)
     return given.astype(np.int64)
 
