@@ -422,14 +422,14 @@ class ExactRows(Immutable):
 
     def __post_init__(self) -> None:
         if isinstance(self.integers, np.ndarray):
-            largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max())
+            largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max(initial=0.0))
             assign(self, _largest=largest, _entries=_sparse_entries(self.integers))
         else:
             assign(self, _largest=float(row_sums(self.integers).max()), _entries=None)
 
     def answers(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
-        """`M x` without rounding or overflow. histogram x: (N,), from 0 on. Returns (R,), of int64 or of Python integers."""
-        if not self._largest * float(histogram.max()) < 2.0**62:
+        """`M x` without rounding or overflow. histogram x: (N,). Returns (R,), of int64 or of Python integers."""
+        if not self._largest * max(float(histogram.max()), -float(histogram.min())) < 2.0**62:
             return exact_answers(self.integers, histogram) if isinstance(self.integers, np.ndarray) else self._beyond(histogram)
         if self._entries is None:
             return np.asarray(self.integers @ histogram)
@@ -462,7 +462,7 @@ def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> 
 
     integers M: (R, N). histogram x: (N,). Returns (R,), of int64 or of Python integers.
     """
-    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    bound = np.abs(integers).astype(np.float64) @ np.abs(histogram.astype(np.float64))
     if bound.max() < 2.0**62:
         return np.asarray(integers @ histogram)
     return np.asarray(integers.astype(object) @ histogram.astype(object))

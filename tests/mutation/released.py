@@ -138,7 +138,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/problem/histogram.py",
-        "        if not self._largest * float(histogram.max()) < 2.0**62:\n",
+        "        if not self._largest * max(float(histogram.max()), -float(histogram.min())) < 2.0**62:\n",
         "        if False:\n",
         "answers beyond 64 bits wrap around",
         ("tests/mechanisms/additive/test_release.py::test_rows_that_are_answered_again_are_answered_exactly",),
