@@ -5,11 +5,9 @@ Derivation: docs/theory/lattice.md, section 2.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from operator import mul
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 ROUND_UP = 1.0 + 2.0**-30  # more than the roundings of the few thousand float operations behind a bound
 UNIT = 2.0**-51  # four roundings
-LARGEST_PLACE = 2.0**62
-FEW, SHORT = 8, 128  # points of so many coordinates that are rounded without arrays, whose passes for each cost as much
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,9 +44,7 @@ class NearestPlane:
     shear: Floats
     _inverse: Floats = field(init=False, repr=False)
     _slack: float = field(init=False, repr=False)
-    _reach: Floats = field(init=False, repr=False)
     _rounding: Floats = field(init=False, repr=False)  # of places, while residuals stay within `reach`
-    _rows: tuple[tuple[float, ...], ...] = field(init=False, repr=False)  # of U right of its diagonal, for few points
 
     def __post_init__(self) -> None:
         shear = np.array(self.shear, dtype=np.float64)
@@ -66,9 +60,8 @@ class NearestPlane:
         if not slack < 2.0**-20:
             raise InvalidProblem("shear: too ill-conditioned to bound its cell; reduce the basis first.")
         reach = np.abs(inverse).sum(axis=1) * (0.5 + slack)
-        rounding, s = (np.abs(shear) @ reach) * (len(shear) * UNIT), len(shear)
-        rows = tuple(tuple(shear[k, k + 1 :].tolist()) for k in range(s)) if s <= SHORT else ()
-        assign(self, shear=shear, _inverse=inverse, _slack=slack, _reach=reach, _rounding=rounding, _rows=rows)
+        rounding = (np.abs(shear) @ reach) * (s * UNIT)
+        assign(self, shear=shear, _inverse=inverse, _slack=slack, _rounding=rounding)
 
     def through(self, factor: Floats) -> tuple[Floats, Floats]:
         """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`;
@@ -92,31 +85,13 @@ class NearestPlane:
         """The cells of the rows of y (n, s) and where they are open; coordinate i of row r is known to `error[r] spread[i]`."""
         n, s = y.shape
         steps = np.abs(self.shear) @ spread
-        if n <= FEW and s <= SHORT:
-            found = [self._round_one(*point, steps.tolist()) for point in zip(y.tolist(), error.tolist(), strict=True)]
-            both = np.array(found, dtype=np.int64)
-            return both[:, 0], both[:, 1] != 0
-        rounding = self._rounding  # residuals stay within `reach`, unless the row is open already
-        rest, cells, open_ = np.ascontiguousarray(y.T), np.empty((s, n), dtype=np.int64), np.zeros((s, n), dtype=np.bool_)
+        rest, places = np.array(y.T, order="C"), np.empty((s, n))
         for k in reversed(range(s)):
-            place = rest[k] + self.shear[k, k + 1 :] @ rest[k + 1 :]
-            cells[k], open_[k] = nearest(place + 0.5, error * steps[k] + rounding[k])
-            rest[k] -= cells[k]
+            places[k] = rest[k] + self.shear[k, k + 1 :] @ rest[k + 1 :] + 0.5
+            rest[k] -= np.floor(places[k])
+        # Residuals stay within `reach`, unless the row is open already.
+        cells, open_ = nearest(places, error * steps[:, None] + self._rounding[:, None])
         return cells.T, open_.T
-
-    def _round_one(self, rest: list[float], error: float, steps: list[float]) -> tuple[list[int], list[bool]]:
-        """The cell of one point, and where it is open: what `round` does with many, comparison by comparison."""
-        cells, open_ = [0] * len(rest), [True] * len(rest)
-        rounding = self._rounding.tolist()
-        for k in reversed(range(len(rest))):
-            place = rest[k] + sum(map(mul, self._rows[k], rest[k + 1 :])) + 0.5
-            if not abs(place) < LARGEST_PLACE:
-                continue  # no number at all is known of it
-            cells[k] = math.floor(place)
-            fraction, unsure = place - cells[k], error * steps[k] + rounding[k] + (abs(place) + 1.0) * 2.0**-50
-            open_[k] = not unsure < fraction < 1.0 - unsure
-            rest[k] -= cells[k]
-        return cells, open_
 
     def round_balls(self, places: Sequence[arb]) -> list[int] | None:
         """The cell of one point known as balls, None while it is open."""
