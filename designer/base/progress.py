@@ -11,7 +11,7 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import TextIO, TypeVar
 
@@ -20,6 +20,7 @@ from solvers.work import about_left
 
 Item = TypeVar("Item")
 _display: ContextVar[Display | None] = ContextVar("progress_display", default=None)
+_UNSHOWN = nullcontext()
 
 
 @contextmanager
@@ -62,13 +63,14 @@ def step(name: str, of: int | None = None, counts: bool = False) -> Iterator[Ste
         display.end(begun)
 
 
-@contextmanager
-def unseen() -> Iterator[None]:
+def unseen() -> AbstractContextManager[None]:
     """Within this block nothing is drawn: confidential data are read."""
     display = _display.get()
-    if display is None:
-        yield
-        return
+    return _UNSHOWN if display is None else _hidden(display)
+
+
+@contextmanager
+def _hidden(display: Display) -> Iterator[None]:
     display.update()
     display.hidden += 1
     try:

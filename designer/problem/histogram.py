@@ -230,7 +230,7 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     are.
     """
     whole = whole_counts(in_order(histogram, universe))
-    if whole[list(universe.impossible)].any():
+    if universe.impossible and whole[list(universe.impossible)].any():
         raise InvalidProblem(IMPOSSIBLE)
     if universe.agreeing is not None and exact_answers(universe.agreeing, whole).any():
         raise InvalidProblem(DISAGREE)
@@ -281,9 +281,13 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
     """
     if given.dtype.kind not in "biuf":
         raise InvalidProblem(UNUSABLE)
+    if given.dtype.kind != "f":  # no fraction, no minus zero
+        if given.size and not (given.min() >= 0 and given.max() < 2**53):
+            raise InvalidProblem(UNUSABLE)
+        return given.astype(np.int64)
     with np.errstate(invalid="ignore"):
         usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))
-    if not usable.all() or (given.dtype.kind == "f" and np.signbit(given).any()):
+    if not usable.all() or np.signbit(given).any():
         raise InvalidProblem(UNUSABLE)
     return given.astype(np.int64)
 
@@ -418,14 +422,14 @@ class ExactRows(Immutable):
 
     def __post_init__(self) -> None:
         if isinstance(self.integers, np.ndarray):
-            largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max())
+            largest = float(np.abs(self.integers).sum(axis=1, dtype=np.float64).max(initial=0.0))
             assign(self, _largest=largest, _entries=_sparse_entries(self.integers))
         else:
             assign(self, _largest=float(row_sums(self.integers).max()), _entries=None)
 
     def answers(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
-        """`M x` without rounding or overflow. histogram x: (N,), from 0 on. Returns (R,), of int64 or of Python integers."""
-        if not self._largest * float(histogram.max()) < 2.0**62:
+        """`M x` without rounding or overflow. histogram x: (N,). Returns (R,), of int64 or of Python integers."""
+        if not self._largest * max(float(histogram.max()), -float(histogram.min())) < 2.0**62:
             return exact_answers(self.integers, histogram) if isinstance(self.integers, np.ndarray) else self._beyond(histogram)
         if self._entries is None:
             return np.asarray(self.integers @ histogram)
@@ -458,7 +462,7 @@ def exact_answers(integers: NDArray[np.int64], histogram: NDArray[np.int64]) -> 
 
     integers M: (R, N). histogram x: (N,). Returns (R,), of int64 or of Python integers.
     """
-    bound = np.abs(integers).astype(np.float64) @ histogram.astype(np.float64)
+    bound = np.abs(integers).astype(np.float64) @ np.abs(histogram.astype(np.float64))
     if bound.max() < 2.0**62:
         return np.asarray(integers @ histogram)
     return np.asarray(integers.astype(object) @ histogram.astype(object))

@@ -9,12 +9,12 @@ leaves one value of f possible for all numbers that begin with these bits, that 
 `resolve` evaluates f in ball arithmetic on further bits of the same numbers. Both give f of the same numbers, so that which
 draws take the second way does not change the law. It changes the time, by bits that are independent of the data.
 
-*What is believed.* The bits of `entropy.py`; that a ball of FLINT contains its number; and that numpy's log, exp, cos and sin
-are right to the three errors named in part 3, which a test measures eight times better.
+*What is believed.* The bits of `entropy.py`; that a ball of FLINT contains its number; and that log, exp, cos and sin of
+numpy and of Python are right to the three errors named in part 3, which a test measures eight times better.
 
 *Parts.* 1 real numbers bit by bit; 2 whole numbers below a bound; 3 floats with an error; 4 discrete Laplace; 5 discrete
 Gaussian. Both ways are here. The classes `DiscreteLaplace` and `DiscreteGaussian` (`integers/`) cut words into batches, try
-again what is not kept, and hold the float parameters of their laws; the former has a twin of `laplace_in_floats` for up to 24
+again what is not kept, and hold the float parameters of their laws; each has a twin of its `..._in_floats` for a few
 numbers, without arrays. Tests compare them with parts 4 and 5 word by word, at random words and at those beside every doubt.
 """
 

@@ -20,6 +20,7 @@ PUSHES: dict[Backend, float] = {"qhull": 2.0**-10, "cdd": 2.0**-4}
 STEP = 8.0  # a round may grow the hull so many times: small hulls settle most points before they meet many facets
 CERTAIN = 1.5  # a forecast of so many times the budget is refused, where a hull has left the steep beginning of its growth
 LARGE, SETTLED = 3000, 400  # simplices from which a round is slower than the linear programs of so many points
+SURE = 2.0  # the same of points that join at random, a forecast of which was at most 1.9 times the hull in 285 that were grown
 WITHIN = 1e-9  # of its length, a point outside of the others is none of the corners: the exact check would bring it back
 CLEAR = 1e-9  # a point this far inside the growing hull is given up; the exact check of all points would bring it back
 
@@ -145,7 +146,10 @@ class _Growth:
         spend(calls=10, entries=work_of(max(simplices - before, 0), self.dimension))
         require_within(simplices, self.budget, pairs, self.dimension)
         missing = self.pairs - pairs
-        _refuse_forecast(self.grown, missing, self.budget, self.dimension)
+        if len(self.grown) > 1 and 10 * simplices > self.budget:
+            forecast = foretold_at_random(self.grown, missing, self.dimension)
+            if forecast > SURE * self.budget:
+                require_within(round(forecast), self.budget, self.pairs, self.dimension)
         go_on()
         if len(self.grown) > 2 and missing and simplices > LARGE:
             forecast = foretold(self.grown, missing)
@@ -192,6 +196,21 @@ def foretold(grown: list[tuple[int, int]], missing: int) -> float:
     """
     (before, few), (now, many) = grown[-2:]
     return many + missing * max(0, many - few) / max(1, now - before)
+
+
+def foretold_at_random(grown: list[tuple[int, int]], missing: int, dimension: int) -> float:
+    """The same where points join at random: the geometric mean of `foretold`, which is too few, as each further point brings
+    more, and of the power of the number of points that the last ones followed, at most half of the dimensions, which is mostly
+    too many, as that power slackens.
+
+    grown: numbers of pairs of points and of simplices, round by round.
+
+    >>> foretold_at_random([(10, 1_000), (20, 4_000)], 20, 8)
+    12649.110640673518
+    """
+    (before, few), (now, many) = grown[-2:]
+    power = min(dimension / 2, math.log(max(many, 1) / max(few, 1)) / math.log(now / before))
+    return math.sqrt(foretold(grown, missing) * many * ((now + missing) / now) ** power)
 
 
 def _refuse_forecast(grown: list[tuple[int, int]], missing: int, budget: int, dimension: int) -> None:

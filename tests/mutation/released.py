@@ -56,6 +56,20 @@ MUTANTS = (
     ),
     Mutant(
         "designer/problem/histogram.py",
+        "(given.min() >= 0 and given.max() < 2**53)",
+        "given.max() < 2**53",
+        "negative whole counts are taken",
+        ("tests/mechanisms/additive/test_release.py::test_unusable_counts_give_one_text_whatever_they_are",),
+    ),
+    Mutant(
+        "designer/problem/histogram.py",
+        "(given.min() >= 0 and given.max() < 2**53)",
+        "given.min() >= 0",
+        "whole counts beyond the floats are taken",
+        ("tests/mechanisms/additive/test_release.py::test_unusable_counts_give_one_text_whatever_they_are",),
+    ),
+    Mutant(
+        "designer/problem/histogram.py",
         "    if bound.max() < 2.0**62:\n",
         "    if bound.max() < 2.0**80:\n",
         "sums beyond 64 bits wrap around",
@@ -63,7 +77,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/problem/histogram.py",
-        "    if whole[list(universe.impossible)].any():\n        raise InvalidProblem(IMPOSSIBLE)\n",
+        "    if universe.impossible and whole[list(universe.impossible)].any():\n        raise InvalidProblem(IMPOSSIBLE)\n",
         "",
         "records that cannot be are counted",
         ("tests/relations/invariants/test_impossible.py::test_noise_keeps_away_and_specs_come_back",),
@@ -124,7 +138,7 @@ MUTANTS = (
     ),
     Mutant(
         "designer/problem/histogram.py",
-        "        if not self._largest * float(histogram.max()) < 2.0**62:\n",
+        "        if not self._largest * max(float(histogram.max()), -float(histogram.min())) < 2.0**62:\n",
         "        if False:\n",
         "answers beyond 64 bits wrap around",
         ("tests/mechanisms/additive/test_release.py::test_rows_that_are_answered_again_are_answered_exactly",),
@@ -144,7 +158,7 @@ MUTANTS = (
         ("tests/mechanisms/additive/test_release.py::test_rows_that_are_answered_again_are_answered_exactly",),
     ),
     Mutant(
-        "designer/mechanisms/additive/release.py",
+        "designer/mechanisms/additive/noise.py",
         "LEAST_EXPONENT = -1074\n",
         "LEAST_EXPONENT = -2000\n",
         "answers on steps below the floats are rounded twice",

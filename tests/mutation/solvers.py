@@ -66,6 +66,13 @@ MUTANTS = (
     ),
     Mutant(
         "solvers/polytopes/extremes.py",
+        "            if forecast > SURE * self.budget:\n",
+        "            if False:\n",
+        "hulls of corners grow to their limit before they are refused",
+        ("tests/solvers/polytopes/test_extremes.py::test_a_hull_of_corners_is_refused_at_a_small_part_of_the_limit",),
+    ),
+    Mutant(
+        "solvers/polytopes/extremes.py",
         "            if units > units_left():\n",
         "            if units > math.inf:\n",
         "hulls that outgrow the work that is left grow on to its end",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from flint import arb, ctx
@@ -58,6 +60,16 @@ def test_numpy_is_eight_times_better_than_assumed() -> None:
             assert abs(arb(logs[i]) / arb(x).log() - 1) < 2.0**-51
             assert abs(arb(cosines[i]) - turn.cos()) < 2.0**-51
             assert abs(arb(sines[i]) - turn.sin()) < 2.0**-51
+
+
+def test_python_is_eight_times_better_than_assumed() -> None:
+    u = ((SeededEntropy(4).random_words(5000) >> np.uint64(11)).astype(np.float64) * 2.0**-53).tolist()
+    with ctx.workprec(200):
+        for x in u:
+            turn = 2 * math.pi * x
+            assert abs(arb(math.log(x)) / arb(x).log() - 1) < 2.0**-51
+            assert abs(arb(math.exp(-50 * x)) / arb(-50 * x).exp() - 1) < 2.0**-51
+            assert abs(arb(math.cos(turn)) - arb(turn).cos()) < 2.0**-51
 
 
 @pytest.mark.parametrize("bits", [1, 5, 64])

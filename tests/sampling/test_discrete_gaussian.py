@@ -74,11 +74,12 @@ def test_coordinates_with_laws_of_their_own() -> None:
     assert abs(correlation).max() * math.sqrt(len(draws)) < stats.norm.isf(FAILURE_PROBABILITY / 56)
 
 
-def test_the_first_accepted_of_several_proposals_follows_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As small draws have it: several proposals for every coordinate at once, those of a pair among them."""
+def test_numbers_drawn_one_by_one_follow_the_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As small draws have it: without arrays, refused tries drawn again among those that are left."""
     laws = [*LAWS[:4], Fraction(1)]
     noise = DiscreteGaussian(laws)
-    monkeypatch.setattr(discrete_gaussian, "TRIES", 5 * 5 * 6_000)
+    monkeypatch.setattr(discrete_gaussian, "FEW", 5 * 6_000)
+    monkeypatch.setattr(DiscreteGaussian, "_propose", None)
     draws = noise.draw(6_000, SeededEntropy(6))
     assert all(fit(draws[:, k], law) > FAILURE_PROBABILITY for k, law in enumerate(laws))
     scaled = (draws - draws.mean(0)) / draws.std(0)
@@ -131,7 +132,7 @@ def suspects(variance: Fraction, normal: float, reach: int) -> list[int]:
 def test_what_floats_decide_is_what_the_plan_makes_of_the_same_words(variance: Fraction) -> None:
     """Random words, the ends of words, ties between two blocks, and coins next to their chance; with further bits of all kinds.
     What floats leave open is no error, but most is not open."""
-    chance, settled, asked = random.Random(15), 0, 0
+    chance, settled, settled_alone, asked = random.Random(15), 0, 0, 0
     law = np.array([plan_floats(variance)], dtype=COLUMNS)
     plan = GaussianPlan.of(variance)
     for turn in range(120):
@@ -148,7 +149,47 @@ def test_what_floats_decide_is_what_the_plan_makes_of_the_same_words(variance: F
                 entropy = SeededEntropy(turn)
                 polar = LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)
                 assert plan.decide(polar, 0, last, entropy) == (z[0], kept[0])
-    assert settled > asked / 2
+            if (alone := discrete_gaussian._beyond_doubt(radius, angle, last, *law[0].tolist())) is not None:
+                settled_alone += 1
+                assert alone == plan.decide(_polar(radius, angle, turn), 0, last, SeededEntropy(turn))
+    assert settled > asked / 2 and settled_alone > asked / 2
+
+
+def _polar(radius: int, angle: int, seed: int) -> tuple[LazyUniform, LazyUniform]:
+    entropy = SeededEntropy(seed)
+    return LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)
+
+
+@pytest.mark.parametrize("variance", [Fraction(1000), Fraction(2**50)])
+def test_a_block_that_a_lone_word_leaves_open_is_decided_in_balls(variance: Fraction) -> None:
+    """Angles on which the normal number stands at the border of two blocks, as near as words come to it: whatever floats say
+    beyond doubt is what balls say."""
+    plan, chance, near, open_ = GaussianPlan.of(variance), random.Random(3), 0, 0
+    row = plan_floats(variance)
+    for _ in range(40):
+        radius = chance.randrange(2**60, 2**63)
+        length = math.sqrt(-2 * math.log(radius * 2.0**-64))
+        border = math.floor(length * 0.6 * row[0]) + 0.5
+        middle = round(math.acos(border / row[0] / length) / (2 * math.pi) * 2**64)
+        last = chance.randrange(2**24) << 11 & row[5]  # the coin is 0, which any chance keeps
+        for beside in (-(2**18), -1, 0, 1, 2**18):
+            found = discrete_gaussian._beyond_doubt(radius, middle + beside, last, *row)
+            open_ += found is None
+            near += found is not None
+            assert found in (None, plan.decide(_polar(radius, middle + beside, 5), 0, last, SeededEntropy(5)))
+    assert near and open_
+
+
+@pytest.mark.parametrize("variance", [THIRD, Fraction(2**80) + THIRD])
+def test_numbers_that_are_decided_in_balls_one_by_one_are_those_of_their_words(
+    variance: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noise, words = DiscreteGaussian([variance]), SeededEntropy(9).random_words(3 * 40)
+    found = []
+    for error in (integer_samplers.CIRCLE_ERROR, 1e9):  # 1e9: nothing is beyond doubt now
+        monkeypatch.setattr(discrete_gaussian, "CIRCLE_ERROR", error)
+        found.append(noise._few(40, _Replay(words)))
+    assert found[0] == found[1]
 
 
 class _Replay:

@@ -394,6 +394,26 @@ def test_nearest_plane_rounds_lattice_points_to_themselves_in_floats_and_balls()
         NearestPlane(np.array([[1.0, 0.0], [0.5, 1.0]]))
 
 
+@pytest.mark.parametrize("size", [1, 7, 30])
+def test_points_are_rounded_as_one_number_after_the_other_is(size: int) -> None:
+    """Points anywhere, on the border of a cell, known badly, and not known at all."""
+    chance = np.random.default_rng(size)
+    plane = NearestPlane(np.triu(chance.uniform(-0.5, 0.5, (size, size)), 1) + np.eye(size))
+    border = np.linalg.solve(plane.shear, np.full(size, 0.5))
+    points = np.concatenate([chance.normal(0, 100, (4, size)), border[None], np.full((2, size), [[1e300], [np.nan]])])
+    cells, open_ = plane.round(points, np.array([0.0, 1e-9, 0.3, np.inf, 0.0, 0.0, 0.0]), np.ones(size))
+    assert open_.any(axis=1).tolist() == [False, False, True, True, True, True, True]
+    for point, cell in zip(points[:2].tolist(), cells[:2].tolist(), strict=True):
+        wanted = [0] * size
+        for k in reversed(range(size)):
+            wanted[k] = math.floor(
+                Fraction(1, 2)
+                + Fraction(point[k])
+                + sum(Fraction(float(plane.shear[k, j])) * (Fraction(point[j]) - wanted[j]) for j in range(k + 1, size))
+            )
+        assert cell == wanted
+
+
 def test_largest_through_a_plane_bounds_the_norm_at_every_corner() -> None:
     lattice = integer_kernel(SKEW)
     plane, halves = NearestPlane(lattice.float_shear.T), np.full(2, 0.5)

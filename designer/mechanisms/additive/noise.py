@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, partial
 from typing import Protocol
@@ -386,6 +386,9 @@ FINENESS = 40
 ENTRY_FINENESS, FINEST = 30, 48
 # Largest multiple of the step among the entries of the matrix; sums with noise then stay exact in float64 and int64.
 LARGEST = 2**52
+# Of the floats. A whole number below 2^53 times a power of two from here on is a float, or beyond all of them, and a larger one
+# rounds as it would without the power: scaled after rounding, every multiple of such a step is the nearest float.
+LEAST_EXPONENT = -1074
 
 
 @dataclass(frozen=True)
@@ -396,11 +399,14 @@ class Grid:
     """
 
     exponents: tuple[int, ...]
+    _powers: NDArray[np.int64] | None = field(init=False, repr=False, compare=False)  # None where a step is no float
     schema = noted("Exponents e: measured answer k is a multiple of 2^e_k.", or_runs(list_of(whole(least=-1999, most=1999))))
 
     def __post_init__(self) -> None:
         kinds = {e: count(e, "grid.exponents", least=-2000) for e in dict.fromkeys(self.exponents)}
+        floats = min(kinds, default=0) >= LEAST_EXPONENT
         assign(self, exponents=tuple(kinds[e] for e in self.exponents))
+        assign(self, _powers=np.array(self.exponents, dtype=np.int64) if floats else None)
 
     @classmethod
     def for_scales(cls, matrix: Matrix, scales: Floats, *, whole: bool = False) -> Grid:
@@ -463,6 +469,12 @@ class Grid:
             )
         return with_entries(matrix, entries.astype(np.int64))
 
+    def nearest_floats(self, multiples: Sequence[int]) -> Floats:
+        """The floats nearest to multiples of any size, (R,), of the steps; see `nearest_float`."""
+        if self._powers is not None:
+            return np.asarray(np.ldexp(np.array(multiples, dtype=np.float64), self._powers))
+        return np.array([nearest_float(number * self.step(k)) for k, number in enumerate(multiples)])
+
     def values(self, integers: Matrix) -> Matrix:
         """The multiples as floats; exact below 2^53 steps. Coordinates run along the first axis.
 
@@ -476,6 +488,14 @@ class Grid:
         return np.ldexp(
             integers.astype(np.float64), np.array(self.exponents, dtype=np.int64).reshape(-1, *[1] * (integers.ndim - 1))
         )
+
+
+def nearest_float(value: Fraction) -> float:
+    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,8 @@ cells are pushed up, and the others of their rows and columns down.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -195,11 +193,6 @@ def _words(nonnegative: bool, integer: bool, closeness: TableDistance) -> str:
 LARGEST_RANKED = 2**22  # entries of a reconstruction whose rank takes seconds
 
 
-# Of the floats. A whole number below 2^53 times a power of two from here on is a float, or beyond all of them, and a larger one
-# rounds as it would without the power: scaled after rounding, every multiple of such a step is the nearest float.
-LEAST_EXPONENT = -1074
-
-
 def summed(exact: NDArray[Any], noise: NDArray[Any]) -> list[int]:
     """Answers and noise, added as integers of any size.
 
@@ -208,21 +201,10 @@ def summed(exact: NDArray[Any], noise: NDArray[Any]) -> list[int]:
     return list(map(int.__add__, exact.tolist(), noise.tolist()))
 
 
-def nearest_float(value: Fraction) -> float:
-    """Post-processing of one noisy answer; beyond the floats it is infinite, because a refusal would depend on the data."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
 def answers_of(multiples: Sequence[int], grid: Grid, reconstruction: Floats | None) -> Floats:
     """The answers, (K,), that follow from noisy multiples of the steps, (R,). reconstruction: (K, R); None for the identity."""
     with np.errstate(over="ignore", invalid="ignore"):  # of numbers near the largest float
-        if min(grid.exponents) >= LEAST_EXPONENT:
-            measured = np.ldexp(np.array(multiples, dtype=np.float64), grid.exponents)
-        else:
-            measured = np.array([nearest_float(number * grid.step(k)) for k, number in enumerate(multiples)])
+        measured = grid.nearest_floats(multiples)
         return measured if reconstruction is None else np.asarray(reconstruction @ measured)
 
 

@@ -55,6 +55,7 @@ from designer.certified.norms import Gauge, Norm, require_falloff
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.interface import Falloff, Mechanism
 from designer.mechanisms.additive.noise import SMALLEST_WEIGHT
+from designer.mechanisms.additive.release import summed
 from designer.mechanisms.lattice.accuracy import (
     OF_SLICES,
     SUMMED,
@@ -76,6 +77,7 @@ from designer.mechanisms.lattice.law import LatticeLaw, chain_notion, chain_para
 from designer.mechanisms.lattice.promise import NOTIONS, THEOREMS, WHOLE
 from designer.mechanisms.lattice.release import LatticeRelease
 from designer.problem.differences import changes_given, moved
+from designer.problem.histogram import ExactRows
 from designer.problem.workload import WORKLOAD, Workload, workload_from_spec, workload_to_spec
 from designer.promises.accounting import zcdp_epsilon
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -352,22 +354,29 @@ class LatticeMechanism(Mechanism):
     def _release_counts(self, table: NDArray[np.int64], /) -> LatticeRelease:
         sampler = self.sampler
         noise = sampler.draw(1, self.release_entropy())[0]
-        noisy = [int(x) + int(z) for x, z in zip(table, noise, strict=True)]
-        constraints = self.relation.invariant.constraints
-        if any(sum(a * int(z) for a, z in zip(row, noise.tolist(), strict=True) if a) for row in constraints.tolist()):
+        if self._public.answers(noise).any():
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
             )
-        return self._release_of(noisy)
+        return self._release_of(summed(table, noise))
+
+    @cached_property
+    def _public(self) -> ExactRows:
+        """The rows whose answers are public."""
+        return ExactRows(self.relation.invariant.constraints)
 
     def _release_of(self, noisy: Sequence[int]) -> LatticeRelease:
         """The release of a noisy table, (N,): what is computed from it alone."""
         asked = self.workload
         with np.errstate(over="ignore", invalid="ignore"):  # of queries whose entries are near the largest float
             answers = frozen(asked.dense() @ np.array(noisy, dtype=np.float64))
-        kept = frozen(self.relation.invariant.constraints.astype(np.float64)) if asked.is_identity else None
         stated = (answers, asked.queries, self.guarantee, self.fingerprint)
-        return LatticeRelease(*stated, tuple(noisy), asked.elements, kept=kept, law=self)
+        return LatticeRelease(*stated, tuple(noisy), asked.elements, kept=self._kept, law=self)
+
+    @cached_property
+    def _kept(self) -> Floats | None:
+        """What a release keeps: the public rows, (p, N), where its answers are the counts."""
+        return frozen(self.relation.invariant.constraints.astype(np.float64)) if self.workload.is_identity else None
 
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
         """The budget that a change v of the table spends, `||v||`; infinite where v changes what is public.

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from designer.base.errors import InvalidProblem
 from designer.base.frames import is_frame
 from designer.problem.histogram import Counts, Labelled, Universe
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.row_unit import UNSTATED, RowUnit
 from designer.relations.rows.spark_tables import is_of_spark, table_of_spark
 
 UNEQUAL_ROWS = "records: rows do not all have the same columns; give each row all of them. Nothing was released."
@@ -17,7 +17,6 @@ NO_ROWS = (
     "unit, entity, rows_per_entity: say what one row of a table of records is, and counts have no rows; leave them out, or "
     "give records."
 )
-UNSTATED = RowUnit()
 NO_COUNTS = "histogram: this releases from records, one row each, not from counts; give a table."
 
 

@@ -299,6 +299,18 @@ class RowUnit(Immutable):
         )
 
 
+UNSTATED = RowUnit()
+
+
+def row_unit(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:
+    """What one row is, as a release was told; most say nothing, which is one object.
+
+    name: of the `unit`. entity: a column. rows_per_entity: how many rows of each of its values count.
+    """
+    silent = name is None and entity is None and rows_per_entity is None
+    return UNSTATED if silent else RowUnit(name, entity, rows_per_entity)
+
+
 def require_there(asked: Iterable[str], names: Container[Any]) -> None:
     """Refuse a table that lacks one of the columns."""
     if missing := [name for name in asked if name not in names]:

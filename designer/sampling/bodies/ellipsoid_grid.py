@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from designer.base.arrays import Floats
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
+from designer.base.repeated import distinct, for_each
 from designer.sampling import continuous, integer_samplers
 from designer.sampling.bodies.nearest_plane import ROUND_UP, NearestPlane
 from designer.sampling.bodies.round_and_reject import NormLaw
@@ -59,11 +61,11 @@ class EllipsoidGrid:
     _inverse_at: Callable[[int], arb_mat] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        factor = tuple(tuple(Fraction(entry) for entry in row) for row in self.factor)
+        factor = tuple(tuple(map(_exactly, row)) for row in self.factor)
         lengths = sorted({len(row) for row in factor})
         if len(lengths) != 1 or not 0 < lengths[0] <= len(factor):
             raise InvalidProblem(f"factor: {len(factor)} rows of lengths {lengths}; give at least as many rows as columns.")
-        if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for row in factor for entry in row):
+        if any(entry and not Fraction(1, 2**500) < abs(entry) < 2**500 for entry in distinct(chain.from_iterable(factor))):
             raise InvalidProblem("factor: an entry is beyond 2^500 or nearer to 0 than 2^-500; rescale the grid.")
         assign(
             self,
@@ -72,7 +74,7 @@ class EllipsoidGrid:
             _triangular=cache(self._eliminated),
             _inverse_at=cache(self._inverse_of_precision),
         )
-        floats = np.array([[float(entry) for entry in row] for row in factor])
+        floats = np.array(for_each(float, list(chain.from_iterable(factor)))).reshape(len(factor), -1)
         inverse = self._rounded_inverse()
         spread = np.sqrt((inverse**2).sum(axis=1)) * ROUND_UP  # Cauchy and Schwarz
         assign(self, _floats=floats, _inverse=inverse, spread=spread)
@@ -156,8 +158,8 @@ class EllipsoidGrid:
         """F."""
         from flint import fmpq, fmpq_mat
 
-        exact = [Fraction(entry) for row in self.factor for entry in row]
-        return fmpq_mat(len(self.factor), self.dimension, [fmpq(entry.numerator, entry.denominator) for entry in exact])
+        entries = for_each(lambda x: fmpq(x.numerator, x.denominator), [_exactly(x) for x in chain.from_iterable(self.factor)])
+        return fmpq_mat(len(self.factor), self.dimension, entries)
 
     def _inverse_balls(self) -> arb_mat:
         """Balls around `F^-1` (or what takes its place) at the working precision;
@@ -216,3 +218,8 @@ class EllipsoidGrid:
             if (radius.max(axis=1) <= 2.0**-54 * np.abs(middle).max(axis=1)).all():
                 return middle
         raise InvalidProblem("factor: too ill-conditioned to invert with 4096 bits; choose another basis.")
+
+
+def _exactly(entry: Fraction | float) -> Fraction:
+    """A fraction as it is, so that equal entries that are one object stay one; a float as the number that it is."""
+    return entry if type(entry) is Fraction else Fraction(entry)

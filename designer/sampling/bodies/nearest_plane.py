@@ -44,7 +44,7 @@ class NearestPlane:
     shear: Floats
     _inverse: Floats = field(init=False, repr=False)
     _slack: float = field(init=False, repr=False)
-    _reach: Floats = field(init=False, repr=False)
+    _rounding: Floats = field(init=False, repr=False)  # of places, while residuals stay within `reach`
 
     def __post_init__(self) -> None:
         shear = np.array(self.shear, dtype=np.float64)
@@ -60,7 +60,8 @@ class NearestPlane:
         if not slack < 2.0**-20:
             raise InvalidProblem("shear: too ill-conditioned to bound its cell; reduce the basis first.")
         reach = np.abs(inverse).sum(axis=1) * (0.5 + slack)
-        assign(self, shear=shear, _inverse=inverse, _slack=slack, _reach=reach)
+        rounding = (np.abs(shear) @ reach) * (s * UNIT)
+        assign(self, shear=shear, _inverse=inverse, _slack=slack, _rounding=rounding)
 
     def through(self, factor: Floats) -> tuple[Floats, Floats]:
         """A matrix G and a nonnegative E with `F U^-1 w` in `(G + [-E, E]) v` for some v of `|v|_inf <= |w|_inf`;
@@ -84,13 +85,12 @@ class NearestPlane:
         """The cells of the rows of y (n, s) and where they are open; coordinate i of row r is known to `error[r] spread[i]`."""
         n, s = y.shape
         steps = np.abs(self.shear) @ spread
-        # Residuals stay within `reach`, unless the row is open already.
-        rounding = (np.abs(self.shear) @ self._reach) * (s * UNIT)
-        rest, cells, open_ = np.ascontiguousarray(y.T), np.empty((s, n), dtype=np.int64), np.zeros((s, n), dtype=np.bool_)
+        rest, places = np.array(y.T, order="C"), np.empty((s, n))
         for k in reversed(range(s)):
-            place = rest[k] + self.shear[k, k + 1 :] @ rest[k + 1 :]
-            cells[k], open_[k] = nearest(place + 0.5, error * steps[k] + rounding[k])
-            rest[k] -= cells[k]
+            places[k] = rest[k] + self.shear[k, k + 1 :] @ rest[k + 1 :] + 0.5
+            rest[k] -= np.floor(places[k])
+        # Residuals stay within `reach`, unless the row is open already.
+        cells, open_ = nearest(places, error * steps[:, None] + self._rounding[:, None])
         return cells.T, open_.T
 
     def round_balls(self, places: Sequence[arb]) -> list[int] | None:

@@ -105,6 +105,10 @@ class RoundAndReject:
     reach: Fraction = field(init=False, repr=False, compare=False)
     stretch: Fraction = field(init=False, repr=False, compare=False)
     bound: Fraction = field(init=False, repr=False, compare=False)
+    expected_acceptance: float = field(init=False, repr=False, compare=False)
+    _numbers: tuple[float, float, float] = field(init=False, repr=False, compare=False)  # reach, stretch, bound
+    _scale: Floats = field(init=False, repr=False, compare=False)  # from coordinates to blocks
+    _masks: NDArray[np.int64] = field(init=False, repr=False, compare=False)  # of the places within them
 
     def __post_init__(self) -> None:
         shifts, reach = self._cells()
@@ -114,6 +118,13 @@ class RoundAndReject:
             bound = reach**2 / (2 * (stretch**2 - 1))
         shifts.setflags(write=False)
         assign(self, shifts=shifts, reach=reach, stretch=stretch, bound=bound)
+        assign(
+            self,
+            expected_acceptance=self._acceptance(),
+            _numbers=(float(reach), float(stretch), float(bound)),
+            _scale=float(stretch) * 2.0**-shifts,
+            _masks=(1 << shifts) - 1,
+        )
         if self.expected_acceptance < LEAST_ACCEPTANCE:
             raise InvalidProblem(
                 f"shape: about {self.expected_acceptance:.1e} of the draws would be accepted, "
@@ -134,8 +145,7 @@ class RoundAndReject:
         place = self.shape.largest(halves) if shifts[0] else 0.0
         return shifts, Fraction((self.shape.largest(halves, self.plane) + place) * ROUND_UP)
 
-    @property
-    def expected_acceptance(self) -> float:
+    def _acceptance(self) -> float:
         """About the part of the draws that is accepted.
 
         The masses on the grid and in the continuum agree for fine grids; for coarse ones that of the origin alone is counted.
@@ -163,18 +173,19 @@ class RoundAndReject:
     def _propose(self, rows: int, entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         words, low, last = self._words(rows, entropy)
         y, norm, error = self.shape.propose(words)
-        scale = float(self.stretch) * 2.0**-self.shifts
+        scale = self._scale
         if self.plane is None:
             block, doubtful = nearest(y * scale + 0.5, error[:, None] * (self.shape.spread * scale))
         else:
             block, doubtful = self.plane.round(y * scale, error, self.shape.spread * scale)
         open_: NDArray[np.bool_] = np.asarray(doubtful.any(axis=1))
-        z = (block << self.shifts) + low - ((1 << self.shifts) >> 1)
+        z = (block << self.shifts) + low - (self._masks + 1 >> 1)
         kept = np.zeros_like(open_)
         if self.shape.share == 1.0:
             kept = ~open_ & accepted(last, KEEP_BITS, *self._largest_exponent(norm, error))[0]
         rest = np.flatnonzero(~kept & ~open_)
-        kept[rest], open_[rest] = accepted(last[rest], KEEP_BITS, *self._exponent(z[rest], norm[rest], error[rest]))
+        if rest.size:
+            kept[rest], open_[rest] = accepted(last[rest], KEEP_BITS, *self._exponent(z[rest], norm[rest], error[rest]))
         for row in np.flatnonzero(open_):
             uniforms = [LazyUniform(int(word), 64, entropy) for word in words[row]]
             z[row], kept[row] = self._decide(uniforms, low[row].tolist(), LazyUniform(int(last[row]), KEEP_BITS, entropy))
@@ -184,15 +195,13 @@ class RoundAndReject:
         """Words of the continuous draws, places within the blocks, and 53 bits for the acceptance."""
         s, count, blocks = self.shape.dimension, self.shape.word_count, bool(self.shifts.any())
         words = entropy.random_words(rows * (count + 1 + s * blocks))
-        drawn, keep, rest = np.split(words, [rows * count, rows * (count + 1)])
-        places = (
-            rest.view(np.int64).reshape(rows, s) & ((1 << self.shifts) - 1) if blocks else np.zeros((rows, s), dtype=np.int64)
-        )
+        drawn, keep, rest = words[: rows * count], words[rows * count : rows * (count + 1)], words[rows * (count + 1) :]
+        places = rest.view(np.int64).reshape(rows, s) & self._masks if blocks else np.zeros((rows, s), dtype=np.int64)
         return drawn.reshape(rows, count), places, keep >> np.uint64(64 - KEEP_BITS)
 
     def _largest_exponent(self, norm: Floats, error: Floats) -> tuple[Floats, Floats]:
         """What `_exponent` cannot exceed, because `||z|| <= stretch ||y|| + reach`: spares most draws the norm of z."""
-        reach, bound, stretch = float(self.reach), float(self.bound), float(self.stretch)
+        reach, stretch, bound = self._numbers
         if self.shape.falloff is NormLaw.EXPONENTIAL:
             return np.full_like(norm, reach + bound), np.full_like(norm, (reach + bound) * 2.0**-50)
         widened = norm + error
@@ -204,7 +213,7 @@ class RoundAndReject:
         """y rounded to z is accepted with chance exp(-this): `||z|| - ||y|| + bound` or `(||z||^2 - ||y||^2) / 2 + bound`,
         where ||y|| may be that of a smaller norm."""
         rounded, rounded_error = self.shape.norm(z)
-        bound = float(self.bound)
+        bound = self._numbers[2]
         if self.shape.falloff is NormLaw.EXPONENTIAL:
             return rounded - norm + bound, error + rounded_error + (rounded + norm + bound) * 2.0**-50
         error = error * (norm + error) + rounded_error * (rounded + rounded_error)

@@ -17,6 +17,9 @@ from designer.base.errors import InvalidProblem
 from designer.base.repeated import distinct, for_each
 from designer.sampling.integer_samplers import (
     BLOCKS_PER_SIGMA,
+    CIRCLE_ERROR,
+    COIN_BITS,
+    EXP_ERROR,
     PLACE_BITS,
     GaussianPlan,
     LazyUniform,
@@ -25,13 +28,14 @@ from designer.sampling.integer_samplers import (
     log_eta,
     normal_pair,
 )
+from designer.sampling.integers.discrete_laplace import lone_exponential
 
 if TYPE_CHECKING:
     from designer.sampling.entropy import Entropy
 
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + PLACE_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
+FEW = 48  # numbers that are drawn without arrays, whose 50 passes cost as much
 BATCH = 2**14
-TRIES = 64  # proposals at once for a few numbers, each of which takes its first accepted one: a pass costs as much as these
 ORDINARY = 2**26  # numerators and denominators whose laws are tabled together: sigma < 2^13, 1 + eta of at most 2^26 parts
 # Variances below which mean absolute values are summed, and those of which nothing but 0 is left.
 SUMMED, NARROWEST = 1e4, 1e-4
@@ -79,15 +83,15 @@ class DiscreteGaussian:
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:
         """`size` independent vectors, shape (size, K)."""
         noise = np.empty(size * len(self.variances), dtype=np.int64)
-        tries = max(1, TRIES // max(1, noise.size))
+        if noise.size <= FEW:
+            noise[:] = self._few(noise.size, entropy)
+            return noise.reshape(size, len(self.variances))
         for start in range(0, noise.size, BATCH):
             waiting = np.arange(start, min(start + BATCH, noise.size))
             while waiting.size:
-                values, kept = self._propose(np.tile(waiting % len(self.variances), tries), entropy)
-                values, kept = values.reshape(tries, -1), kept.reshape(tries, -1)
-                done = kept.any(axis=0)
-                noise[waiting[done]] = values[kept.argmax(axis=0), np.arange(waiting.size)][done]
-                waiting = waiting[~done]
+                values, kept = self._propose(waiting % len(self.variances), entropy)
+                noise[waiting[kept]] = values[kept]
+                waiting = waiting[~kept]
         return noise.reshape(size, len(self.variances))
 
     def pmf(self, k: int, z: int) -> float:
@@ -117,6 +121,25 @@ class DiscreteGaussian:
             found[parameters == s] = 2 * (z * mass).sum() / (1 + 2 * mass.sum())
         return found
 
+    def _few(self, count: int, entropy: Entropy) -> list[int]:
+        """So many numbers, row by row, without arrays: each is the first kept try of its coordinate, from the first normal of a
+        pair of its own, by the comparisons of `gaussian_in_floats`."""
+        laws, found = self._columns.tolist(), [0] * count
+        waiting = list(range(count))
+        while waiting:
+            words, refused = iter(entropy.random_words(3 * len(waiting)).tolist()), list[int]()
+            for place, radius, angle, last in zip(waiting, words, words, words, strict=True):
+                k = place % len(laws)
+                tried = _beyond_doubt(radius, angle, last, *laws[k])
+                if tried is None:
+                    polar = LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)
+                    tried = GaussianPlan.of(self.variances[k]).decide(polar, 0, last, entropy)
+                found[place], kept = tried
+                if not kept:
+                    refused.append(place)
+            waiting = refused
+        return found
+
     def _propose(self, k: NDArray[np.intp], entropy: Entropy) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
         pairs = (k.size + 1) // 2
         words = entropy.random_words(2 * pairs + k.size)
@@ -131,6 +154,34 @@ class DiscreteGaussian:
             polar = shared.setdefault(pair, (LazyUniform(radius[pair], 64, entropy), LazyUniform(angle[pair], 64, entropy)))
             z[i], kept[i] = GaussianPlan.of(self.variances[k[i]]).decide(polar, int(i >= pairs), int(last[i]), entropy)
         return z, kept
+
+
+def _beyond_doubt(
+    radius: int, angle: int, last: int, spread: float, precision: float, bound: float, shift: int, half: int, mask: int
+) -> tuple[int, bool] | None:
+    """z and whether it is kept, what `gaussian_in_floats` says of the first normal of a pair of words, without arrays; None
+    where floats leave either open. Of the law the numbers of COLUMNS."""
+    value, off = lone_exponential(radius)
+    length = math.sqrt(2.0 * value)
+    if not length or off == math.inf:
+        return None
+    normal = length * math.cos(angle * (2.0 * math.pi * 2.0**-64))
+    error = 2.0 * off / length + CIRCLE_ERROR * length
+    place = normal * spread + 0.5
+    block = math.floor(place)
+    fraction, unsure = place - block, error * spread + (abs(place) + 1.0) * 2.0**-50
+    if not unsure < fraction < 1.0 - unsure:
+        return None
+    z = (block << shift) + (last & mask) - half
+    energy = float(z) * float(z) * precision
+    exponent = energy + bound - 0.5 * (normal * normal)
+    off = error * (abs(normal) + error) + energy * 2.0**-50 + EXP_ERROR
+    if not off < 1.0:
+        return None
+    coin, chance = last >> PLACE_BITS, math.exp(-max(exponent, 0.0))
+    if (coin + 1) * 2.0**-COIN_BITS < chance * (1.0 - 2.0 * off):
+        return z, True
+    return (z, False) if coin * 2.0**-COIN_BITS > chance * (1.0 + 2.0 * off) else None
 
 
 def _columns_of(variances: Sequence[Fraction]) -> NDArray[np.void]:

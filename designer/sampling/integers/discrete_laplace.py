@@ -17,12 +17,12 @@ from designer.base.errors import InvalidProblem
 from designer.base.repeated import distinct, for_each
 from designer.sampling.integer_samplers import (
     KEEP_BITS,
+    LOG_ERROR,
     LOW_BITS,
     SIGN_BITS,
     SMALLEST_RATE,
     LazyUniform,
     discrete_laplace,
-    exponential,
     geometric,
     high_digit,
     laplace_in_floats,
@@ -85,7 +85,7 @@ class DiscreteLaplace:
         """`size` independent vectors, shape (size, K). OverflowError with probability below e^-256 per coordinate."""
         noise = np.empty((size, len(self.rates)), dtype=np.int64)
         if noise.size <= FEW:
-            noise[:] = np.array(self._few(entropy.random_words(2 * noise.size), entropy)).reshape(noise.shape)
+            noise.ravel()[:] = self._few(entropy.random_words(2 * noise.size).tolist(), entropy)
             return noise
         rows = max(1, BLOCK // len(self.rates))
         for start in range(0, size, rows):
@@ -138,26 +138,35 @@ class DiscreteLaplace:
         for row, k in np.argwhere(doubtful):
             block[row, k] = self._decide(k, int(first[row, k]), int(second[row, k]), entropy)
 
-    def _few(self, words: NDArray[np.uint64], entropy: Entropy) -> list[int]:
+    def _few(self, words: list[int], entropy: Entropy) -> list[int]:
         """What `_fill` makes of the same words, comparison by comparison, without arrays; row by row."""
-        first, second = words.reshape(2, -1)
         laws = zip(
             range(len(self.rates)), self._per_unit.tolist(), self._sign_split.tolist(), self._shift.tolist(), strict=True
         )
-        of_each = (array.tolist() for array in (first, second, *exponential(first)))
+        half = len(words) // 2
         return [
-            self._decide(k, head, last, entropy) if (found := _beyond_doubt(last, value, error, *law)) is None else found
-            for (k, *law), head, last, value, error in zip(cycle(laws), *of_each, strict=False)
+            self._decide(k, head, last, entropy) if (found := _beyond_doubt(head, last, *law)) is None else found
+            for (k, *law), head, last in zip(cycle(laws), words[:half], words[half:], strict=False)
         ]
 
     def _decide(self, k: int, first: int, second: int, entropy: Entropy) -> int:
         return discrete_laplace(self.rates[k], int(self._shift[k]), first, second, entropy)
 
 
-def _beyond_doubt(second: int, value: float, error: float, per_unit: float, split: int, shift: int) -> int | None:
-    """The draw of a coordinate, None where floats leave it open. value, error: `exponential` of its first word."""
+def lone_exponential(word: int) -> tuple[float, float]:
+    """`exponential` of one word, without arrays: its value and its error, infinite for the word 0."""
+    if not word:
+        return 0.0, math.inf
+    rounded = float(word)
+    value = -math.log(rounded * 2.0**-64)
+    return value, 1.0 / rounded + (LOG_ERROR * value + 2.0**-52)
+
+
+def _beyond_doubt(first: int, second: int, per_unit: float, split: int, shift: int) -> int | None:
+    """The draw of a coordinate, None where floats leave it open."""
     keep = (second >> LOW_BITS) & (2**KEEP_BITS - 1)
     sign = second >> (LOW_BITS + KEEP_BITS)
+    value, error = lone_exponential(first)
     quotient = value * per_unit
     error = error * per_unit + quotient * 2.0**-50
     if keep == 2**KEEP_BITS - 1 or sign in (split - 1, split):

@@ -40,7 +40,9 @@ class LatticeShape:
         if not rate > 0:
             raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
         _refuse_origin(lattice)
-        factor = [[Fraction(rate) * int(x) for x in column] for column in lattice.basis.T]
+        columns = lattice.basis.T.tolist()
+        scaled = {x: Fraction(rate) * x for column in columns for x in column}  # of many entries few differ
+        factor = [[scaled[x] for x in column] for column in columns]
         return cls(lattice, EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T))
 
     @classmethod
@@ -125,7 +127,7 @@ def combined(coordinates: NDArray[np.int64], lattice: Lattice) -> NDArray[np.int
     A product of float matrices takes 1/10 of the time of one of integer matrices (81 x 100).
     coordinates: (n, m). basis: m rows of integers (m, d). Returns (n, d).
     """
-    largest = int(np.abs(coordinates).max(initial=0)) * max((int(x) for x in np.abs(lattice.basis).sum(axis=0)), default=0)
+    largest = int(np.abs(coordinates).max(initial=0)) * int(np.abs(lattice.basis).sum(axis=0).max(initial=0))
     if largest < 2**53:
         return (coordinates.astype(np.float64) @ lattice.basis.astype(np.float64)).astype(np.int64)
     vectors = coordinates.astype(object) @ lattice.basis

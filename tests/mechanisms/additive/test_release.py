@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certified.norms import Norm, weighted_l1
-from designer.mechanisms.additive.noise import Grid, noise_for
-from designer.mechanisms.additive.release import SimulatedNoise, answers_of, nearest_float
+from designer.mechanisms.additive.noise import Grid, nearest_float, noise_for
+from designer.mechanisms.additive.release import SimulatedNoise, answers_of
 from designer.problem.histogram import UNUSABLE, ExactRows, exact_answers
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.goodness_of_fit import p_value_of_integers

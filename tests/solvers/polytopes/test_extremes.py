@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from solvers.polytopes.extremes import Push, corners_among, extreme_rows, foretold, simplices_of_corners
+from solvers.polytopes import extremes
+from solvers.polytopes.extremes import (
+    Push,
+    corners_among,
+    extreme_rows,
+    foretold,
+    foretold_at_random,
+    simplices_of_corners,
+)
 from solvers.polytopes.facets import FacetCandidates, HullFailed, candidate_simplices
 from solvers.status import Status
 from solvers.work import OutOfWork, within
@@ -61,6 +72,45 @@ def test_a_hull_that_is_forecast_far_above_the_limit_is_refused_while_it_is_smal
 def test_a_forecast_goes_on_as_the_last_points_did() -> None:
     assert foretold([(4, 40), (6, 100), (10, 500)], 7) == 500 + 7 * 100
     assert foretold([(6, 100), (10, 90)], 7) == 90
+
+
+@pytest.mark.parametrize(("count", "dimension"), [(30, 4), (40, 5), (28, 6), (24, 7)])
+def test_a_forecast_of_points_that_join_at_random_is_near_the_hull_of_all(
+    count: int, dimension: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From a tenth of the hull on, whose growth is measured to its end."""
+    grown = growth_of(sphere(count, dimension), 10**6, monkeypatch)
+    pairs, whole = grown[-1]
+    assert pairs == count
+    for known in range(2, len(grown)):
+        before, simplices = grown[known - 1]
+        if 10 * simplices > whole:
+            told = foretold_at_random(grown[:known], pairs - before, dimension)
+            assert 0.4 * whole < told < extremes.SURE * whole
+
+
+def test_a_hull_of_corners_is_refused_at_a_small_part_of_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what fits into the limit is built."""
+    points = sphere(30, 7)
+    pairs, whole = growth_of(points, 10**6, monkeypatch)[-1]
+    assert growth_of(points, whole, monkeypatch)[-1] == (pairs, whole)
+    limit = whole // 3
+    grown = growth_of(points, limit, monkeypatch)
+    assert grown[-1][1] < limit / 2
+
+
+def growth_of(points: np.ndarray[tuple[int, int], np.dtype[np.float64]], limit: int, patched: Any) -> list[tuple[int, int]]:
+    """Numbers of pairs of points and of simplices of a hull that grows, up to its end or to its refusal."""
+    grown, heard = list[tuple[int, int]](), extremes._Growth.heard
+
+    def hear(growth: Any, pairs: int, simplices: int) -> None:
+        grown.append((pairs, simplices))
+        heard(growth, pairs, simplices)
+
+    with patched.context() as held, suppress(HullFailed):
+        held.setattr(extremes._Growth, "heard", hear)
+        simplices_of_corners(points, Push.generic(len(points)), limit)
+    return grown
 
 
 def one_of_each(found: FacetCandidates, count: int) -> set[tuple[int, ...]]:
