@@ -101,6 +101,8 @@ def as_markup(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
     """The hook of autodoc: `lines` in place, with what they say of parameters as a list behind the prose."""
+    if isinstance(obj, str):  # a text has the docstring of its type alone
+        lines.clear()
     names = parameters_of(obj) if what in ("function", "method", "class") else []
     before: list[str] = []
     behind: list[str] = []

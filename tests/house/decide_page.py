@@ -17,7 +17,7 @@ DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 PAGE, PICTURE = DOCS / "guides" / "decide.md", DOCS / "_static" / "decide.svg"
 TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
 LEAVES = list(paths(TYPED))
-HEAD = """# Which problem file do I need?
+HEAD = """# Choosing a problem file
 
 Seven questions lead to a problem file. `dp-designer init --ask` asks them in a terminal (an empty line takes the first
 answer), writes the file, designs its mechanism, and prints the expected error and the guarantee. A question that earlier
