@@ -16,6 +16,7 @@ from docutils import nodes
 from pygments.lexers.special import TextLexer
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.util.inspect import TypeAliasForwardRef
 
 HERE = Path(__file__).parent
 # Pictures are drawn while the site is built; threads of linear algebra that wait for each other take longer than one.
@@ -65,6 +66,8 @@ autodoc_typehints_format = "short"
 autodoc_type_aliases = {
     name: name for name in ("Floats", "Integers", "Indices", "Booleans", "ArrayLike")
 }
+# Within a union Sphinx shows how an alias is represented, and not its name.
+TypeAliasForwardRef.__repr__ = lambda alias: alias.name  # type: ignore[method-assign]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False
@@ -95,6 +98,7 @@ if sorted(PICTURES.glob("plot_*.py")):
         "download_all_examples": False,
         "remove_config_comments": True,
         "show_signature": False,
+        "min_reported_time": 3600,  # seconds of the machine that built the site say nothing
         "write_computation_times": False,  # their page would load scripts from elsewhere
         "image_scrapers": ("matplotlib",),
     }

@@ -18,6 +18,45 @@ from sphinx import addnodes
 QUOTED = re.compile(r"(`[^`]+`)")
 MARKUP = re.compile(r"([\\*|_<`])")
 BULLET = re.compile(r"\s*(?:[-*]|\d+\.) ")
+# What an argument of this name is wherever it stands, for docstrings that say nothing of it.
+RECURRING = {
+    "mechanism": "the frozen mechanism.",
+    "problem": "what is asked, and what is protected.",
+    "released": "what a release of the mechanism returned.",
+    "workload": "the queries.",
+    "domain": "the attributes and their values.",
+    "path": "where the file is, or is written.",
+    "level": "the probability with which intervals hold, such as 0.95.",
+    "simultaneous": "whether all intervals hold together with that probability, or each by itself.",
+    "seed": "of repeatable draws.",
+    "entropy": "the source of random bits.",
+    "delta": "a probability.",
+    "epsilon": "in nats.",
+    "adjacency": "the most records that change together.",
+    "fingerprint": "SHA-256 of what decides what the mechanism does.",
+    "guarantee": "what is proven to be protected.",
+    "optimality": "how near the design is to the best; a note, which decides nothing.",
+    "provenance": "how the design was made; a note, which decides nothing.",
+    "notion": "the kind of privacy guarantee.",
+    "histogram": "(N,), the number of records of each element.",
+    "solver": "which solver runs, by name.",
+    "from_core.core": "the part of a spec that decides what the mechanism does.",
+    "from_dict.data": "plain data, as `to_dict` returns them.",
+    "from_spec.spec": "plain data, as `to_spec` returns them.",
+    "release.data": "confidential counts or records, in a form that the mechanism takes.",
+    "check.data": "confidential counts or records, in a form that the mechanism takes.",
+    "release.unit": "the caller's word for a row that is not one record.",
+    "check.unit": "the caller's word for a row that is not one record.",
+    "release.entity": "the column that says whose row it is; then whole entities are protected.",
+    "check.entity": "the column that says whose row it is; then whole entities are protected.",
+    "release.rows_per_entity": "how many rows of each entity count.",
+    "check.rows_per_entity": "how many rows of each entity count.",
+    "write_tables.path": "the folder that is written.",
+    "Guarantee.mechanism": "which noise is added, in a sentence.",
+    "PreprocessingProgram.mechanism": '"mwem" or "small_db".',
+    "share_above.level": "a loss.",
+    "compare.families": "which are tried, by name; None for all that serve the problem.",
+}
 
 
 def plain(text: str) -> str:
@@ -73,6 +112,26 @@ def parameters_of(obj: object) -> list[str]:
         return declared
 
 
+def recurring(obj: object, names: list[str]) -> dict[str, str]:
+    """What arguments of these names are that mean the same everywhere.
+
+    >>> def release(data, level): ...
+    >>> recurring(release, ["data", "level", "size"])["level"]
+    'the probability with which intervals hold, such as 0.95.'
+    """
+    try:
+        taken = set(inspect.signature(obj).parameters)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return {}
+    own = getattr(obj, "__name__", "")
+    found = {
+        name: RECURRING.get(f"{own}.{name}", RECURRING.get(name, ""))
+        for name in names
+        if name in taken
+    }
+    return {name: told for name, told in found.items() if told}
+
+
 def listed(item: str, names: list[str]) -> tuple[str, dict[str, str]]:
     """A paragraph without what it says of parameters, and that by name: from "name: " at the start of a sentence to the next
     such, or to what is raised.
@@ -101,6 +160,8 @@ def as_markup(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
     """The hook of autodoc: `lines` in place, with what they say of parameters as a list behind the prose."""
+    if isinstance(obj, str):  # a text has the docstring of its type alone
+        lines.clear()
     names = parameters_of(obj) if what in ("function", "method", "class") else []
     before: list[str] = []
     behind: list[str] = []
@@ -115,7 +176,8 @@ def as_markup(
             behind += [*paragraph(part), ""]
             if is_prose or not part[0].lstrip().startswith(">>>"):
                 before, behind = before + behind, []
-    told = [f":param {name}: {plain(text)}" for name, text in fields.items()]
+    fields = recurring(obj, names) | fields
+    told = [f":param {name}: {plain(fields[name])}" for name in names if name in fields]
     lines[:] = [*before, *told, *([""] if told else []), *behind]
 
 

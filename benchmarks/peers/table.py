@@ -34,7 +34,8 @@ class Row:
 
 @dataclass(frozen=True)
 class PeerTable:
-    """A table of the page. number: what the numbers are, with units; source: where those of others come from."""
+    """A table of the page. number: what the numbers are, with units; source: where those of others come from; timed: what the
+    last column has."""
 
     name: str
     title: str
@@ -42,11 +43,12 @@ class PeerTable:
     number: str
     source: str
     rows: tuple[Row, ...]
+    timed: str = "seconds of design"
 
     def to_markdown(self) -> str:
         """The section of the page."""
         names = list(self.rows[0].theirs)
-        header = ["problem", *names, "this package", "over the best other", "proven least over ours", "seconds of design"]
+        header = ["problem", *names, "this package", "over the best other", "proven least over ours", self.timed]
         numbers = textwrap.fill(f"Numbers: {self.number}.", WIDTH)
         rows = _table(header, map(_cells, self.rows))
         return "\n\n".join(

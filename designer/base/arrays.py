@@ -13,12 +13,15 @@ from functools import cache, cached_property, partial
 from operator import is_
 from threading import RLock
 from types import CellType, FunctionType, MappingProxyType, MemberDescriptorType, MethodType, ModuleType, NoneType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 ATOMS = frozenset({NoneType, bool, int, float, complex, str, bytes, Fraction, range, slice})
 OWN = ("designer.", "solvers.", "scipy.sparse.")  # rooms whose objects are opened; those of a caller are the caller's
@@ -262,6 +265,14 @@ class ReadOnlyParts(ABCMeta):
         made = super().__call__(*args, **kwargs)
         vars(made).update({name: locked(part) for name, part in vars(made).items()})
         return made
+
+    @property
+    def __signature__(cls) -> Signature:
+        """What `help` shows of a class: the arguments of its constructor, and not those of the call above."""
+        from inspect import signature
+
+        taken = signature(cls.__init__)
+        return taken.replace(parameters=list(taken.parameters.values())[1:])
 
 
 class ReadOnlyProperty(cached_property[Any]):

@@ -77,10 +77,10 @@ class StructuredProblem:
         """The same with a matrix over the whole domain, for every family; `InvalidProblem` where that is too large."""
         from designer.mechanisms.marginals.protection import Presence
 
-        own = self.relation
+        own, whole = self.relation, self.workload.written_out()  # which refuses what is too large, before weights are repeated
         weights = np.repeat(self.workload.weights, self.workload.counts)
         return Problem(
-            self.workload.written_out(),
+            whole,
             add_remove(self.workload.domain.size, own.epsilon) if isinstance(own, Presence) else own,
             self.notion,
             weights=None if (weights == 1).all() else weights,

@@ -17,11 +17,11 @@ DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.
 PAGE, PICTURE = DOCS / "guides" / "decide.md", DOCS / "_static" / "decide.svg"
 TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
 LEAVES = list(paths(TYPED))
-HEAD = """# Which problem file do I need?
+HEAD = """# Choosing a problem file
 
 Seven questions lead to a problem file. `dp-designer init --ask` asks them in a terminal (an empty line takes the first
-answer), writes the file, designs its mechanism, and prints the expected error and the guarantee. A question that earlier
-answers leave one answer to is not asked.
+answer), writes the file, designs its mechanism, and prints the expected error and the guarantee. A question with only
+one possible answer is not asked.
 
 ```{image} ../_static/decide.svg
 :alt: Seven questions from top to bottom, each with its answers beside it; every way through them ends in a problem file.
@@ -30,8 +30,8 @@ answers leave one answer to is not asked.
 FOOT = """## With the first answer to each
 
 {default}
-The noise families come next: [which family](which_family.md). What the budget means for people: [choosing
-protection](choosing_protection.md). Every key: [problem files](problem_files.md). To see what another budget would cost:
+Next: [choosing a noise family](which_family.md). What the budget means for people: [choosing what is
+protected](choosing_protection.md). Every key: [problem files](problem_files.md). To see what another budget would cost:
 `dp-designer explore problem.toml -o explore.html` ([on the command line](on_the_command_line.md)).
 """
 

@@ -50,6 +50,12 @@ def test_parameters_are_a_list_behind_the_prose_and_before_the_examples() -> Non
     assert told[:4] == ["Sums up, in", "::", "    a formula.", "* seed: stays in this list."]
 
 
+def test_a_text_is_not_shown_with_the_docstring_of_its_type() -> None:
+    lines = ["Create a new string object from the given object."]
+    docstrings.as_markup(None, "data", "designer.__version__", "0.1.0", None, lines)
+    assert lines == []
+
+
 def test_every_part_is_a_file_with_one_place_and_no_part_holds_parts() -> None:
     parts = [part for listed in pages.PARTS.values() for part in listed]
     assert len(parts) == len(set(parts)) and not set(parts) & {*pages.PARTS, *pages.REPOSITORY}

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from benchmarks.opendp_same_problem import own_of_opendp
 from benchmarks.peers.__main__ import AHEAD, MAKERS, page
 from benchmarks.peers.norms import published_count, published_vote
+from benchmarks.peers.opendp import added_up, tree
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row
+from designer.exchange.opendp import features
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 TIMES = {"opendp_time"}
@@ -41,20 +46,34 @@ def test_the_counts_in_opendp_come_out_as_the_page_says() -> None:
     pytest.importorskip("opendp")
     errors, times = MAKERS["opendp"](True)
     written = rows_on_the_page(errors.title)
-    assert {row.problem: written[row.problem][1:3] for row in errors.rows} == {
-        row.problem: [f"{row.theirs['OpenDP']:.6g}", f"{row.ours:.6g}"] for row in errors.rows
+    assert {row.problem: written[row.problem][1:5] for row in errors.rows} == {
+        row.problem: [f"{value:.6g}" for value in (*row.theirs.values(), row.ours)] for row in errors.rows
     }
     assert {row.problem for row in times.rows} <= set(rows_on_the_page(times.title))
 
 
-def numbers(tree: object) -> Iterator[float]:
+def test_prefix_sums_in_opendp_are_also_added_up_from_its_counts_and_read_from_a_tree() -> None:
+    """Sum i has the noise of i counts; a tree's ranges are made consistent by least squares, whose weights solve A'A."""
+    pytest.importorskip("opendp")
+    matrix, ranges = np.tri(64), tree(8)
+    with features():
+        variance = own_of_opendp(np.eye(64), "pure")[1] / 64
+        assert added_up(matrix, np.eye(64), "pure") == pytest.approx(math.sqrt(variance * np.arange(1, 65).mean()))
+        weights, *_ = np.linalg.lstsq(ranges, np.eye(len(ranges)), rcond=None)
+        each = own_of_opendp(ranges, "pure")[1] / len(ranges)
+        expected = math.sqrt(each * ((matrix @ weights) ** 2).sum() / 64)
+        assert added_up(matrix, ranges, "pure") == pytest.approx(expected)
+    assert ranges.shape == (72, 64) and (ranges.sum(0) == 2).all()
+
+
+def numbers(held: object) -> Iterator[float]:
     """Every fractional number of a tree of lists and mappings."""
-    if isinstance(tree, dict):
-        yield from (value for branch in tree.values() for value in numbers(branch))
-    elif isinstance(tree, list):
-        yield from (value for branch in tree for value in numbers(branch))
-    elif isinstance(tree, float):
-        yield tree
+    if isinstance(held, dict):
+        yield from (value for branch in held.values() for value in numbers(branch))
+    elif isinstance(held, list):
+        yield from (value for branch in held for value in numbers(branch))
+    elif isinstance(held, float):
+        yield held
 
 
 def test_every_published_number_is_on_the_page_but_bounds_of_others() -> None:

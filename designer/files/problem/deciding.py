@@ -81,8 +81,8 @@ QUESTIONS = (
         "holder",
         "Who holds the records?",
         (
-            Choice("organisation", "An organisation that everybody trusts with them"),
-            Choice("nobody", "Nobody: each person sends one noisy report"),
+            Choice("organisation", "An organisation that is trusted with them"),
+            Choice("nobody", "No one: each person sends one noisy report"),
         ),
     ),
     Question(
@@ -92,18 +92,18 @@ QUESTIONS = (
     ),
     Question(
         "asked",
-        "What should be learned?",
+        "What do you want to learn?",
         (
             Choice("cells", "The number of records with each value, or combination of values", trusted),
             Choice("totals", "Running totals, in the order of the values", lambda a: trusted(a) and one_column(a)),
             Choice("tables", "One table for each column", lambda a: trusted(a) and two_columns(a)),
-            Choice("value", "The value itself, wrong as seldom as possible", lambda a: not trusted(a)),
-            Choice("near", "A value that is near, as the order of the values goes", lambda a: not trusted(a) and one_column(a)),
+            Choice("value", "The exact value, with the fewest errors", lambda a: not trusted(a)),
+            Choice("near", "A nearby value, in the order of the values", lambda a: not trusted(a) and one_column(a)),
         ),
     ),
     Question(
         "public",
-        "What is public beside the release?",
+        "What is public besides the release?",
         (
             Choice("number", "The number of records"),
             Choice("nothing", "Nothing, not even the number of records", trusted),
@@ -119,30 +119,32 @@ QUESTIONS = (
     ),
     Question(
         "protected",
-        "What must not be told apart?",
+        "Which values must be hard to distinguish?",
         (
             Choice("any", "Any value of one record from any other", lambda a: a["asked"] != "near"),
-            Choice("near", "Near values of one record; far ones less", lambda a: a["public"] == "number" and one_column(a)),
-            Choice("columns", "Values of each column by itself", lambda a: a["public"] == "number" and two_columns(a)),
+            Choice(
+                "near", "Nearby values of one record; distant ones less", lambda a: a["public"] == "number" and one_column(a)
+            ),
+            Choice("columns", "The values of each column separately", lambda a: a["public"] == "number" and two_columns(a)),
         ),
     ),
     Question(
         "strength",
-        "How strongly, for each step between near values, and for each column where columns are protected?",
+        "How strongly? The budget is for each step between nearby values, or for each column.",
         (
-            Choice("1", "As is usual: epsilon 1 (pure: odds shift by at most 2.72 times)"),
+            Choice("1", "As usual: epsilon 1 (pure: odds shift by at most 2.72 times)"),
             Choice("0.1", "Strongly: epsilon 0.1 (pure: odds shift by at most 1.11 times)"),
             Choice("3", "Weakly: epsilon 3 (pure: odds shift by at most 20.1 times)"),
         ),
     ),
     Question(
         "promise",
-        "Which promise?",
+        "Which notion of privacy?",
         (
-            Choice("pure", "Pure: the odds hold for every release"),
+            Choice("pure", "Pure: the limit on odds holds without exception"),
             Choice(
                 "zcdp",
-                "zCDP: less noise where much is asked, and a weaker promise; as (epsilon, delta) it is "
+                "zCDP: less noise for many queries, and a weaker guarantee; as (epsilon, delta) it is "
                 f"{' or '.join(f'({at}, 1e-6) for epsilon {epsilon}' for epsilon, at in AT_DELTA.items())}",
                 trusted,
             ),

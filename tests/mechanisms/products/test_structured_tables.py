@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -245,3 +246,14 @@ def test_queries_are_named_by_their_values() -> None:
     assert AttributeQueries.of(("widths", 2), 3).labels(values) == ["a..b", "b..c"]
     assert AttributeQueries("total", 3).labels(values) == ["a..c"]
     assert AttributeQueries.of([[1.0, 0, 2]], 3).labels(values) == ["query 0"]
+
+
+def test_a_workload_that_is_too_large_is_refused_before_its_weights_are_repeated() -> None:
+    """64^4 queries: their weights alone are 134 MB."""
+    domain = Domain.of(dict.fromkeys("abcd", 64))
+    asked = StructuredProblem(StructuredWorkload.of(domain, [dict.fromkeys("abcd", "prefix")]), Presence(1.0))
+    tracemalloc.start()
+    with pytest.raises(InvalidProblem, match="StructuredProblem is designed without writing them out"):
+        asked.written_out()
+    assert tracemalloc.get_traced_memory()[1] < 10e6
+    tracemalloc.stop()
