@@ -155,22 +155,21 @@ def require_agreement(spec: dict[str, Any], way: str, count: Counter[tuple[str, 
     content = bytes_of(spec)
     first, (second, sentences) = main_verdict(content), standalone_verdict(content)
     count[first, second] += 1
-    beside = any(ELSEWHERE in sentence for sentence in sentences) and unusable(spec["format"], spec.get("mechanism"))
-    beside = beside or unusable(spec["format"], spec.get("mechanism"), NO_FLOATS)
-    beside = beside or (
-        any(RUNS in sentence for sentence in sentences) and written_otherwise(spec["format"], spec["mechanism"])
-    )
-    if second == "holds" and first != "holds" and not beside:
+    form, core = spec["format"], spec.get("mechanism")
+
+    def beside() -> bool:
+        """Does the project refuse it for a reason that is none of privacy, or that the second one names?"""
+        named = any(ELSEWHERE in sentence for sentence in sentences) and unusable(form, core)
+        runs = any(RUNS in sentence for sentence in sentences) and written_otherwise(form, core)
+        return named or runs or unusable(form, core, NO_FLOATS)
+
+    if second == "holds" and first != "holds" and not beside():
         assert any("not compared: certificate." in sentence for sentence in sentences), (way, first, sentences)
         assert main_verdict(bytes_of(with_what_was_not_compared(spec, sentences))) == "holds", (way, sentences)
     if way.startswith("mechanism") and "mechanism" in spec:
-        mine, theirs, words = core_verdicts(spec["format"], spec["mechanism"])
+        mine, theirs, words = core_verdicts(form, core)
         count["core " + mine, theirs] += 1
-        assert not (theirs == "holds" and mine != "holds") or beside or unusable(spec["format"], spec["mechanism"]), (
-            way,
-            mine,
-            words,
-        )
+        assert not (theirs == "holds" and mine != "holds") or beside() or unusable(form, core), (way, mine, words)
     # What it refuses and the project does not: a number written as another type, a name that is no text, another last digit.
     if second == "does not hold" and first == "holds":
         assert any(part in sentences[0] for part in ("is no ", "no float", "witness", "parameters")), (way, sentences)
