@@ -112,8 +112,8 @@ MUTANTS = (
     ),
     Mutant(
         "designer/sampling/integers/discrete_gaussian.py",
-        "                if not kept:\n",
-        "                if False:\n",
+        "                    if kept:\n",
+        "                    if True:\n",
         "a few numbers take tries that were refused",
         ("tests/sampling/test_discrete_gaussian.py::test_numbers_drawn_one_by_one_follow_the_law",),
     ),

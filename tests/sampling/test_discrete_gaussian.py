@@ -184,7 +184,7 @@ def test_a_block_that_a_lone_word_leaves_open_is_decided_in_balls(variance: Frac
 def test_numbers_that_are_decided_in_balls_one_by_one_are_those_of_their_words(
     variance: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noise, words = DiscreteGaussian([variance]), SeededEntropy(9).random_words(3 * 40)
+    noise, words = DiscreteGaussian([variance]), SeededEntropy(9).random_words(3 * discrete_gaussian.TRIES * 40)
     found = []
     for error in (integer_samplers.CIRCLE_ERROR, 1e9):  # 1e9: nothing is beyond doubt now
         monkeypatch.setattr(discrete_gaussian, "CIRCLE_ERROR", error)

@@ -135,7 +135,7 @@ def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Mo
     """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
     lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
     found = _measured(law, queries)
-    gap = 1.0 if found is None else _gap(found[1]) if falloff == "gaussian" else _gap_of_mixture(found[1])
+    gap = 1.0 if found is None else _gap(*_kinds(found[1])) if falloff == "gaussian" else _gap_of_mixture(*_kinds(found[1]))
     if found is None or not gap <= NEAR:
         return None
     along, spread = found[0], 1.0 if falloff == "gaussian" else law.relation.invariant.freedom + 1.0
@@ -167,42 +167,47 @@ def _triangle(law: LatticeLaw, vectors: NDArray[Any]) -> Floats:
     return np.asarray(np.linalg.qr(image, mode="r"), dtype=np.float64)
 
 
-def _gap(squares: Floats) -> float:
+def _kinds(squares: Floats) -> tuple[Floats, NDArray[np.intp]]:
+    """The values that differ among some, (k,), and how often each is there, (k,): the vectors of a basis are often alike."""
+    values, counts = np.unique(squares, return_counts=True)
+    return values, counts
+
+
+def _gap(squares: Floats, counts: NDArray[np.intp]) -> float:
     """By which share of it, at most, the variance of `exp(-|z|^2 / 2)` on a lattice is below that of the continuous law, along
-    any direction. squares: (m,), of the Gram-Schmidt lengths of a basis."""
-    return min(2 / (math.e * part) * math.expm1(_dual((1 - part) * 2 * math.pi**2 / squares)) for part in PARTS)
+    any direction. squares: (k,), of the Gram-Schmidt lengths of a basis, and how often each is there."""
+    return min(2 / (math.e * part) * math.expm1(_dual((1 - part) * 2 * math.pi**2 / squares, counts)) for part in PARTS)
 
 
-def _dual(rates: Floats) -> float:
+def _dual(rates: Floats, counts: NDArray[np.intp]) -> float:
     """A bound of `log sum exp(-rate |w|^2)` over the dual lattice, whose Gram-Schmidt lengths are the inverses: the product of
-    one-dimensional sums, each largest where it is centred."""
+    one-dimensional sums, each largest where it is centred. rates: (k,), of which each is there so many times."""
     slowest = float(rates.min())
     if not slowest * TERMS**2 > 100:
         return math.inf
-    rates, counts = np.unique(rates, return_counts=True)
     terms = np.exp(
         -np.multiply.outer(rates, np.square(np.arange(1.0, min(TERMS, 2 + math.sqrt(750 / slowest)))))
     )  # others are 0
     return float(np.log1p(2 * terms.sum(axis=1)) @ counts)
 
 
-def _gap_of_mixture(squares: Floats) -> float:
+def _gap_of_mixture(squares: Floats, counts: NDArray[np.intp]) -> float:
     """The same of `exp(-|z|)`, a mixture of Gaussians of variances 2 g, g weighed like a Gamma((m + 1) / 2) number times the
     sum over the dual lattice. Gap and sum fall in g, so each slice of scales has at most those of its lower end; below the
     first the sum is at most that over the lattice, at its end, times `det / (4 pi g)^(m/2)`, which leaves `g^(-1/2)`."""
     from scipy.special import gammainc, gammaln
 
-    m = len(squares)
+    m = int(counts.sum())
     shape = (m + 1) / 2
     ends = np.geomspace(SMALLEST_SCALE, LARGEST_SCALE, ENDS) * shape
     shares = np.diff(gammainc(shape, ends), append=1.0)
     weighted = np.diff(gammainc(shape + 1, ends), append=1.0)
     lost = float(gammainc(shape + 1, ends[0])) + sum(
-        share * min(1.0, _gap(squares / (2 * g))) for g, share in zip(ends.tolist(), weighted.tolist(), strict=True)
+        share * min(1.0, _gap(squares / (2 * g), counts)) for g, share in zip(ends.tolist(), weighted.tolist(), strict=True)
     )
-    logs = np.array([_dual(4 * math.pi**2 * g / squares) for g in ends.tolist()])
-    known = math.log(2) + 0.5 * (math.log(ends[0]) + float(np.log(squares).sum())) - m / 2 * math.log(4 * math.pi)
-    first = _dual(squares / (4 * ends[0])) + known - float(gammaln(shape))
+    logs = np.array([_dual(4 * math.pi**2 * g / squares, counts) for g in ends.tolist()])
+    known = math.log(2) + 0.5 * (math.log(ends[0]) + float(np.log(squares) @ counts)) - m / 2 * math.log(4 * math.pi)
+    first = _dual(squares / (4 * ends[0]), counts) + known - float(gammaln(shape))
     if max(first, float(logs.max())) > MOST_LOG:
         return 1.0
     more = math.exp(first) + float((shares * np.expm1(logs)).sum())
@@ -320,7 +325,9 @@ def sliced_tails(law: LatticeLaw, falloff: Falloff, queries: Floats) -> SummedTa
     least = 0.5 if falloff == "gaussian" else math.exp((math.log(UNLIKELY) + math.lgamma(degrees)) / degrees)  # of scales
     few, moved = len(queries) * dimension**2 <= MOST_SLICED, law.seen(queries)
     slices = [_slice(law, query, found[1], few) if moves else STILL for query, moves in zip(queries, moved, strict=True)]
-    more = {id(own.squares): _dual(4 * math.pi**2 * least / own.squares) for own in slices if own is not None}
+    differing = {id(own.squares): own.squares for own in slices if own is not None}
+    kinds = {known: _kinds(squares) for known, squares in differing.items()}
+    more = {known: _dual(4 * math.pi**2 * least / values, counts) for known, (values, counts) in kinds.items()}
     known: dict[tuple[float, float], tuple[Floats, Floats] | None] = {(0.0, 0.0): (frozen(np.zeros(1)), frozen(np.zeros(1)))}
     sizes, beyond = [], []
     for own, length in zip(slices, np.linalg.norm(found[0], axis=1).tolist(), strict=True):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 LARGEST_VARIANCE = 4 ** (BLOCKS_PER_SIGMA + PLACE_BITS)  # sigma = 2^55: beyond 2^63 lies a mass below exp(-2^14)
 FEW = 48  # numbers that are drawn without arrays, whose 50 passes cost as much
+TRIES = 4  # of each of them with words that are read at once; of those that are kept, the others are dropped unseen
 BATCH = 2**14
 ORDINARY = 2**26  # numerators and denominators whose laws are tabled together: sigma < 2^13, 1 + eta of at most 2^26 parts
 # Variances below which mean absolute values are summed, and those of which nothing but 0 is left.
@@ -127,15 +128,19 @@ class DiscreteGaussian:
         laws, found = self._columns.tolist(), [0] * count
         waiting = list(range(count))
         while waiting:
-            words, refused = iter(entropy.random_words(3 * len(waiting)).tolist()), list[int]()
-            for place, radius, angle, last in zip(waiting, words, words, words, strict=True):
+            words, refused = entropy.random_words(3 * TRIES * len(waiting)).tolist(), list[int]()
+            for first, place in enumerate(waiting):
                 k = place % len(laws)
-                tried = _beyond_doubt(radius, angle, last, *laws[k])
-                if tried is None:
-                    polar = LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)
-                    tried = GaussianPlan.of(self.variances[k]).decide(polar, 0, last, entropy)
-                found[place], kept = tried
-                if not kept:
+                for start in range(3 * TRIES * first, 3 * TRIES * (first + 1), 3):
+                    radius, angle, last = words[start : start + 3]
+                    tried = _beyond_doubt(radius, angle, last, *laws[k])
+                    if tried is None:
+                        polar = LazyUniform(radius, 64, entropy), LazyUniform(angle, 64, entropy)
+                        tried = GaussianPlan.of(self.variances[k]).decide(polar, 0, last, entropy)
+                    found[place], kept = tried
+                    if kept:
+                        break
+                else:
                     refused.append(place)
             waiting = refused
         return found
