@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.base.checks import probability
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.progress import step
 from designer.certified.guarantee import Optimality, bounded
@@ -187,6 +188,7 @@ def _least(budgets: Floats) -> float:
 
 def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
+    probability(gap, "gap")
     if problem.queries is not None:
         return _best_for_estimates(problem)
     try:
