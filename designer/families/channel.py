@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.base.checks import probability
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.progress import step
 from designer.certified.guarantee import Optimality, bounded
@@ -54,6 +55,7 @@ FAITHFUL = Fraction(
     1, 10**8
 )  # of a bound, by which it is stated lower: programs that prove it again may answer with other last digits
 MOST_ESTIMATED, MOST_ROUNDS, ROUND_WORK = 200, 20, 12500  # values, rounds of local searches: 20 s for 25 values, 1 min for 200
+FLAT = (0.1, 0.3, 1.0, 2.0)  # budgets around a value up to which a column is flat
 EVEN = 1e-9  # of steps on a line
 FINE, COARSE = 2.0**-48, 1e-10  # of a budget: what floats are off by at least, and what costs more than it saves
 TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
@@ -187,6 +189,7 @@ def _least(budgets: Floats) -> float:
 
 def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
+    probability(gap, "gap")
     if problem.queries is not None:
         return _best_for_estimates(problem)
     try:
@@ -253,15 +256,26 @@ def _costs(problem: ReportProblem) -> tuple[Floats, tuple[Limits, ...]]:
 
 
 def poles(problem: ReportProblem) -> Proposal:
-    """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss."""
+    """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss.
+
+    Where places are so uneven that poles hardly mix, and the exponential mechanism at half of the budget loses less, its
+    columns are mixed in, and some that are flat around the values.
+    """
     _require_single(problem, "poles")
     if problem.worst:
         raise DesignFailed("poles: a prior is needed; use 'channel' for the worst one.")
+    costs, apart = problem.prior[:, None] * problem.losses, pole_budgets(problem)
+    plain = np.exp(-problem.budgets / 2)
+    plain /= plain.sum(axis=1, keepdims=True)
     try:
-        found = mixture_of_poles(pole_budgets(problem), problem.prior[:, None] * problem.losses).point
+        found = mixture_of_poles(apart, costs)
+        if found.value > float((plain.T @ costs).min(axis=1).sum()):
+            flat = [np.minimum(1.0, np.exp(top - problem.budgets)) for top in FLAT]
+            found = mixture_of_poles(apart, costs, further=np.hstack([plain, *flat]))
     except (ValueError, ArithmeticError, NoMixture) as failure:
         raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
-    return Proposal(found.columns * found.weights, found.reports, peaked=True)
+    mixture = found.point
+    return Proposal(mixture.columns * mixture.weights, mixture.reports, peaked=True)
 
 
 def _require_single(problem: ReportProblem, what: str) -> None:

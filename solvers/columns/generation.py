@@ -228,12 +228,17 @@ def column_generation(
 
 
 def mixture_of_poles(
-    budgets_to_poles: ArrayLike, costs: ArrayLike, limits: Sequence[Limits] = (), allowed: ArrayLike | None = None
+    budgets_to_poles: ArrayLike,
+    costs: ArrayLike,
+    limits: Sequence[Limits] = (),
+    allowed: ArrayLike | None = None,
+    further: ArrayLike | None = None,
 ) -> Solution[Mixture]:
-    """The best mixture of the columns `exp(-b(x, pole))` alone, each handed to its best report: a linear program of N rows.
+    """The best mixture of the columns `exp(-b(x, pole))`, each handed to its best report: a linear program of N rows.
 
     budgets_to_poles: (N, P), which may be infinite; a pole that is equally far from all elements, by half of the largest budget
-    or more, makes sure that there is a mixture. costs: (N, M). The lower bound is -inf: `column_generation` proves one.
+    or more, makes sure that there is a mixture. costs: (N, M). further: other columns of the cone, (N, C), to be mixed in. The
+    lower bound is -inf: `column_generation` proves one.
     NoMixture where these columns do not mix to rows of 1, or no mixture keeps the limits.
 
     >>> b = np.log(3) * (1 - np.eye(4))
@@ -244,7 +249,7 @@ def mixture_of_poles(
     n = len(apart)
     program = Program.of(np.where(np.eye(n, dtype=bool), 0.0, np.inf), costs, None, limits, allowed)
     master = _Master(program, none_of(*program.costs.shape))
-    shapes = poles(apart)
+    shapes = poles(apart) if further is None else np.hstack([poles(apart), np.asarray(further, dtype=float)])
     shapes = shapes[:, shapes.max(axis=0) > 0]
     # HiGHS takes entries below 1e-9 for 0, which those of a far pole may be, all of them.
     master.offer(shapes / shapes.max(axis=0), [np.full(len(each.weights), 1 / len(each.weights)) for each in program.limits])

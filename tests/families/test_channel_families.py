@@ -214,3 +214,15 @@ def test_a_bound_in_floats_is_below_what_the_exact_budgets_prove(monkeypatch: py
     assert prices is not None and none is None
     assert "in rationals" in words and "in floats" in others and floats < exact
     assert floats < Program.of(problem.budgets, *channel._costs(problem)[:1], problem.prior).bound(found.point.prices)
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.3, 0.6])
+def test_poles_that_hardly_mix_are_no_worse_than_the_exponential_mechanism(budget: float) -> None:
+    """Steps between two sets of nodes: the weights of poles at the nodes would be negative, and one report was left."""
+    between = metrics.graph([(i, 3 + j) for i in range(3) for j in range(2)], nodes=5)
+    problem = ReportProblem(metrics.scaled(budget, between))
+    made = design(problem, "poles")
+    least = design(problem, "channel").optimality
+    assert least is not None and least.lower_bound <= made.error
+    assert made.error <= design(problem, "exponential", remap=True).error + 1e-9
+    assert len(made.mechanism.reports) > 1

@@ -320,6 +320,27 @@ MUTANTS = (
         ("tests/mechanisms/channel/test_channel.py::test_reports_of_a_frozen_channel_follow_its_row",),
     ),
     Mutant(
+        "designer/mechanisms/channel/described.py",
+        "found[k, x] = _exact_floor(int(heights[k]), metric.exact_budget(x, int(places[k])))",
+        "found[k, x] += 1",
+        "floats decide what they do not know of a described table",
+        ("tests/mechanisms/channel/test_described.py::test_every_entry_is_the_floor_that_its_peaks_say",),
+    ),
+    Mutant(
+        "designer/mechanisms/channel/described.py",
+        "        if not made.min() > 0:",
+        "        if made.min() < 0:",
+        "a described report that no value gives is kept",
+        ("tests/mechanisms/channel/test_described.py::test_bad_descriptions_are_refused_in_one_line",),
+    ),
+    Mutant(
+        "designer/mechanisms/channel/mechanism.py",
+        "        if given.metric is not self.relation or given.denominator != self.denominator:",
+        "        if given.metric is not self.relation:",
+        "a table is described for another denominator than the one that is stated",
+        ("tests/mechanisms/channel/test_described.py::test_bad_descriptions_are_refused_in_one_line",),
+    ),
+    Mutant(
         "designer/sampling/integer_samplers.py",
         "            if number < total:",
         "            if True:",

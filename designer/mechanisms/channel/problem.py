@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -47,8 +47,9 @@ class ReportProblem(Immutable):
     reports: what may be said. None: the values themselves; names of some of them; points, (M, dimensions), where the metric has
     points; or M names, with a matrix as loss. prior: (N,), how likely each value is; equal by default; "worst" counts the loss
     at the worst value. loss: "distance" between value and report, in the units of the points, or in budgets where the metric
-    has none; "squared"; "zero_one", 1 where they differ; a matrix, (N, M); or a `Workload`: the expected squared error, for
-    each person, of unbiased estimates of its answers, from reports that are the channel's own. elements: names of the values.
+    has none; "squared"; "zero_one", 1 where they differ; a matrix, (N, M); a function of the names of a value and of a report;
+    or a `Workload`: the expected squared error, for each person, of unbiased estimates of its answers, from reports that are
+    the channel's own. elements: names of the values.
     keys: columns that hold them. Raises `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
 
     >>> from designer import design, metrics
@@ -132,10 +133,12 @@ class ReportProblem(Immutable):
         given, size = self.reports, self.metric.size
         if isinstance(self.loss, Workload):
             return self._estimates(self.loss)
-        matrix = None if isinstance(self.loss, str) else real_array(self.loss, "loss", 2)
+        asked = self._of_function(self.loss) if callable(self.loss) else self.loss
+        matrix = None if isinstance(asked, str) else real_array(asked, "loss", 2)
         if matrix is None and self.loss not in LOSSES:
             raise InvalidProblem(
-                f"loss: {shown(self.loss)} is unknown; use one of {sorted(LOSSES)}, a matrix, or a Workload.", value=self.loss
+                f"loss: {shown(self.loss)} is unknown; use one of {sorted(LOSSES)}, a matrix, a function, or a Workload.",
+                value=self.loss,
             )
         if matrix is not None and (matrix.shape[0] != size or (matrix < 0).any()):
             raise InvalidProblem(
@@ -170,6 +173,13 @@ class ReportProblem(Immutable):
         loss = MATRIX if matrix is not None else self.loss
         stated = {"reports": called, "losses": frozen(losses), "loss": loss, "places": places, "report_points": points}
         return {**stated, "queries": None}
+
+    def _of_function(self, loss: Callable[[str, str], float]) -> list[list[float]]:
+        """A function of the names of a value and of a report, as a matrix."""
+        if self.reports is not None and not _is_list_of_names(self.reports):
+            raise InvalidProblem("loss: a function is of names, and reports are points; name the reports, or give a matrix.")
+        said = self._named if self.reports is None else tuple(self.reports)
+        return [[loss(value, report) for report in said] for value in self._named]
 
     def _estimates(self, asked: Workload) -> dict[str, Any]:
         """The channel has reports of its own, which cost what the estimates make of them: nothing is known of that yet."""

@@ -212,6 +212,10 @@ REFUSED: list[tuple[Any, str]] = [
     (lambda: ReportProblem(UNIFORM, loss="absolute"), "loss: 'absolute' is unknown"),
     (lambda: ReportProblem(UNIFORM, loss=[[0, 1], [1, 0]]), "loss: shape"),
     (lambda: ReportProblem(UNIFORM, loss=[[0, 1], [1, 0], [1, -1]]), "least entry -1"),
+    (lambda: ReportProblem(POINTS, [[0.0, 1.0]], loss=lambda value, report: 1.0), "a function is of names"),
+    (lambda: ReportProblem(UNIFORM, loss=lambda value, report: -1.0), "least entry -1"),
+    (lambda: ReportProblem(UNIFORM, loss=lambda value, report: None), "loss: entries"),
+    *((lambda gap=gap: design(ReportProblem(POINTS), "channel", gap=gap), "gap: ") for gap in (0, -1, 1, "x", math.nan)),
     (lambda: ReportProblem(UNIFORM, ["e0", "e9"]), "reports: 'e9' is no element"),
     (lambda: ReportProblem(UNIFORM, [[0.0, 1.0]]), "the metric has no points"),
     (lambda: ReportProblem(POINTS, [[0.0, 1.0, 2.0]]), "points of 2 coordinates"),
@@ -233,6 +237,16 @@ def test_bad_input_is_refused_in_one_line(call: Any, words: str) -> None:
     with pytest.raises((InvalidProblem, DesignFailed), match=words) as refused:
         call()
     assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_a_loss_may_be_a_function_of_names() -> None:
+    """The same problem as with its matrix, and with losses that stay when budgets change."""
+    kinds = {"home": "quiet", "work": "loud", "bar": "loud"}
+    made = ReportProblem(UNIFORM, ["quiet", "loud"], loss=lambda value, said: float(kinds[value] != said), elements=list(kinds))
+    assert made.losses.tolist() == [[0.0, 1.0], [1.0, 0.0], [1.0, 0.0]]
+    assert made.with_budgets_times(2).losses.tolist() == made.losses.tolist()
+    plain = ReportProblem(UNIFORM, ["quiet", "loud"], loss=made.losses, elements=list(kinds))
+    assert design(made, "channel").mechanism == design(plain, "channel").mechanism
 
 
 def test_a_broken_triangle_names_the_way_round() -> None:
