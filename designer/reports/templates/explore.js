@@ -192,7 +192,7 @@ function say(here, best, answer, change) {
   }
   if (needed && needed !== "0") sentence.push(`At least ${needed} is needed.`);
   if (change) sentence.push(`Where ${change[0]}, odds shift by at most ${change[2]}${change[5]}.`);
-  sentence.push(`Promise: ${here.privacy}.`);
+  sentence.push(`Guarantee: ${here.privacy}.`);
   at("said").textContent = sentence.join(" ");
 }
 
