@@ -271,7 +271,8 @@ class ReadOnlyParts(ABCMeta):
         """What `help` shows of a class: the arguments of its constructor, and not those of the call above."""
         from inspect import signature
 
-        taken = signature(cls.__init__)
+        made: Any = cls
+        taken = signature(made.__init__)
         return taken.replace(parameters=list(taken.parameters.values())[1:])
 
 

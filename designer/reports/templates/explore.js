@@ -152,7 +152,7 @@ function draw() {
   const best = data.families.find((family) => family.name === here.best);
   const floor = budgets.map((_, k) => number(point(k).floor[state.answer]));
   const shaded = floor.some((v) => v > 0)
-    ? ` Shaded: proven, ${data.reports ? "no report that keeps the promise" : "no additive noise that keeps the promise"} goes there.`
+    ? ` Shaded: proven, ${data.reports ? "no report with this guarantee" : "no additive noise with this guarantee"} goes there.`
     : " No lower bound is drawn here.";
   const title = answer.name === "all answers together" || data.reports
     ? capital(answer.words) : `${answer.name}: ${answer.words}${answer.unit ? `, in ${answer.unit}` : ""}`;
@@ -192,7 +192,7 @@ function say(here, best, answer, change) {
   }
   if (needed && needed !== "0") sentence.push(`At least ${needed} is needed.`);
   if (change) sentence.push(`Where ${change[0]}, odds shift by at most ${change[2]}${change[5]}.`);
-  sentence.push(`Promise: ${here.privacy}.`);
+  sentence.push(`Guarantee: ${here.privacy}.`);
   at("said").textContent = sentence.join(" ");
 }
 
