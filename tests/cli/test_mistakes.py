@@ -175,7 +175,7 @@ def test_a_mistake_is_answered_with_what_to_do(
     monkeypatch.chdir(folder)
     assert main(command.split()) == code
     told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1 and words in told.err
+    assert told.out == "" and told.err.count("\n") == 1 and words in told.err and "dp-designer: path: " not in told.err
 
 
 def test_sixty_mistakes_at_least_are_tried() -> None:
@@ -186,7 +186,25 @@ def test_sixty_mistakes_at_least_are_tried() -> None:
 def test_a_mistyped_command_or_option_is_guessed(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(command.split())
-    assert f"; perhaps {words} is meant" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"; perhaps {words} is meant" in told and "choose from" not in told
+
+
+def test_the_name_alone_and_help_print_the_commands_and_where_to_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    told = capsys.readouterr().err
+    assert "init --ask" in told and "differential privacy" in told and "error:" not in told
+    for command in (["help"], ["help", "release"]):
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code == 0
+        assert ("--histogram" in capsys.readouterr().out) == (command[1:] == ["release"])
+
+
+def test_data_without_their_option_are_answered_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["release", "spec.json", "people.csv"])
+    assert "give records as --table people.csv, counts as --histogram people.csv --column COLUMN" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
