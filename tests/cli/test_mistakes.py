@@ -77,6 +77,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "sheet.xlsx").write_bytes(b"PK\x03\x04rest")
     (made / "dir.toml").mkdir()
     (made / "dir.json").mkdir()
+    (made / "out").mkdir()
+    (made / "out" / "release.json").write_text("{}")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         assert main(["design", "p.toml", "--family", "laplace", "-o", "spec.json"]) == 0
@@ -157,6 +159,7 @@ MISTAKES = [
     ("verify list.json", 4, "holds no JSON object; give a spec, or a release behind its spec"),
     ("verify empty.json", 4, "empty.json is empty; restore it, or make it again"),
     ("verify dir.json", 4, "cannot read dir.json: Is a directory; give the path of a spec or a release"),
+    ("verify spec.json out", 4, "cannot read out: Is a directory; give out/release.json"),
     ("verify none.json", 4, "cannot read none.json: No such file or directory; give the path of a spec or a release"),
     ("report p.toml", 4, "p.toml is a problem file, not a spec or a release (JSON); make a spec of it"),
     ("sample spec.json -n 0", 2, "size: 0 is not a whole number of at least 1"),

@@ -30,6 +30,8 @@ CONFIDENTIAL = (
 )
 SHOWN = 20  # values of one finding
 ROWS_NAMED = 5  # of one value
+UNDECODED = "\N{REPLACEMENT CHARACTER}"  # in the place of bytes that are no text
+NOT_UTF_8 = " (bytes that are not UTF-8: save the file as UTF-8, a spreadsheet as CSV UTF-8)"
 REMEDIES = (
     "Into a suppressed or empty cell write the true count: the noise protects it. 1,234 is read with --thousands , and 1.234 "
     "with --thousands . --decimal , behind the command."
@@ -342,7 +344,8 @@ def _words(value: object, near: Mapping[str, str]) -> str:
     meant = [near[_folded(part)] for part in parts if isinstance(part, str) and near.get(_folded(part), part) != part]
     written = ", ".join("missing" if part is None else shown(part) for part in parts)
     hint = f" (listed: {', '.join(map(shown, meant))}; blanks, or the case of letters, differ)" if meant else ""
-    return f"{written}{hint}"
+    replaced = any(isinstance(part, str) and UNDECODED in part for part in parts)
+    return f"{written}{hint}{NOT_UTF_8 if replaced else ''}"
 
 
 def _folded(value: str) -> str:
