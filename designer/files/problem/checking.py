@@ -148,27 +148,24 @@ def check_counts(
     problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
     written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
     """
-    request, file, marks = (
-        problem if isinstance(problem, Request) else read_request(problem),
-        Path(path),
-        Marks(delimiter, decimal, thousands),
-    )
+    request = problem if isinstance(problem, Request) else read_request(problem)
+    file, marks = Path(path), Marks(delimiter, decimal, thousands)
     if file.suffix != ".csv" or not file.is_file():
         raise InvalidProblem(f"{file}: is no .csv file that is there; give the file that holds the counts.")
     universes = request.listing().universes
-    if len(universes) != 1 or universes[0].keys is None:
+    keys = universes[0].keys if len(universes) == 1 else None
+    if keys is None:
         raise InvalidProblem("--column: this problem file counts no one table of elements; give the records.")
-    (universe,) = universes
-    names, keys = header(file, marks.delimiter), universes[0].keys.columns
-    _require((*keys, column), names)
+    universe, names = universes[0], header(file, marks.delimiter)
+    _require((*keys.columns, column), names)
     held = [row for batch in batches(file, marks.delimiter, len(names)) for row in zip(*batch, strict=True)]
     cells = [row[names.index(column)] for row in held]
-    named = [tuple(row[names.index(key)] for key in keys) for row in held]
+    named = [tuple(row[names.index(key)] for key in keys.columns) for row in held]
     listed, seen = set(universe.rows), Counter(named)
-    known = {text for row in universe.rows for text in row}
-    where = " x ".join(keys)
+    near = _near(text for row in universe.rows for text in row)
+    where = " x ".join(keys.columns)
     unusable = _by_row((marks.count(cell) is None, shown(cell) if cell.strip() else "an empty cell") for cell in cells)
-    unknown = _by_row((name not in listed, _words(name, _near(known))) for name in named)
+    unknown = _by_row((True, _words(name, near)) if name not in listed else (False, "") for name in named)
     twice = _by_row((name in listed and seen[name] > 1, ", ".join(name)) for name in named)
     absent = [(", ".join(row), 1) for row in universe.rows if not seen[row]]
     found = [
