@@ -112,6 +112,7 @@ def serve(folder: Path, port: int) -> None:
     made = type("Handler", (Handler,), {"service": Service(folder)})
     with ThreadingHTTPServer(("127.0.0.1", port), made) as server:
         print(server.server_address[1], flush=True)
+        print(f"Listening on http://127.0.0.1:{server.server_address[1]} until it is interrupted (Ctrl+C).", file=sys.stderr)
         server.serve_forever()
 
 

@@ -89,7 +89,9 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
         if len(content) > size_limit:
             raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
     except OSError as error:
-        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}; give the path of a spec or a release.") from None
+        held = path / "release.json"  # of a folder of tables
+        given = str(held) if held.is_file() else "the path of a spec or a release"
+        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}; give {given}.") from None
     return json_object(content, f"path: {path}")
 
 

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from designer.base.errors import InvalidProblem
 from designer.cli.options import TOML
 
 FOUND = 9  # the exit code where something was found
@@ -14,6 +15,7 @@ FOUND = 9  # the exit code where something was found
 def add_check(made: argparse.ArgumentParser) -> None:
     """check."""
     made.add_argument("problem", type=Path, help=TOML)
+    made.add_argument("--column", help="the file holds counts, in this column, and a row is no record")
     made.add_argument("--entity", help="the column that tells whose the records are: how many have more rows than count?")
     made.add_argument("--rows-per-entity", type=int, help="how many rows of each entity count (default 1)")
     add_marks(made)
@@ -28,9 +30,14 @@ def add_marks(made: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> tuple[str, Any]:
-    from designer.files.problem.checking import check_records
+    from designer.files.problem.checking import check_counts, check_records
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
+    if options.column is not None:
+        if options.entity is not None or options.rows_per_entity is not None:
+            raise InvalidProblem("--column: names counts, which do not tell whose they are; leave --entity out, or --column.")
+        counts = check_counts(options.problem, options.file, options.column, **marks)
+        return counts.to_text(), counts.to_dict()
     found = check_records(
         options.problem, options.file, entity=options.entity, rows_per_entity=options.rows_per_entity, **marks
     )

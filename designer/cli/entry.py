@@ -55,8 +55,8 @@ COMMANDS = (
     Listed(
         "check",
         "check_command:add_check",
-        "CONFIDENTIAL: say what is wrong with records, to those who hold them; quotes them, releases and spends nothing",
-        "records (CSV, Parquet)",
+        "CONFIDENTIAL: say what is wrong with records or counts, to their holder; quotes them, releases and spends nothing",
+        "records (CSV, Parquet), or counts (CSV, with --column)",
     ),
     Listed(
         "release", "release_commands:add_release", "release noisy answers for confidential data; spends the budget once", SPEC
@@ -119,6 +119,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names that the terminal's encoding lacks
     given = sys.argv[1:] if arguments is None else list(arguments)
+    if not given:
+        parser("").print_help(sys.stderr)
+        return 2
+    if given[0] == "help":
+        given = [*given[1:], "--help"]
     options = parser(next((word for word in given if not word.startswith("-")), "")).parse_args(given)
     from designer.cli.running import run
 
@@ -129,11 +134,14 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose refusals say what is perhaps meant."""
 
     def error(self, message: str) -> NoReturn:
-        super().error(message + self._remedy(message))
+        remedy = self._remedy(message)
+        super().error((re.sub(r" \(choose from .*\)$", "", message) if remedy else message) + remedy)
 
     def _remedy(self, message: str) -> str:
         from designer.base.checks import meant
 
+        if data := re.search(r"unrecognized arguments: (\S+\.(?:csv|parquet|npy))$", message):
+            return f"; give records as --table {data[1]}, counts as --histogram {data[1]} --column COLUMN"
         given = re.search(r"invalid choice: '([^']*)'", message) or re.search(r"unrecognized arguments: (\S+)", message)
         near = "" if given is None else meant(given[1], sorted(parser()._words()))
         return f"; {near.removesuffix('; ')}" if near else ""
@@ -163,7 +171,17 @@ def parser(filled: str | None = None) -> _Parser:
 
     filled: the command whose options are added; those of the others are not needed to run it, and not imported.
     """
-    top = _Parser(prog="dp-designer", description="Designs the noise of privacy mechanisms for linear queries, and proves it.")
+    top = _Parser(
+        prog="dp-designer",
+        description=(
+            "Designs differential privacy mechanisms for linear queries: the noise of least error it can find, and a proof of "
+            "the guarantee that anyone can recompute."
+        ),
+        epilog=(
+            "To begin: `dp-designer init --ask -o problem.toml` asks seven questions and writes a problem file. `dp-designer "
+            "COMMAND --help` lists the options of a command."
+        ),
+    )
     top.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for listed in COMMANDS:

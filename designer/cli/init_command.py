@@ -72,7 +72,9 @@ def _asked(options: argparse.Namespace) -> tuple[str, Any]:
     if not options.output:
         return "\n".join([text, *(f"# {line}" for block in lines for line in block.split("\n"))]), data
     write_whole(options.output, text, replace=options.force)
-    return "\n".join([*lines, f"Written to {printed(options.output)}."]), data
+    written = printed(options.output)
+    told = [f"Written to {written}.", f"Next: dp-designer design {written} -o spec.json"]
+    return "\n".join([*lines, *told]), data
 
 
 def _request(options: argparse.Namespace, text: str) -> Any:

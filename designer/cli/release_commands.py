@@ -181,7 +181,12 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         "",
         *_promised(options, released, private),
     ]
-    return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *signed_line(options, key)]), data
+    saved = (
+        [f"Saved to {output}. Its tables as CSV: dp-designer tables {printed(options.file)} {output} -o FOLDER/."]
+        if (output := options.output and printed(options.output))
+        else ["Not saved: give -o RELEASE.json to keep a release; the budget is spent either way."]
+    )
+    return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *saved, *signed_line(options, key)]), data
 
 
 def _promised(options: argparse.Namespace, released: Released, private: str) -> list[str]:
@@ -211,14 +216,14 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
         raise InvalidProblem(f"--{FLAGS[needed]}: is missing; this spec releases from {words}, {others}.")
     if options.table and options.histogram:
         raise InvalidProblem("--table, --histogram: both are given; a release is from records or from counts, not from both.")
-    Marks(options.delimiter, options.decimal, options.thousands)
+    marks = Marks(options.delimiter, options.decimal, options.thousands)
     if options.histogram and (options.entity is not None or options.rows_per_entity is not None):
         raise InvalidProblem(
             "--entity, --rows-per-entity: bound the rows of an entity, and counts do not tell whose they are; give --table."
         )
     if options.histogram:
         require_histogram_file(options.histogram)
-        given = options.histogram, options.column, options.delimiter
+        given = options.histogram, options.column, marks
         return lambda: require_readable_histogram(*given), lambda: mechanism.release(Counts(read_histogram(*given)))
     from designer.tables.opening import require_openable, require_table_file
 

@@ -88,7 +88,8 @@ def _say(words: str) -> None:
     """One sentence on standard error, where there is one."""
     if sys.stderr is not None:
         with suppress(OSError):
-            print(one_line(f"dp-designer: {words}"), file=sys.stderr, flush=True)
+            # "path" is the argument of a function; on a command line the file says enough.
+            print(one_line(f"dp-designer: {words.removeprefix('path: ')}"), file=sys.stderr, flush=True)
 
 
 def _drop_output() -> None:

@@ -75,9 +75,7 @@ def design_in_brief(title: str, made: Design[Mechanism]) -> str:
     if made.efficiency is not None and made.limit is not None:
         share, few = share_at_least(made.efficiency), made.limit.least_records
         where = f", from {few} records on" if few > 1 else ""
-        lines.append(
-            f"Efficiency:  {share}: no additive noise that keeps the promise has less than {share} of this loss{where}"
-        )
+        lines.append(f"Efficiency:  {share}: no additive noise with this guarantee has less than {share} of this loss{where}")
     return "\n".join([*lines, *_target_lines(mechanism, FEW), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
 
 

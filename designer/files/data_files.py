@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns
 from designer.base.version import installing_with
 from designer.problem.histogram import UNUSABLE, Labelled
+from designer.tables.csv_rows import COMMAS, Marks
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")
@@ -77,14 +77,14 @@ def numeric_column(table: Table, name: str, path: Path) -> Floats:
 
 
 @withholding
-def read_histogram(path: Path, column: str | None, delimiter: str = ",") -> Labelled | NDArray[Any]:
+def read_histogram(path: Path, column: str | None, marks: Marks = COMMAS) -> Labelled | NDArray[Any]:
     """Counts from a column of a table, with the columns beside it, which may name the elements;
     or from a file of nothing but counts.
 
     A file without `column` is a NPY array, or a CSV file of one column or of a whole table without names. What is wrong inside
-    a confidential file is not said: a place or a byte would be a fact about the data.
+    a confidential file is not said: a place or a byte would be a fact about the data. marks: of a CSV file.
     """
-    return _confidential(_reader(path, column, delimiter))
+    return _confidential(_reader(path, column, marks))
 
 
 def require_histogram_file(path: Path) -> None:
@@ -98,9 +98,9 @@ def require_histogram_file(path: Path) -> None:
 
 
 @withholding
-def require_readable_histogram(path: Path, column: str | None, delimiter: str = ",") -> None:
+def require_readable_histogram(path: Path, column: str | None, marks: Marks = COMMAS) -> None:
     """Refuse a file that `read_histogram` refuses for its name or those of its columns, which are public; no count is read."""
-    _reader(path, column, delimiter)
+    _reader(path, column, marks)
 
 
 def require_records_file(path: Path) -> None:
@@ -130,19 +130,19 @@ def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
     return {name: [row[header.index(name)] for row in rows] for name in needed}
 
 
-def _reader(path: Path, column: str | None, delimiter: str) -> Callable[[], Labelled | NDArray[Any]]:
+def _reader(path: Path, column: str | None, marks: Marks) -> Callable[[], Labelled | NDArray[Any]]:
     """How the counts of a file are read, by what is public of it."""
     require_histogram_file(path)
     if path.suffix == ".npy":
         return lambda: _flat(_npy_array(path))
-    names = _table_names(path, delimiter)
-    if column is None and path.suffix == ".csv" and (len(names) == 1 or all(map(_is_count, names))):
-        return lambda: _bare_counts(_csv_rows(path, delimiter))
+    names = _table_names(path, marks.delimiter)
+    if column is None and path.suffix == ".csv" and (len(names) == 1 or all(marks.count(name) is not None for name in names)):
+        return lambda: _bare_counts(_csv_rows(path, marks.delimiter), marks)
     if column is None and len(names) == 1:
         column = names[0]
     if column is None or names.count(column) != 1:
         raise InvalidProblem(f"{path}: {_column_words(column, names)}")
-    return lambda: _labelled(path, column, delimiter)
+    return lambda: _labelled(path, column, marks)
 
 
 def _column_words(column: str | None, names: Sequence[str]) -> str:
@@ -174,23 +174,23 @@ def _flat(array: NDArray[Any]) -> NDArray[Any]:
     return array.ravel() if array.ndim == 2 and 1 in array.shape else array
 
 
-def _bare_counts(rows: list[list[str]]) -> Labelled | NDArray[Any]:
+def _bare_counts(rows: list[list[str]], marks: Marks) -> Labelled | NDArray[Any]:
     """A column of counts without names, below its own name or not; or a table of them."""
-    body = rows if _is_count(rows[0][0]) else rows[1:]
+    body = rows if marks.count(rows[0][0]) is not None else rows[1:]
     if len(rows[0]) == 1:
-        return Labelled([], [whole_number(cell) for (cell,) in body])
-    return np.array([[whole_number(cell) for cell in row] for row in body])
+        return Labelled([], [_count(cell, marks) for (cell,) in body])
+    return np.array([[_count(cell, marks) for cell in row] for row in body])
 
 
-def _labelled(path: Path, column: str, delimiter: str) -> Labelled:
+def _labelled(path: Path, column: str, marks: Marks) -> Labelled:
     """A column of counts, and all others by name."""
     if path.suffix == ".parquet":
         columns = parquet_columns(path)
         return Labelled([(name, values) for name, values in columns.items() if name != column], columns[column])
-    header, *rows = _csv_rows(path, delimiter)
+    header, *rows = _csv_rows(path, marks.delimiter)
     own = header.index(column)
     others: Columns = [(name, [row[place] for row in rows]) for place, name in enumerate(header) if place != own]
-    return Labelled(others, [whole_number(row[own]) for row in rows])
+    return Labelled(others, [_count(row[own], marks) for row in rows])
 
 
 def _table_names(path: Path, delimiter: str) -> list[str]:
@@ -209,15 +209,11 @@ def _table_names(path: Path, delimiter: str) -> list[str]:
     return names
 
 
-def whole_number(text: str) -> int:
-    """A count as it is written: ASCII digits, and perhaps a point and zeros behind them."""
-    if not _is_count(text):
+def _count(text: str, marks: Marks) -> int:
+    """A count as it is written."""
+    if (found := marks.count(text)) is None:
         raise InvalidProblem(UNUSABLE)
-    return int(text.strip(" \t").partition(".")[0])
-
-
-def _is_count(text: str) -> bool:
-    return re.fullmatch(r"[ \t]*[0-9]{1,20}(\.0*)?[ \t]*", text) is not None
+    return found
 
 
 def _csv_rows(path: Path, delimiter: str = ",") -> list[list[str]]:

@@ -24,12 +24,13 @@ from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checke
 # One text for every unusable count, so that the refusal says nothing about the data.
 UNUSABLE = (
     "histogram: must hold one nonnegative whole number below 2^53 for each universe element: digits "
-    "alone, no decimal or thousands mark, no empty cell, in UTF-8; nothing was released."
+    "alone, no decimal or thousands mark, no empty cell, in UTF-8; `dp-designer check FILE PROBLEM --column COLUMN`, for the "
+    "holder of the data, says where; nothing was released."
 )
 # And one for names that are unknown, missing or there twice.
 MISNAMED = (
-    "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. Nothing "
-    "was released."
+    "histogram: must name every universe element exactly once, and nothing else; write 0 where there is no record. "
+    "`dp-designer check FILE PROBLEM --column COLUMN`, for the holder of the data, says which. Nothing was released."
 )
 # And one for records that have what was declared impossible.
 IMPOSSIBLE = (

@@ -42,7 +42,7 @@ def headlines(
         Headline("About whom?", *_whom(evidence, contributor), "hidden"),
         Headline("What is promised, as epsilon and delta?", *_promised(evidence), "budgets"),
         *_gain(made, contributor),
-        _unprotected(made, contributor),
+        _unprotected(evidence, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
         _verified(evidence, time),
         _spent(evidence),
@@ -125,8 +125,10 @@ def _reason(worst: Worst, near: list[tuple[str, Risk]]) -> str:
     return f"{_capital(named(worst.reason.removeprefix('mechanism: '), 400)).rstrip('.')}.{example}"
 
 
-def _unprotected(made: Specified, contributor: Contributor[Any]) -> Headline:
-    """What is NOT protected: answers without noise, changes without a budget, and what the relation leaves public."""
+def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
+    """What is NOT protected: answers without noise, changes without a budget, what the relation leaves public, and what the
+    guarantee of the release adds."""
+    made = evidence.made
     question, exact, lines = "What is NOT protected?", made.exact, made.guarantee.unprotected
     bare = [meant.change for meant, _ in contributor.rows(made) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
@@ -136,9 +138,16 @@ def _unprotected(made: Specified, contributor: Contributor[Any]) -> Headline:
     whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
     details = "" if whole else " ".join(named(line, LONG) for line in lines[:4])
     more = " And more: read on." if len(lines) > 4 else ""
+    if evidence.release is not None:
+        added = [line for line in evidence.release.released.guarantee.unprotected if line not in lines]
+        more += " ".join(["", *(named(line, LONG) for line in added)])
     usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
     return Headline(
-        question, _capital(". ".join(told)) or "Nothing is left public by design", details + more, "unprotected", not usual
+        question,
+        _capital(". ".join(told)) or "Nothing is left public by design",
+        (details + more).strip(),
+        "unprotected",
+        not usual,
     )
 
 

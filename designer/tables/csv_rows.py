@@ -48,21 +48,19 @@ class Marks:
         if self.thousands not in ("", ".", ",", " ", "'", "_") or self.thousands == self.decimal:
             raise InvalidProblem(
                 f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use "
-                "one of . , ' _ or a space.",
+                "one of . , ' _ or a space"
+                + ("; numbers such as 1.234,5 need --decimal , as well." if self.thousands == "." else "."),
                 value=self.thousands,
             )
 
     def number(self, text: str) -> float | None:
         """A field as a float: ASCII digits, a sign, a decimal mark, an exponent, or inf or nan;
         None for anything else, which is missing."""
-        if self.thousands and self.thousands in text:
-            grouped = rf"[ \t]*[+-]?[0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+(?![0-9]|{re.escape(self.thousands)}).*"
-            if re.fullmatch(grouped, text, re.ASCII | re.DOTALL) is None:
-                return None
-            text = text.replace(self.thousands, "")
+        if (plain := self._ungrouped(text)) is None:
+            return None
         if self.decimal == ",":
-            text = "" if "." in text else text.replace(",", ".")
-        return number_in_file(text)
+            plain = "" if "." in plain else plain.replace(",", ".")
+        return number_in_file(plain)
 
     def whole(self, text: str) -> int | None:
         """A field as a whole number of 64 bits; None for anything else, which is missing."""
@@ -73,22 +71,39 @@ class Marks:
         found = int(parts[1]) if parts else 2**63
         return found if -(2**63) <= found < 2**63 else None
 
+    def count(self, text: str) -> int | None:
+        """A field as a count: ASCII digits, and perhaps a decimal mark and zeros behind them; None for anything else."""
+        digits = rf"([0-9]{{1,20}})({re.escape(self.decimal)}0*)?"
+        found = re.fullmatch(digits, self._ungrouped(text.strip(" \t")) or "")
+        return int(found[1]) if found else None
+
+    def _ungrouped(self, text: str) -> str | None:
+        """A field without its marks of thousands; None where one stands anywhere but between groups of three digits."""
+        if not self.thousands or self.thousands not in text:
+            return text
+        grouped = rf"[ \t]*[+-]?[0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+(?![0-9]|{re.escape(self.thousands)}).*"
+        return text.replace(self.thousands, "") if re.fullmatch(grouped, text, re.ASCII | re.DOTALL) else None
+
+
+COMMAS = Marks()
+
 
 def header(path: Path, delimiter: str) -> list[str]:
     """The columns that the first line names, each once; engines do not tell upper from lower case."""
     names = next(_records(path, delimiter), [])
     if any("\r" in name for name in names):
-        raise InvalidProblem(f"path: {path}: {CARRIAGE_RETURNS}")
+        raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
     if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
         raise InvalidProblem(
-            f"path: the first line of {path} is no line of names: one is longer than {MOST_NAME} characters, or holds "
-            "control characters or bytes that are not UTF-8. Save the file as text in UTF-8 that begins with the names of "
-            "its columns."
+            f"{path}, line 1: is no line of column names in UTF-8; save the file as UTF-8 (a spreadsheet: as CSV UTF-8), with "
+            f"the names of its columns first, each of up to {MOST_NAME} characters."
         )
     if mark := other_separator(names, delimiter):
-        raise InvalidProblem(f"path: the first line of {path} holds {mark!r} and no {delimiter!r}: give --delimiter {mark!r}.")
+        raise InvalidProblem(
+            f"{path}: its first line is separated by {mark!r}, not by {delimiter!r}: give --delimiter {mark!r}."
+        )
     if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
-        raise InvalidProblem(f"path: the first line of {path} must name every column once, whatever the case of letters.")
+        raise InvalidProblem(f"{path}, line 1: must name every column once, whatever the case of letters; rename one.")
     return names
 
 

@@ -62,10 +62,11 @@ def _require_files(path: str | Path) -> None:
     files, suffix = glob(str(path)) or [str(path)], Path(path).suffix
     if suffix not in (".parquet", ".csv"):
         raise InvalidProblem(
-            f"path: {path} is neither a .parquet nor a .csv file; convert it, or open it with Ibis.", value=path
+            f"{path}: is neither a .parquet nor a .csv file; save a spreadsheet as CSV, or open the table with Ibis.",
+            value=path,
         )
     if not all(map(os.path.isfile, files)):
-        raise InvalidProblem(f"path: {path}: no such file; give a .parquet or .csv file, or 'folder/*.parquet'.")
+        raise InvalidProblem(f"{path}: no such file; give a .parquet or .csv file, or 'folder/*.parquet'.")
 
 
 def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str], delimiter: str) -> list[str]:
@@ -74,7 +75,7 @@ def _column_names(path: str | Path, numbers: Sequence[str], whole: Sequence[str]
     suffix = Path(path).suffix
     names = [] if suffix == ".parquet" else header(Path(path), delimiter)
     if suffix == ".csv" and (missing := [name for name in (*numbers, *whole) if name not in names]):
-        raise InvalidProblem(f"numbers: {path} has no columns {shown(missing)}; name those that are there.")
+        raise InvalidProblem(f"{path}: has no columns {shown(missing)}; name those that are there.")
     return names
 
 
@@ -84,7 +85,7 @@ def _modules() -> tuple[Any, Any]:
         import duckdb
         import ibis
     except ImportError:
-        raise InvalidProblem(f"path: tables of records need Ibis and DuckDB; {installing_with('tables')}.") from None
+        raise InvalidProblem(f"--table: records need Ibis and DuckDB; {installing_with('tables')}.") from None
     return duckdb, ibis
 
 
@@ -109,7 +110,7 @@ def _opened(path: str | Path, read: Callable[[], Any]) -> Any:
         return read()
     except duckdb.Error:
         raise InvalidProblem(
-            f"path: {path} is empty, damaged or of another type than its name says; nothing was read.", value=path
+            f"{path}: is empty, damaged or of another type than its name says; nothing was read.", value=path
         ) from None
 
 

@@ -65,7 +65,7 @@ def test_a_header_beyond_the_limits_of_the_reader_is_refused(folder: Path, capsy
         code, err = told(capsys, "release", "spec.json", "--histogram", "wide.csv", *column)
         assert code == 2 and CANARY not in err
     code, err = told(capsys, "release", "plan.json", "--table", "wide.csv")
-    assert code == 2 and "line of names" in err
+    assert code == 2 and "line of column names" in err
 
 
 DAMAGED: dict[str, bytes] = {

@@ -90,7 +90,7 @@ def test_empty_lines_are_the_defaults_and_the_end_says_error_and_guarantee(
     said = capsys.readouterr()
     assert "expected total squared error 9.48898" in said.out and "Privacy:     epsilon 1, delta 0" in said.out
     assert "Guarantee:   Any one record may change to any other value" in said.out
-    assert said.out.endswith("Written to made.toml.\n")
+    assert said.out.endswith("Written to made.toml.\nNext: dp-designer design made.toml -o spec.json\n")
     assert "1 of 7. Who holds the records?\n  1  An organisation" in said.err
     assert tomllib.loads(Path("made.toml").read_text())["relation"] == {"metric": "uniform", "epsilon": 1}
 

@@ -77,6 +77,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "sheet.xlsx").write_bytes(b"PK\x03\x04rest")
     (made / "dir.toml").mkdir()
     (made / "dir.json").mkdir()
+    (made / "out").mkdir()
+    (made / "out" / "release.json").write_text("{}")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
         assert main(["design", "p.toml", "--family", "laplace", "-o", "spec.json"]) == 0
@@ -157,6 +159,7 @@ MISTAKES = [
     ("verify list.json", 4, "holds no JSON object; give a spec, or a release behind its spec"),
     ("verify empty.json", 4, "empty.json is empty; restore it, or make it again"),
     ("verify dir.json", 4, "cannot read dir.json: Is a directory; give the path of a spec or a release"),
+    ("verify spec.json out", 4, "cannot read out: Is a directory; give out/release.json"),
     ("verify none.json", 4, "cannot read none.json: No such file or directory; give the path of a spec or a release"),
     ("report p.toml", 4, "p.toml is a problem file, not a spec or a release (JSON); make a spec of it"),
     ("sample spec.json -n 0", 2, "size: 0 is not a whole number of at least 1"),
@@ -175,7 +178,7 @@ def test_a_mistake_is_answered_with_what_to_do(
     monkeypatch.chdir(folder)
     assert main(command.split()) == code
     told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1 and words in told.err
+    assert told.out == "" and told.err.count("\n") == 1 and words in told.err and "dp-designer: path: " not in told.err
 
 
 def test_sixty_mistakes_at_least_are_tried() -> None:
@@ -186,7 +189,25 @@ def test_sixty_mistakes_at_least_are_tried() -> None:
 def test_a_mistyped_command_or_option_is_guessed(command: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(command.split())
-    assert f"; perhaps {words} is meant" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"; perhaps {words} is meant" in told and "choose from" not in told
+
+
+def test_the_name_alone_and_help_print_the_commands_and_where_to_begin(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    told = capsys.readouterr().err
+    assert "init --ask" in told and "differential privacy" in told and "error:" not in told
+    for command in (["help"], ["help", "release"]):
+        with pytest.raises(SystemExit) as end:
+            main(command)
+        assert end.value.code == 0
+        assert ("--histogram" in capsys.readouterr().out) == (command[1:] == ["release"])
+
+
+def test_data_without_their_option_are_answered_with_it(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["release", "spec.json", "people.csv"])
+    assert "give records as --table people.csv, counts as --histogram people.csv --column COLUMN" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

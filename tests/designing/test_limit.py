@@ -68,7 +68,7 @@ def test_few_public_records_have_less_noise_than_the_limit_of_unbiased_mechanism
     assert least is not None and least.unbiased is None and not least.every_mechanism and least.value == found.value
     assert made.efficiency == compare(few, ["laplace"]).rows[0]["efficiency"] == pytest.approx(least.value / made.loss)
     told = design_summary("t", made)
-    assert "unbiased" not in told and "No additive noise that keeps the promise loses less, at any number of records." in told
+    assert "unbiased" not in told and "No additive noise with this guarantee loses less, at any number of records." in told
     assert "At the public number of records, mechanisms that are not additive may lose less." in told
 
 

@@ -93,7 +93,7 @@ DEEPER = {
     "designer.exchange.portable": "portable_noise portable_text release_vectors",
     "designer.exchange.registry": "RegistryEntry registry_entry",
     "designer.exchange.spending": "Spending spending_of",
-    "designer.files.problem.checking": "Finding RecordsReport check_records",
+    "designer.files.problem.checking": "Finding RecordsReport check_counts check_records",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",

@@ -14,10 +14,10 @@ import pytest
 
 from designer import Counts, Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
-from designer.files.data_files import whole_number
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
 from designer.relations.rows.tabulation import OUTSIDE, tabulated
+from designer.tables.csv_rows import COMMAS
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "1"]})
 TRUE = {("F", "young"): 5, ("F", "old"): 0, ("F", "1"): 7, ("M", "young"): 1000, ("M", "old"): 3, ("M", "1"): 12}
@@ -191,13 +191,11 @@ def test_names_that_join_to_one_text_are_told_apart() -> None:
 
 @pytest.mark.parametrize("text", ["١٢٣", "7_654_321", "-0", "-0.0", "1,234", "1e3", "0x10", "", "1.5", "nan", "+5", "9" * 21])
 def test_texts_that_are_no_counts(text: str) -> None:
-    with pytest.raises(InvalidProblem) as refusal:
-        whole_number(text)
-    assert str(refusal.value) == UNUSABLE
+    assert COMMAS.count(text) is None
 
 
 def test_minus_zero_is_no_count() -> None:
-    assert [whole_number(text) for text in ("0", " 12", "007", "12.0", "12.")] == [0, 12, 7, 12, 12]
+    assert [COMMAS.count(text) for text in ("0", " 12", "007", "12.0", "12.")] == [0, 12, 7, 12, 12]
     for given in ([1, -0.0], np.array([-0.0, 1]), {"e0": -0.0, "e1": 1}):
         with pytest.raises(InvalidProblem) as refusal:
             counts(given, Universe.of_size(2))

@@ -35,6 +35,21 @@ def test_what_is_told_exactly_and_who_is_not_protected_stands_on_the_first_scree
     assert loud and "obody is protected where" in told and "exactly" not in told
 
 
+def test_what_the_release_adds_stands_on_the_first_screen() -> None:
+    """A release from records says more than its spec: that whoever is behind several rows loses more."""
+    domain = Domain.of({"sex": ["F", "M"]})
+    made = design(Problem(Workload.marginals(domain, [["sex"]]), metrics.uniform(2, 1.0)), "laplace").mechanism
+    released = made.release({"sex": ["F", "M", "M"]})
+    document = release_document(made, released)
+    evidence = Evidence(made=made, release=SeenRelease("r.json", released, document, verify_release(made, document)))
+    contributor = contributor_of(made)
+    lines = headlines(evidence, contributor, contributor.published(made), contributor.accuracy(made), "now")
+    (said,) = (line for line in lines if line.question == "What is NOT protected?")
+    added = set(released.guarantee.unprotected) - set(made.guarantee.unprotected)
+    assert said.answer == "The number of records is public" and added
+    assert all(line in said.details for line in added)
+
+
 def test_without_a_ledger_nobody_knows_what_else_was_released() -> None:
     made = design(Problem(Workload([[1, 1, 0]]), metrics.uniform(3, 1.0)), "laplace").mechanism
     told = open_points(Evidence(made=made), contributor_of(made))

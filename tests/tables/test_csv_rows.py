@@ -123,7 +123,7 @@ def test_the_first_line_names_every_column_once(first: str, tmp_path: Path) -> N
 )
 def test_a_first_line_that_is_no_text_is_refused(first: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(first + b"\n1,2\n")
-    with pytest.raises(InvalidProblem, match=r"t\.csv is no line of names"):
+    with pytest.raises(InvalidProblem, match=r"t\.csv, line 1: is no line of column names in UTF-8"):
         open_table(tmp_path / "t.csv")
 
 

@@ -6,7 +6,7 @@ The report quotes values of the records. It is as confidential as they are, and 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,13 @@ CONFIDENTIAL = (
     "released, and nothing was spent."
 )
 SHOWN = 20  # values of one finding
+ROWS_NAMED = 5  # of one value
+UNDECODED = "\N{REPLACEMENT CHARACTER}"  # in the place of bytes that are no text
+NOT_UTF_8 = " (bytes that are not UTF-8: save the file as UTF-8, a spreadsheet as CSV UTF-8)"
+REMEDIES = (
+    "Into a suppressed or empty cell write the true count: the noise protects it. 1,234 is read with --thousands , and 1.234 "
+    "with --thousands . --decimal , behind the command."
+)
 PUBLIC_BOUND = (
     "The number of rows that count for one is public and must not be chosen by this report: take it from what is known of such "
     "data."
@@ -59,12 +66,14 @@ class Finding:
 
 @dataclass(frozen=True)
 class RecordsReport:
-    """What is wrong with some records, by column. Confidential: see `CONFIDENTIAL`."""
+    """What is wrong with some records, by column. Confidential: see `CONFIDENTIAL`. counts: are the rows counts, which the rule
+    for unlisted values does not concern?"""
 
     rows: int
     rule: str
     findings: tuple[Finding, ...]
     notes: tuple[str, ...] = ()
+    counts: bool = False
 
     @property
     def clean(self) -> bool:
@@ -82,7 +91,8 @@ class RecordsReport:
     def to_text(self) -> str:
         """For the terminal, with the warning first and last."""
         found = [line for finding in self.findings for line in finding.lines()] or ["Nothing was found."]
-        head = [CONFIDENTIAL, "", f"Rows: {self.rows:,}", f'unlisted = "{self.rule}": {WORDS[self.rule]}', ""]
+        rule = [] if self.counts else [f'unlisted = "{self.rule}": {WORDS[self.rule]}']
+        head = [CONFIDENTIAL, "", f"Rows: {self.rows:,}{' (the header is row 1)' if self.counts else ''}", *rule, ""]
         return "\n".join([*head, *found, "", *self.notes, *([CONFIDENTIAL] if self.findings else [])])
 
 
@@ -121,6 +131,73 @@ def check_records(
         found += _of_entities(columns[entity], entity, bound)
         notes.append(PUBLIC_BOUND)
     return RecordsReport(rows, listing.rule, tuple(found), tuple(notes))
+
+
+def check_counts(
+    problem: str | Path | Request,
+    path: str | Path,
+    column: str,
+    *,
+    delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+) -> RecordsReport:
+    """What is wrong with a CSV file of counts that a problem file asks about: cells that are no whole numbers from 0, rows that
+    name no element, and elements that are named twice or not at all; each with its lines.
+
+    problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
+    written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
+    """
+    request = problem if isinstance(problem, Request) else read_request(problem)
+    file, marks = Path(path), Marks(delimiter, decimal, thousands)
+    if file.suffix != ".csv" or not file.is_file():
+        raise InvalidProblem(f"{file}: is no .csv file that is there; give the file that holds the counts.")
+    universes = request.listing().universes
+    keys = universes[0].keys if len(universes) == 1 else None
+    if keys is None:
+        raise InvalidProblem("--column: this problem file counts no one table of elements; give the records.")
+    universe, names = universes[0], header(file, marks.delimiter)
+    _require((*keys.columns, column), names)
+    held = [row for batch in batches(file, marks.delimiter, len(names)) for row in zip(*batch, strict=True)]
+    cells = [row[names.index(column)] for row in held]
+    named = [tuple(row[names.index(key)] for key in keys.columns) for row in held]
+    listed, seen = set(universe.rows), Counter(named)
+    near = _near(text for row in universe.rows for text in row)
+    where = " x ".join(keys.columns)
+    unusable = _by_row((marks.count(cell) is None, shown(cell) if cell.strip() else "an empty cell") for cell in cells)
+    unknown = _by_row((True, _words(name, near)) if name not in listed else (False, "") for name in named)
+    twice = _by_row((name in listed and seen[name] > 1, ", ".join(name)) for name in named)
+    absent = [(", ".join(row), 1) for row in universe.rows if not seen[row]]
+    found = [
+        *_placed(column, "cells that are no whole number from 0", unusable),
+        *_placed(where, "rows that name no element", unknown),
+        *_placed(where, "rows that name an element that another row names, too", twice),
+        *(
+            [Finding(where, "elements without a row; write 0 where there is no record", len(absent), tuple(absent))]
+            if absent
+            else []
+        ),
+    ]
+    return RecordsReport(len(held), request.listing().rule, tuple(found), (REMEDIES,) if unusable else (), counts=True)
+
+
+def _by_row(judged: Iterable[tuple[bool, str]]) -> dict[str, list[int]]:
+    """Of rows in their order, those that are wrong, by their words; the header is row 1."""
+    rows: dict[str, list[int]] = {}
+    for number, (wrong, words) in enumerate(judged, 2):
+        if wrong:
+            rows.setdefault(words, []).append(number)
+    return rows
+
+
+def _placed(where: str, what: str, rows: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """A finding that names the rows of each value, the first few."""
+    if rows:
+        values = tuple(
+            (f"{words} (row {', '.join(map(str, own[:ROWS_NAMED]))}{', ..' if len(own) > ROWS_NAMED else ''})", len(own))
+            for words, own in rows.items()
+        )
+        yield Finding(where, what, sum(map(len, rows.values())), values)
 
 
 def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
@@ -250,8 +327,13 @@ def _missing(name: str, rows: int, consequence: str = "") -> Iterator[Finding]:
 def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:
     """Values with their rows, the most frequent first; beside each the listed one that it may be."""
     order = sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0])))
-    near = {_folded(value): value for value in known if value != OTHERS}
+    near = _near(known)
     return tuple((_words(value, near), rows) for value, rows in order)
+
+
+def _near(known: Iterable[str]) -> dict[str, str]:
+    """The listed values by what they are but for blanks and the case of letters."""
+    return {_folded(value): value for value in known if value != OTHERS}
 
 
 def _words(value: object, near: Mapping[str, str]) -> str:
@@ -259,7 +341,8 @@ def _words(value: object, near: Mapping[str, str]) -> str:
     meant = [near[_folded(part)] for part in parts if isinstance(part, str) and near.get(_folded(part), part) != part]
     written = ", ".join("missing" if part is None else shown(part) for part in parts)
     hint = f" (listed: {', '.join(map(shown, meant))}; blanks, or the case of letters, differ)" if meant else ""
-    return f"{written}{hint}"
+    replaced = any(isinstance(part, str) and UNDECODED in part for part in parts)
+    return f"{written}{hint}{NOT_UTF_8 if replaced else ''}"
 
 
 def _folded(value: str) -> str:

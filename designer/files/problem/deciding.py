@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.files.problem.starting import key
+from designer.files.problem.unfilled import key
 
 Answers = Mapping[str, str]  # by the name of the question: the name of a choice, or what was typed
 DELTA = 1e-6

@@ -7,7 +7,6 @@ numbers of records) is left to be filled in from public knowledge: places that b
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +15,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.files.headers import FileColumn
 from designer.files.problem.kind import DEFAULT
-from designer.files.problem.unfilled import MARK
+from designer.files.problem.unfilled import MARK, key
 
 HEAD = """\
 # A starting file for dp-designer. It was made of the names of the columns alone: no row of the data was read, and nothing here
@@ -73,11 +72,6 @@ BUDGET = "a positive number, such as 0.5"
 def left(what: str) -> str:
     """A place to be filled in, in TOML."""
     return json.dumps(f"{MARK}: {what}", ensure_ascii=False)
-
-
-def key(name: str) -> str:
-    """A key as TOML writes it."""
-    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)
 
 
 def names_of(columns: Sequence[FileColumn]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,8 +30,8 @@ def _unfilled(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
     if isinstance(value, str) and value.startswith(MARK):
         yield unfilled_place(keys)
     elif isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _unfilled(part, (*keys, key))
+        for name, part in value.items():
+            yield from _unfilled(part, (*keys, name))
     elif isinstance(value, list):
         for part in value:
             yield from _unfilled(part, keys)
@@ -38,7 +40,13 @@ def _unfilled(value: Any, keys: tuple[str, ...]) -> Iterator[str]:
 def unfilled_place(keys: tuple[str, ...]) -> str:
     """`[section] key`, as TOML writes it where every table is a section.
 
-    >>> unfilled_place(("relation", "budgets", "age"))
-    '[relation.budgets] age'
+    >>> unfilled_place(("relation", "budgets", "age of death"))
+    '[relation.budgets] "age of death"'
     """
-    return printed(f"[{'.'.join(keys[:-1])}] {keys[-1]}" if len(keys) > 1 else keys[0])
+    *sections, own = map(key, keys)
+    return printed(f"[{'.'.join(sections)}] {own}" if sections else own)
+
+
+def key(name: str) -> str:
+    """A key as TOML writes it."""
+    return name if re.fullmatch("[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -10,8 +10,11 @@ import pytest
 
 from designer import InvalidProblem
 from designer.cli import main
-from designer.files.problem.checking import CONFIDENTIAL, Finding, check_records
+from designer.files.data_files import read_histogram
+from designer.files.problem.checking import CONFIDENTIAL, Finding, check_counts, check_records
 from designer.files.problem.kinds import KINDS, read_request
+from designer.problem.histogram import Labelled
+from designer.tables.csv_rows import Marks
 
 pytest.importorskip("ibis")
 DOMAIN = '[domain]\nsex = ["F", "M"]\nplace = ["DE", "RI"]\n'
@@ -186,3 +189,41 @@ def test_a_file_without_named_columns_has_nothing_to_check(tmp_path: Path) -> No
     (tmp_path / "p.toml").write_text('[workload]\nmatrix = "m.csv"\n' + METRIC)
     with pytest.raises(InvalidProblem, match="name them in"):
         check_records(tmp_path / "p.toml", {"sex": ["F"]})
+
+
+COUNTED = "sex;place;n\nF;DE;1.234\nF;RI;-3\nM;DE;x\nM;RI;\nm;RI;.\nF;DE;5\n"
+
+
+def test_counts_are_checked_row_by_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A suppressed, an empty and a negative cell, a row of no element, two of one: each with the rows where it stands."""
+    (tmp_path / "p.toml").write_text(FILES["linear_queries"], encoding="utf-8")
+    (tmp_path / "n.csv").write_text(COUNTED, encoding="utf-8")
+    marks = ["--column", "n", "--delimiter", ";", "--thousands", ".", "--decimal", ","]
+    assert main(["check", str(tmp_path / "n.csv"), str(tmp_path / "p.toml"), *marks, "--json"]) == 9
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(f["where"], f["rows"], [text for text, _ in f["values"]]) for f in found] == [
+        ("n", 4, ["'-3' (row 3)", "'x' (row 4)", "an empty cell (row 5)", "'.' (row 6)"]),
+        ("sex x place", 1, ["'m', 'RI' (listed: 'M'; blanks, or the case of letters, differ) (row 6)"]),
+        ("sex x place", 2, ["F, DE (row 2, 7)"]),
+    ]
+    (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\n", encoding="utf-8")
+    assert main(["check", str(tmp_path / "n.csv"), str(tmp_path / "p.toml"), "--column", "n"]) == 9
+    assert "sex x place: elements without a row; write 0 where there is no record: 1\n    M, RI: 1" in capsys.readouterr().out
+    (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\nM,RI,0\n", encoding="utf-8")
+    assert check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "n").clean
+    (tmp_path / "n.csv").write_bytes("sex,place,n\nF,DE,1\nF,RI,2\nM,DÉ,3\n".encode("latin-1"))
+    (unknown, _) = check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "n").findings
+    assert "save the file as UTF-8" in unknown.values[0][0] and "(row 4)" in unknown.values[0][0]
+    with pytest.raises(InvalidProblem, match="has no column 'N', or two"):
+        check_counts(tmp_path / "p.toml", tmp_path / "n.csv", "N")
+
+
+def test_counts_are_released_with_the_marks_that_their_file_has(tmp_path: Path) -> None:
+    """1.234 is one thousand two hundred and thirty-four where the marks say so; a mark in another place is refused."""
+    path = tmp_path / "n.csv"
+    path.write_text("n\n1.234\n5\n", encoding="utf-8")
+    read = read_histogram(path, "n", Marks(thousands=".", decimal=","))
+    assert isinstance(read, Labelled) and list(read.counts) == [1234, 5]
+    path.write_text("n\n1.23\n5\n", encoding="utf-8")
+    with pytest.raises(InvalidProblem, match="check FILE PROBLEM --column COLUMN"):
+        read_histogram(path, "n", Marks(thousands=".", decimal=","))
