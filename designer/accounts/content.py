@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem
 
 OTHER = (
@@ -25,9 +25,9 @@ def content_hash(files: Sequence[Path], ledger: str) -> str:
         try:
             with path.open("rb") as file:
                 part = hashlib.file_digest(file, "sha256").digest()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise InvalidProblem(
-                f"content: cannot read {shown(str(path))} ({error.strerror}); give a file that can be read."
+                f"content: cannot read {shown(str(path))} ({system_words(error)}); give a file that can be read."
             ) from None
         found.update(part)
     return found.hexdigest()

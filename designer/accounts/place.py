@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem
 
 # File systems of other machines. Their locks and their fsync may lie, and two machines may then both spend what is left.
@@ -49,8 +49,7 @@ def place_of(path: str | Path) -> Path:
         folder = target.parent.is_dir()
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidProblem(
-            f"ledger: {shown(str(given))} names no file ({getattr(error, 'strerror', None) or error}); give the path of a "
-            "file.",
+            f"ledger: {shown(str(given))} names no file ({system_words(error)}); give the path of a file.",
             value=given,
         ) from None
     if found is not None and not stat.S_ISREG(found.st_mode):

@@ -44,6 +44,11 @@ def shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
+def system_words(error: Exception) -> str:
+    """Why a path cannot be opened: the system's words, or those of Python, which refuses a zero byte with a ValueError."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def meant(given: object, known: Iterable[str]) -> str:
     """The known name that a mistyped one is nearest to, as a clause before what there is; empty where none is near.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem
 from designer.base.output import sync_folder
 
@@ -35,9 +35,7 @@ def checked_folder(path: Path, *, inputs: Sequence[Path] = (), replace: bool = F
         parent = target.parent.is_dir()
         held = sorted(entry.name for entry in os.scandir(target)) if target.is_dir() else None
     except (OSError, ValueError, RuntimeError) as error:
-        raise InvalidProblem(
-            f"path: {_name(path)} names no folder ({getattr(error, 'strerror', None) or error}); name another."
-        ) from None
+        raise InvalidProblem(f"path: {_name(path)} names no folder ({system_words(error)}); name another.") from None
     if not parent or target == target.parent:
         raise InvalidProblem(f"path: {_name(path.parent)} is not a folder; create it first.")
     if held is None and (target.exists() or target.is_symlink()):

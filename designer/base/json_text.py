@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidSpec
 from designer.base.file_kinds import mistaken
 from designer.base.progress import step
@@ -86,12 +86,12 @@ def read_json(path: Path, size_limit: int = SIZE_LIMIT) -> dict[str, Any]:
     try:
         with path.open("rb") as file:
             content = file.read(size_limit + 1)  # of a pipe or a device, too, no more is read
-        if len(content) > size_limit:
-            raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         held = path / "release.json"  # of a folder of tables
-        given = str(held) if held.is_file() else "the path of a spec or a release"
-        raise InvalidSpec(f"path: cannot read {path}: {error.strerror}; give {given}.") from None
+        given = str(held) if isinstance(error, IsADirectoryError) and held.is_file() else "the path of a spec or a release"
+        raise InvalidSpec(f"path: cannot read {path}: {system_words(error)}; give {given}.") from None
+    if len(content) > size_limit:
+        raise InvalidSpec(f"path: {path} has more than {size_limit} bytes; pass a larger size_limit if it is meant to.")
     return json_object(content, f"path: {path}")
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem
 
 
@@ -57,9 +57,7 @@ def _target(path: Path) -> Path:
         kind = stat.S_IFMT(target.stat().st_mode) if target.exists() else stat.S_IFREG
         is_folder = target.parent.is_dir()
     except (OSError, ValueError, RuntimeError) as error:  # too long, a zero byte, links in a circle
-        raise InvalidProblem(
-            f"path: {_name(path)} names no file ({getattr(error, 'strerror', None) or error}); give the path of a file."
-        ) from None
+        raise InvalidProblem(f"path: {_name(path)} names no file ({system_words(error)}); give the path of a file.") from None
     # /dev/stdout may lead to a regular file, which belongs to who redirected it there.
     if kind != stat.S_IFREG or folder == Path("/dev") or folder.parts[:2] == ("/", "proc"):
         raise InvalidProblem(f"path: {_name(path)} is a folder or a device; name a file to write.")

@@ -46,6 +46,7 @@ SHARED_UNIT = 2**20  # budgets that are at most so many times their common measu
 FINE_UNIT = 30  # else the unit is 2^-30 of the least budget
 NEARLY = 2.0**-20  # between whole numbers and halves: what decides about a coset is no matter of privacy
 LEVELS = 16  # of stairs within the least budget
+MOST_NATS = 300.0  # of a budget: the program holds e^budget, and products of two of them, as floats
 
 
 @dataclass(frozen=True)
@@ -217,6 +218,11 @@ def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechan
     if 2 * len(frame.moved) > MOST_STEPS:
         raise DesignFailed(
             f"staircase: {2 * len(frame.moved)} different protected differences, more than {MOST_STEPS}; use k_norm or laplace."
+        )
+    if (largest := float(max(u.budget for u in frame.moved))) > MOST_NATS:
+        raise DesignFailed(
+            f"staircase: budgets reach {largest:.3g} nats, more than {MOST_NATS:g}, where noise is almost always 0; use "
+            "laplace."
         )
     basis = _basis(frame.moved)
     unit = _common_unit([u.budget for u in frame.moved])

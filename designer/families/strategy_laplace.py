@@ -21,6 +21,7 @@ from designer.base.progress import announce
 from designer.certified.by_length import ByLength, too_many
 from designer.certified.norms import weighted_l1
 from designer.certified.refusals import refuse_infinite
+from designer.certified.sensitivity import SensitivitySet
 from designer.families.element_classes import Classes, classes
 from designer.families.ellipsoid import independent_gaussian
 from designer.families.family import Family, StrategyRows
@@ -191,11 +192,14 @@ def _refuse_imprecise(problem: Problem, coordinates: Coordinates, family: str) -
 
 def _coordinates(problem: Problem, rows: Floats, reconstruction: Floats) -> Coordinates:
     """Noisy strategy rows and, exactly, the public rows that what the strategy leaves of
-    Q is made of: no protected change moves it."""
+    Q is made of: no protected change moves it. Of a query that no change moves, that is all of it: the strategy would add the
+    rounding of its weights, and a published total of 7 would read 6.999999999999999."""
     wanted, public = problem.workload.dense(), problem.relation.public_rows()
-    needed, shares = combination(wanted - reconstruction @ rows, public, np.abs(wanted).max(axis=1))
+    silent = SensitivitySet.of(wanted, problem.relation).silent_coordinates()
+    kept = np.where(silent[:, None], 0.0, reconstruction)
+    needed, shares = combination(wanted - kept @ rows, public, np.abs(wanted).max(axis=1))
     measured = np.vstack([rows, public[needed]])
-    return Coordinates(measured, np.hstack([reconstruction, shares[:, needed]]), np.arange(len(measured)) < len(rows))
+    return Coordinates(measured, np.hstack([kept, shares[:, needed]]), np.arange(len(measured)) < len(rows))
 
 
 def _work(sizes: Sizes) -> float:

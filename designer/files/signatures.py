@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.file_kinds import mistaken
 from designer.base.json_text import canonical_text, read_json, readable_text, require_keys, signature_path
@@ -355,5 +355,7 @@ def _read(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             return file.read(SIZE_LIMIT)
-    except OSError as error:
-        raise InvalidProblem(f"key: cannot read {printed(path)} ({error.strerror}); give a file that can be read.") from None
+    except (OSError, ValueError) as error:
+        raise InvalidProblem(
+            f"key: cannot read {printed(path)} ({system_words(error)}); give a file that can be read."
+        ) from None

@@ -361,7 +361,8 @@ def _for_this_reconstruction(candidates: Candidates, weights: Array) -> Array | 
     if solved is None:
         return None
     _, inner = candidates._weights_of_answers(solved[0], POWERS[-1])
-    shares = precisions**2 * np.einsum("ip,ip->p", solved[1], inner @ solved[1])
+    with np.errstate(over="ignore", invalid="ignore"):  # at budgets of hundreds: then there are no shares, and no rates
+        shares = precisions**2 * np.einsum("ip,ip->p", solved[1], inner @ solved[1])
     found = _least_cost(candidates, shares)
     return None if found is None else np.where(found > 0.0, found, 1e-9 * weights)
 

@@ -151,7 +151,10 @@ def test_what_zcdp_comes_to_is_what_its_cost_comes_to() -> None:
 def test_a_question_with_one_answer_left_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     answer(monkeypatch, "1", "", "", "2", "", "")
     assert main(["init", "--ask"]) == 0
-    assert "5 of 7. Which values must be hard to distinguish? Only this is left: Any value of one record" in capsys.readouterr().err
+    assert (
+        "5 of 7. Which values must be hard to distinguish? Only this is left: Any value of one record"
+        in capsys.readouterr().err
+    )
 
 
 def test_totals_of_the_first_column_alone_can_be_published() -> None:

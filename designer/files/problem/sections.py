@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import meant, shown
+from designer.base.checks import meant, shown, system_words
 from designer.base.csv_text import number_in_file
 from designer.base.errors import InvalidProblem
 from designer.base.file_kinds import mistaken
@@ -57,8 +57,8 @@ def text_of_toml(path: Path) -> str:
 def _content(path: Path) -> bytes:
     try:
         return path.read_bytes()
-    except OSError as error:
-        raise InvalidProblem(f"{path}: cannot be read ({error.strerror}); give the path of a problem file.") from None
+    except (OSError, ValueError) as error:
+        raise InvalidProblem(f"{path}: cannot be read ({system_words(error)}); give the path of a problem file.") from None
 
 
 def _text(content: bytes) -> str:
