@@ -51,8 +51,8 @@ def table(small: bool) -> PeerTable:
     rows = [count(epsilon) for epsilon in ((1, 4) if small else (0.5, 1, 2, 4, 8))]
     rows += [real(steps, epsilon) for steps in ((2,) if small else (2, 5, 10)) for epsilon in (1, 4)]
     about = (
-        "A count's noise is the geometric one. A sum of multiples of 1/m gets whichever loses least: noise on the lattice of these "
-        "multiples, on its halves, or the continuous staircase, which is not restricted to a lattice."
+        "A count's noise is the geometric one. A sum of multiples of 1/m gets whichever loses least: noise on the lattice of "
+        "these multiples, on its halves, or the continuous staircase, which is not restricted to a lattice."
     )
     number = "variance of the answer when one record appears or disappears"
     return PeerTable("single_counts", "One answer: geometric noise and the staircase", about, number, SOURCE, tuple(rows))
