@@ -57,7 +57,7 @@ from designer.base.log import logged
 from designer.certified.frozen import Released, Specified
 from designer.certified.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
-from designer.relations.rows.row_unit import RowUnit, row_unit
+from designer.relations.rows.row_unit import RowUnit, row_unit_of
 
 SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
@@ -323,7 +323,7 @@ class DataSet:
         before the data are touched where the total does not cover it, and what `mechanism.check` raises before anything is
         reserved.
         """
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         rows = {"unit": unit, "entity": entity, "rows_per_entity": rows_per_entity}
         stated: dict[str, Any] = {name: given for name, given in rows.items() if given is not None}
         return self._recorded(

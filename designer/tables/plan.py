@@ -28,7 +28,7 @@ from designer.certified.guarantee import TIMING, Guarantee
 from designer.problem.histogram import Counts
 from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
-from designer.relations.rows.row_unit import RowUnit, require_there, row_unit
+from designer.relations.rows.row_unit import RowUnit, require_there, row_unit_of
 from designer.sampling.entropy import simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
@@ -370,7 +370,7 @@ class TablePlan(Specified):
     ) -> None:
         """See `Specified.check`: a table of records, with the options of `release`."""
         super().check(data)
-        require_there(self.columns, row_unit(unit, entity, rows_per_entity).present(_records(data), self.columns))
+        require_there(self.columns, row_unit_of(unit, entity, rows_per_entity).present(_records(data), self.columns))
 
     @withholding
     def release(
@@ -384,7 +384,7 @@ class TablePlan(Specified):
         rest are left out by a rule that looks at the rows of that entity alone. The guarantee of the release states both.
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         stated, exact = self.guarantee_for(row), self._exact(data, row)
         answers = noisy_answers(self.queries, self.noisy, exact, self.release_entropy())
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
@@ -401,7 +401,7 @@ class TablePlan(Specified):
         rows_per_entity: int | None = None,
     ) -> tuple[TableSimulation, ...]:
         """What `size` releases of `data` would be, a PUBLIC or invented table: each is stamped as not private."""
-        entropy, row = simulation_entropy(seed), row_unit(unit, entity, rows_per_entity)
+        entropy, row = simulation_entropy(seed), row_unit_of(unit, entity, rows_per_entity)
         stamps = stamp_of_each(seed, count(size, "size"))
         exact = self._exact(require_public(data), row)
         return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, exact, entropy), stamp) for stamp in stamps)

@@ -190,7 +190,9 @@ def endless(read):
     return lambda value, where: math.inf if type(value) is str and value == "inf" else read(value, where)
 
 
-budget = endless(positive)
+def budget(value, where):
+    """A number above 0, or infinity."""
+    return endless(positive)(value, where)
 
 
 def whole(least=0, most=10**9):
@@ -669,11 +671,13 @@ class Relation:
         self.say(parts=said, count=len(parts), **values)
 
     def kind_uniform(self):
+        """b(i, j) = epsilon."""
         own = self.read(elements=whole(1), epsilon=positive)
         self.size, self.budget = own.elements, lambda i, j: own.epsilon
         self.say(epsilon=own.epsilon)
 
     def kind_matrix(self):
+        """b(i, j) = d[i][j], as written."""
         own = self.read(budgets=matrix(endless(not_negative)), closure=boolean)
         only(not own.closure, "a matrix of budgets that is to be closed by shortest paths")
         d, size = own.budgets, len(own.budgets)
@@ -688,11 +692,13 @@ class Relation:
         self.say(span=sentence("span", low=min(known), high=max(known)) if known else "all infinite")
 
     def kind_per_element(self):
+        """b(i, j) = epsilon_i + epsilon_j."""
         own = self.read(epsilons=array(budget)).epsilons
         self.size, self.budget = len(own), lambda i, j: own[i] + own[j]
         self.say(low=min(own), high=max(own))
 
     def kind_instance(self):
+        """b(i, j) = min(epsilon_i, epsilon_j); closed, at most twice the least epsilon."""
         read = self.read(epsilons=array(budget), closure=boolean)
         own, low = read.epsilons, min(read.epsilons)
         only(low != math.inf, "a relation that protects nothing")
@@ -703,6 +709,7 @@ class Relation:
         self.say(low=low, high=max(own), also=also)
 
     def kind_partition(self):
+        """b(i, j) = epsilon within a part, infinite between parts."""
         own = self.read(labels=array(text), epsilon=positive)
         self.size = len(own.labels)
         self.budget = lambda i, j: own.epsilon if own.labels[i] == own.labels[j] else math.inf
@@ -717,15 +724,19 @@ class Relation:
         require(len(places[0]) > 1 or self.kind == "euclidean", "relation.points: of one coordinate are written as euclidean")
 
     def kind_euclidean(self):
+        """b(i, j) = per_unit times the Euclidean distance."""
         self.points(lambda apart: root_below(sum(a * a for a in apart)))
 
     def kind_chebyshev(self):
+        """b(i, j) = per_unit times the largest difference of coordinates."""
         self.points(max)
 
     def kind_manhattan(self):
+        """b(i, j) = per_unit times the sum of the differences of coordinates."""
         self.points(sum)
 
     def kind_line(self):
+        """b(i, j) = |x_i - x_j| epsilon / period."""
         unit = one_of("unit", "day", "microsecond")
         own = self.read(values=array(number), period=positive, epsilon=positive, unit=unit)
         self.size = len(own.values)
@@ -735,6 +746,7 @@ class Relation:
         self.say(epsilon=own.epsilon, step=step)
 
     def kind_graph(self):
+        """b(i, j) = per_edge times the length of the shortest path."""
         ends, lengths = array(array(whole(), 2), least=0), array(positive, least=0)
         own = self.read(nodes=whole(1, 10**6), edges=ends, weights=lengths, per_edge=positive)
         only(own.edges, "a graph without edges")
@@ -747,6 +759,7 @@ class Relation:
         self.say(edges=len(edges), nodes=own.nodes, low=low, high=high, rate=own.per_edge)
 
     def kind_blowfish(self):
+        """b(i, j) = epsilon times the fewest steps of at most the threshold each."""
         own = self.read(ground=self.inside, threshold=positive, epsilon=positive)
         size = self.size = own.ground.size
         near = [pair for pair in combinations(range(size), 2) if own.ground.budget(*pair) <= own.threshold]
@@ -755,6 +768,7 @@ class Relation:
         self.say(reach=own.threshold, epsilon=own.epsilon, ground=own.ground.sentence.removesuffix("."))
 
     def kind_smooth_threshold(self):
+        """b(i, j) = epsilon max(1, ground(i, j) / threshold)."""
         own = self.read(ground=self.inside, threshold=positive, epsilon=positive)
         self.size = own.ground.size
         self.budget = lambda i, j: own.epsilon * max(1, own.ground.budget(i, j) / own.threshold)
@@ -768,6 +782,7 @@ class Relation:
         return list(product(*(range(len(values)) for values in own.values))) if self.written_out else None
 
     def kind_hamming(self):
+        """b(i, j) = the sum of the budgets of the attributes that differ."""
         own = self.read(attributes=names, values=array(names), budgets=array(budget))
         codes, self.own = self.domain(own), own.budgets
         require(len(own.budgets) == len(own.attributes), "relation.budgets: one for each attribute")
@@ -776,6 +791,7 @@ class Relation:
         self.say(budgets=said)
 
     def kind_product(self):
+        """b(i, j) = the sum over attributes of what the part of each says."""
         own = self.read(attributes=names, values=array(names), parts=array(self.inside))
         codes, self.parts = self.domain(own), own.parts
         require([part.size for part in self.parts] == list(map(len, own.values)), "relation.parts: of other numbers of values")
@@ -801,20 +817,25 @@ class Relation:
         self.say(parts=said)
 
     def kind_sum(self):
+        """b(i, j) = the sum of the parts."""
         self.combined(sum)
 
     def kind_maximum(self):
+        """b(i, j) = the largest of the parts."""
         self.combined(max)
 
     def kind_root_sum_squares(self):
+        """b(i, j) = the root of the sum of the squares of the parts."""
         self.combined(lambda own: root_below(sum(b * b for b in own)))
 
     def kind_scaled(self):
+        """b(i, j) = factor times the budget of the part."""
         own = self.read(factor=positive, part=self.inside)
         self.size, self.budget = own.part.size, lambda i, j: own.factor * own.part.budget(i, j)
         self.say(factor=own.factor, rule=own.part.sentence)
 
     def kind_restricted(self):
+        """b(i, j) = the budget of the part for the chosen elements i and j."""
         own = self.read(part=self.inside, elements=array(whole()))
         part, chosen = own.part, own.elements
         require(len(set(chosen)) == len(chosen) and max(chosen) < part.size, "relation.elements: one twice, or none of them")
@@ -822,6 +843,7 @@ class Relation:
         self.say(count=len(chosen), size=part.size, rule=part.sentence)
 
     def kind_taxonomy(self):
+        """b(i, j) = the sum, or the largest, of the budgets of the levels at which the groups of i and j differ."""
         own = self.read(ancestors=array(array(whole(), least=0)), budgets=array(budget), form=one_of("sum", "max"))
         groups, levels, combine = own.ancestors, own.budgets, {"sum": sum, "max": max}[own.form]
         require(all(len(row) == len(levels) - 1 for row in groups), "relation.ancestors: one group for each level but the last")
@@ -841,6 +863,7 @@ class Relation:
         self.say(leaves=len(groups), levels=len(levels), how={"sum": "the sum", "max": "the largest"}[own.form], budgets=said)
 
     def kind_add_remove(self):
+        """A record of element i appears or disappears, at epsilon_i; none changes."""
         own = self.read(epsilons=listed(budget)).epsilons
         self.size, self.absent = len(own), True
         self.budget, self.origin, low, high = lambda i, j: math.inf, lambda i: own[i], min(own), max(own)
@@ -848,6 +871,7 @@ class Relation:
         self.say(span=f"budget {float(low)!r}" if low == high else each + sentence("span", low=low, high=high))
 
     def kind_appear_or_change(self):
+        """A record of element i appears or disappears, at epsilon_i, or changes, at the budget of `change`."""
         own = self.read(change=self.inside, epsilons=listed(budget), closure=boolean)
         change, size, e = own.change, own.change.size, own.epsilons
         require(len(e) == size, "relation.epsilons: not one for each element")
@@ -862,6 +886,7 @@ class Relation:
         self.size, self.absent, self.budget, self.origin = size, True, lambda i, j: d[i][j], lambda i: e[i]
 
     def kind_row_groups(self):
+        """b(i, j) = the budget of the part within a group, infinite between groups."""
         own = self.read(names=names, parts=array(self.inside))
         require(self.depth == 1 and len(own.names) == len(own.parts), "relation.parts: one for each name, at the top")
         place = [(g, i) for g, part in enumerate(own.parts) for i in range(part.size)]
@@ -918,6 +943,7 @@ class Relation:
         return f"{self.adjacency:,} {noun}{'s' * (self.adjacency > 1)}"
 
     def kind_invariant(self):
+        """Every change of at most so many records that keeps the statistics, at epsilon."""
         own = self.read(invariant=anything, adjacency=whole(1), epsilon=positive)
         told = self.protected(own.invariant, own.adjacency)
         self.costs = [own.epsilon] * len(self.changes)
@@ -2100,11 +2126,13 @@ class OddsRatio(Format):
         return own.epsilon, own.delta, middle(exp(own.epsilon))
 
     def kind_epsilon_delta(self, spec):
+        """f(a) = max(0, 1 - delta - e^epsilon a, e^-epsilon (1 - delta - a))."""
         epsilon, delta, steep = self.pure(spec)
         words = sentence("f of epsilon and delta", epsilon=epsilon, delta=delta)
         return (1 - delta) / (1 + steep), "Tulap" if epsilon else None, epsilon, words
 
     def kind_gaussian(self, spec):
+        """f(a) = Phi(Phi^-1(1 - a) - mu)."""
         square = fields(spec, "tradeoff", kind=text, mu_squared=ratio).mu_squared
         require(square > 0, "tradeoff: allows no loss at all")
         only(Fraction(1, 2**80) <= square <= 500, "a normal tradeoff function of mu beyond 2^-40 to 22")
@@ -2112,6 +2140,7 @@ class OddsRatio(Format):
         return fixed, "GaussianNoise", 1, words
 
     def kind_laplace(self, spec):
+        """f of Laplace noise with a loss of at most epsilon."""
         epsilon = fields(spec, "tradeoff", kind=text, epsilon=ratio).epsilon
         require(epsilon > 0, "tradeoff: allows no loss at all")
         only(epsilon <= 500, "a loss above 500")
@@ -2119,6 +2148,7 @@ class OddsRatio(Format):
         return 1 / (2 * middle(exp(epsilon / 2))), None, 1, words
 
     def kind_group(self, spec):
+        """f of epsilon and delta, for a group of `size` records."""
         own = fields(spec, "tradeoff", kind=text, base=anything, size=whole(2, 4096))
         epsilon, delta, steep = self.pure(own.base)
         require(own.size <= (100 if delta else 4096), "tradeoff.size: is no whole number up to 100, where there is a delta")

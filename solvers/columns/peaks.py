@@ -29,13 +29,13 @@ class PeakTable:
     bits: int
 
 
-def peaks(factors: Array, column: Array, faint: float) -> Indices:
+def peaks_of(factors: Array, column: Array, faint: float) -> Indices:
     """The elements, highest first, whose peaks make up a column (N,) of the cone, but for what is below `faint`.
 
     factors: (N, N), `exp(-b)`.
 
     >>> factors = np.exp(-np.abs(np.subtract.outer(np.arange(4), np.arange(4))))
-    >>> peaks(factors, np.maximum(factors[0], factors[2]), 1e-9).tolist()
+    >>> peaks_of(factors, np.maximum(factors[0], factors[2]), 1e-9).tolist()
     [0, 2]
     """
     found: list[int] = []
@@ -59,7 +59,7 @@ def peak_table(budgets: Array, columns: Array, reports: Indices, rest: int, bits
     factors, total = np.exp(-budgets), 1 << bits
     least = float(budgets[~np.eye(len(budgets), dtype=bool)].min())
     faint = 0.5**bits
-    found = [peaks(factors, column, faint) for column in columns.T]
+    found = [peaks_of(factors, column, faint) for column in columns.T]
     used = [c for c, places in enumerate(found) if len(places)]
     units = int(-1 / np.expm1(-least)) + 2  # floor(A) + u <= e^b (floor(A') + u) for u >= 1 / (1 - e^-b)
     room = units * (len(used) + 1)

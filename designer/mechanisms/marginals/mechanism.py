@@ -65,7 +65,7 @@ from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
-from designer.relations.rows.row_unit import RowUnit, row_unit
+from designer.relations.rows.row_unit import RowUnit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.reach import Margins
 from solvers.exact.rational import float_above, root_above
@@ -253,7 +253,7 @@ class MarginalMechanism(Specified):
     ) -> None:
         """See `Specified.check`: records, or the true tables."""
         super().check(data)
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         require_form(self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence))
 
     def release(
@@ -270,7 +270,7 @@ class MarginalMechanism(Specified):
         and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
         that are no tables, and wherever `check` refuses.
         """
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         stated, count_tables = withholding(reading)(
             self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence)
         )

@@ -29,7 +29,7 @@ from designer.problem.histogram import Counts, Labelled, bare, carries_names
 from designer.promises.kinds import TRADEOFFS, tradeoff_from_spec
 from designer.promises.tradeoff import Tradeoff
 from designer.relations.rows.given import require_no_rows
-from designer.relations.rows.row_unit import row_unit
+from designer.relations.rows.row_unit import row_unit_of
 from designer.sampling.entropy import simulation_entropy
 
 TWO_COUNTS = Named("two_counts", list_of(whole(least=0), least=2, most=2))
@@ -163,7 +163,7 @@ class OddsRatioTest(Specified):
     ) -> None:
         """See `Specified.check`: a table of two by two counts."""
         super().check(data)
-        require_no_rows(row_unit(unit, entity, rows_per_entity))
+        require_no_rows(row_unit_of(unit, entity, rows_per_entity))
         require_two_by_two(_table(data))
 
     @withholding
@@ -175,7 +175,7 @@ class OddsRatioTest(Specified):
         data: the counts ((x11, x12), (x21, x22)), or `Counts` of the four of them, row by row. unit, entity, rows_per_entity:
         None, since counts have no rows.
         """
-        require_no_rows(row_unit(unit, entity, rows_per_entity))
+        require_no_rows(row_unit_of(unit, entity, rows_per_entity))
         first = first_cell(_table(data), self.margins)
         return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0]))
 

@@ -85,7 +85,7 @@ from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
-from designer.relations.rows.row_unit import RowUnit, row_unit
+from designer.relations.rows.row_unit import RowUnit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -444,7 +444,7 @@ class StructuredMechanism(Specified):
     ) -> None:
         """See `Specified.check`: counts of all combinations of values, true tables, or records."""
         super().check(data)
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         fixed = not isinstance(self.protection, Presence)
         require_form(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
 
@@ -457,7 +457,7 @@ class StructuredMechanism(Specified):
         or, of domains that are small enough to list them, counts of all combinations of values: an array in the order of
         `Domain.elements`, or counts by name. unit, entity, rows_per_entity: as there.
         """
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         fixed = not isinstance(self.protection, Presence)
         stated, count_tables = withholding(reading)(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
         released = self._released(count_tables)

@@ -302,7 +302,7 @@ class RowUnit(Immutable):
 UNSTATED = RowUnit()
 
 
-def row_unit(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:
+def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:
     """What one row is, as a release was told; most say nothing, which is one object.
 
     name: of the `unit`. entity: a column. rows_per_entity: how many rows of each of its values count.

@@ -20,7 +20,7 @@ from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
-from designer.relations.rows.row_unit import RowUnit, row_unit
+from designer.relations.rows.row_unit import RowUnit, row_unit_of
 from designer.relations.rows.texts import octets, text_of
 from solvers.exact.rational import float_above
 
@@ -70,7 +70,7 @@ class TakesCounts(Specified, Generic[R]):
     ) -> None:
         """See `Specified.check`."""
         super().check(data)
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
             require_form(data, self.universe)
@@ -93,7 +93,7 @@ class TakesCounts(Specified, Generic[R]):
         is. entity, rows_per_entity: a column, and how many rows of each of its values count. The guarantee of the release
         states all of that, and what happens to records that name no element.
         """
-        row = row_unit(unit, entity, rows_per_entity)
+        row = row_unit_of(unit, entity, rows_per_entity)
         stated, given = self._given(data, row)
         released = self._release_counts(given)
         return released if stated is None else replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
