@@ -157,7 +157,7 @@ ATTACKS = (
     Attack(
         "a spec edited to weaker noise with the same claim",
         "every field of every kind of spec altered, with the old seal and with a fresh one",
-        "refused, or an object that keeps the promise it makes",
+        "refused, or an object that keeps the guarantee it makes",
         (
             *_of("files", "test_spec.py::test_every_altered_field_is_refused_under_the_old_seal"),
             *_of("files", "test_spec.py::test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven"),
@@ -223,7 +223,7 @@ ATTACKS = (
         ),
     ),
 )
-HEAD = """# What breaks privacy software, and what was tried here
+HEAD = """# Attacks on privacy software, and how each was tested
 
 Each row is an attack, or a defect that was found in real libraries. *Tries* are the test cases that pytest collects under the
 names in the last column, over all tiers; `python -m tests.oracles.trust_table > docs/explanation/trust.md` counts them anew and
