@@ -12,6 +12,8 @@ from designer import Problem, ReportProblem, StructuredWorkload, Workload, desig
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.designing.products_plan import design_structured
+from designer.mechanisms.channel.described import LossRule
+from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
 from designer.mechanisms.choice.tabulated import Tabulated
@@ -163,9 +165,13 @@ def channels() -> dict[str, Specified]:
     """One person's own report: over a metric of points, and over one budget, with names of a column."""
     line, codes = metrics.euclidean([0.0, 1.0, 3.0], 0.5), Keys(("answer",), (("no",), ("yes",)))
     answers = ReportProblem(metrics.uniform(2, 1.0), prior=[0.75, 0.25], loss="zero_one", keys=codes)
+    two, both = metrics.euclidean([[0.0], [1.0]], 1.0), ("here", "there")
     return {
         "channel line": design(ReportProblem(line), "channel").mechanism,
         "channel answers": design(answers, "randomised_response").mechanism,
+        "channel distance": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("distance", (0, 1))),
+        "channel squared": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("squared", (0, 1))),
+        "channel zero one": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("zero_one", (0, 1))),
     }
 
 

@@ -53,6 +53,9 @@ FILE = Path(standalone.__file__)
 FILES = sorted((Path(__file__).parents[1] / "data" / "specs").glob("*.json"))
 # Specimens of its formats that it does not check, and why; every other one it has to check.
 LEFT = {
+    **{f"channel{mark}{rule}": "losses that follow from a rule" for mark in "_ " for rule in ("distance", "squared")},
+    "channel_zero_one": "losses that follow from a rule",
+    "channel zero one": "losses that follow from a rule",
     "laplace_great_circle": "relation.kind: 'great_circle'",
     "laplace great_circle": "relation.kind: 'great_circle'",
     "linked_projected": "projected",

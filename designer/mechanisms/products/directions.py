@@ -49,7 +49,7 @@ class SharedBasis:
 
     def spread(self, rows: Floats) -> Floats:
         """`|q V_c|^2` for rows q (m, n) and every class c, (m, classes)."""
-        along = np.square(rows @ self.vectors)
+        along = np.square(weights_along(rows, self.vectors))
         return np.stack([along[:, self.label == c].sum(axis=1) for c in range(self.classes)], axis=1)
 
     def total_spread(self, queries: AttributeQueries) -> Floats:
@@ -251,3 +251,12 @@ def costs_of(term: Term, bases: Mapping[int, SharedBasis]) -> dict[Key, float]:
         for key, classes in keys_of(term, bases)
     }
     return {key: cost for key, cost in found.items() if cost > 0.0}
+
+
+def weights_along(rows: Floats, directions: Floats) -> Floats:
+    """`rows @ directions`; 0 where only the rounding of floats is left of it, so that answers without noise say so.
+
+    rows: (m, n). directions: (n, r). Returns (m, r).
+    """
+    weights = np.asarray(rows @ directions)
+    return np.where(np.abs(weights) <= ROUNDING * (np.abs(rows) @ np.abs(directions)), 0.0, weights)

@@ -63,7 +63,7 @@ from designer.mechanisms.products.blocks import (
     kinds_of_changes,
     share_spent,
 )
-from designer.mechanisms.products.directions import Together
+from designer.mechanisms.products.directions import Together, weights_along
 from designer.mechanisms.products.exact_products import exact_product
 from designer.mechanisms.products.reconstruction import sides, summed_square
 from designer.mechanisms.products.release import (
@@ -406,7 +406,7 @@ class StructuredMechanism(Specified):
                 column = (
                     chosen[:, list(self.workload.terms[term]).index(axis)] if asked else np.zeros(len(chosen), dtype=np.intp)
                 )
-                found *= np.square(queries.rows(column) @ inverse).sum(axis=1)
+                found *= np.square(weights_along(queries.rows(column), inverse)).sum(axis=1)
             total += found
         return total
 
