@@ -106,7 +106,7 @@ def test_the_least_budget_of_estimates_is_that_of_the_formula() -> None:
         ({"prior": "worst"}, "prior: a channel for estimates"),
         ({"loss": Workload([[0.0, 0.0, 0.0]])}, "every query of the workload is 0"),
         ({"loss": Workload.identity(4)}, "queries: have 4 columns for 3 values"),
-        ({"loss": "seven"}, "a matrix, or a Workload"),
+        ({"loss": "seven"}, "a matrix, a function, or a Workload"),
     ],
 )
 def test_what_estimates_cannot_be_asked_with(named: Any, words: str) -> None:

@@ -109,6 +109,16 @@ def test_its_reader_is_strict(text: str, tmp_path: Path) -> None:
     assert of_page([text.encode()], tmp_path)[0][0] == "does not hold"
 
 
+@needs_browser
+@pytest.mark.parametrize("name", ["", " ", "a  b", "a\u200bb", "a\nb", "a\u00a0b", "\u2028"])
+def test_names_that_cannot_be_seen_are_checked_by_neither(name: str, tmp_path: Path) -> None:
+    spec = to_spec(design(Problem(Workload.identity(3), metrics.uniform(3, 0.5)), "laplace").mechanism)
+    spec = json.loads(json.dumps(plain(spec)))
+    spec["mechanism"]["workload"]["elements"][1] = name
+    content = bytes_of(sealed(spec))
+    assert of_page([content], tmp_path)[0][0] == standalone.verify(content)[0] == "cannot check"
+
+
 def with_keys() -> dict[str, Any]:
     """Elements that are named by columns of a table, as problem files with a domain make them."""
     workload = Workload.marginals(Domain(("sex", "age"), (("F", "M"), ("young", "old"))), [["sex"], ["age"]])
