@@ -66,6 +66,11 @@ class Rows:
         found = self.connection.execute("SELECT max(number) FROM entries").fetchone()[0]
         return 0 if found is None else int(found)
 
+    @property
+    def content(self) -> bytes:
+        """The bytes of the whole file."""
+        return self.connection.serialize()
+
     def has(self, entry: Entry) -> bool:
         """Is an entry in the file as it was?"""
         return self._row(entry.number) == (entry.number, entry.previous, entry.body, entry.hash, entry.signature)

@@ -13,7 +13,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.certified.frozen import to_spec
 from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
-from designer.cli.independent import add_independent, independently, refuse_independent
+from designer.cli.independent import add_independent, independently
 from designer.cli.options import (
     add_output,
     caution_data,
@@ -51,10 +51,11 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     if is_ledger(options.file) or options.release is not None:
         refuse_deep(options)
     if is_ledger(options.file):
-        refuse_independent(options)
         from designer.cli.ledger_commands import check_ledger
 
-        return check_ledger(options, [] if options.release is None else [options.release])
+        text, data = check_ledger(options, [] if options.release is None else [options.release])
+        by_words, by_data = independently(options, None)
+        return f"{text}\n{by_words}", {**data, **by_data}
     if options.release is not None:
         return _verify_release(options)
     mechanism, signer = spec_and_signer(options)

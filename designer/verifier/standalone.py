@@ -23,15 +23,16 @@ It imports nothing of the project, and shares with it only the sentences that gu
  15  table plans               what one record costs each query, and what a split row costs all of them
  16  what the file says        fingerprint, seal, guarantee, certificate: field by field
  17  releases                  that the numbers could have been drawn, and the answers that follow
- 18  sentences                 what guarantees say, as plain text with places for numbers
- 19  the command
+ 18  ledgers                   a chain of entries, and that no data set was charged more than its total
+ 19  sentences                 what guarantees say, as plain text with places for numbers
+ 20  the command
 
-For one spec, read what --functions names; for all, 1 to 6 and 16, then the format at hand; 18 is there to be looked up. What is
-believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and thirteen lemmas. Each is stated
-where it is used, L1 to L13; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3), approximate.md, 1
+For one spec, read what --functions names; for all, 1 to 6 and 16, then the format at hand; 19 is there to be looked up. What is
+believed: Python's integers, fractions, hashes, and its reading of decimals as binary64; and fourteen lemmas. Each is stated
+where it is used, L1 to L14; they are proven in the project's docs/theory: foundations.md, 1 and 4 (L1 to L3), approximate.md, 1
 (L4), invariants.md, 1 (L5), selection.md, 2 (L7), marginals.md, 2 (L8), structured.md, 2 (L9), staircase.md, 1 (L10),
-synthetic.md, 2 (L11), tradeoff.md, 7 (L12) and tables.md, 1 to 4 (L13); L6 is the triangle inequality. No float takes part in a
-proof.
+synthetic.md, 2 (L11), tradeoff.md, 7 (L12), tables.md, 1 to 4 (L13) and composition.md, 2 to 4 (L14); L6 is the triangle
+inequality. No float takes part in a proof.
 
 Of a certificate, which is the designer's account of its own proof, the worst ratio alone is compared: the proof is found anew.
 """
@@ -42,6 +43,7 @@ import hashlib
 import json
 import math
 import re
+import sqlite3
 import sys
 from fractions import Fraction
 from heapq import heappop, heappush
@@ -2611,7 +2613,154 @@ def check_release(release, spec, made):
     ]
 
 
-# ----------------------------------------------------------------------------------------------------------------- 18 sentences
+# ------------------------------------------------------------------------------------------------------------------ 18 ledgers
+
+# What several releases cost together. A ledger is a chain of entries: the hash of one is SHA-256 of the hash before it, a line
+# feed, and its text. A release counts from the entry that reserves it on, whatever becomes of it. L14: of releases of which
+# each may be chosen after the last, epsilons and deltas add up, and so do rhos; rho-zCDP is (epsilon, delta)-private for every
+# epsilon >= rho and delta = exp(-(epsilon - rho)^2 / (4 rho)) (Bun and Steinke 2016, Proposition 1.3); a record that is
+# replaced is one that disappears and one that appears, at twice the epsilon and four times the rho of each.
+
+ENTRIES = {
+    "opened": "format version ledger software", "stated": "dataset total publishes content",
+    "raised": "dataset total publishes reason", "reserved": "dataset expense guarantee rows",
+    "released": "dataset reservation output", "abandoned": "dataset reservation", "summed": "standings",
+}  # fmt: skip
+LEDGER_LEFT = (
+    "what each release cost: compare the fingerprint and the guarantee of its entry with its spec",
+    "signatures, times, names, what may be published, and whether every release was recorded",
+)
+
+
+def expense_of(entry):
+    """What the entry of a reservation says that the release costs."""
+    known = dict.fromkeys("fingerprint format notion unit".split(), text)
+    known |= dict.fromkeys(("epsilon", "rho", "delta", "mu_squared"), or_null(ratio))
+    known |= {"moves": one_of("appear", "replace", "either", "keep", "l1", "l2"), "records": whole(1), "replaced": boolean}
+    own = fields(entry["expense"], "expense", **known, scope=or_null(text), unprotected=array(text, least=0))
+    require(own.epsilon is not None or own.rho is not None, "expense: has neither an epsilon nor a rho")
+    return own
+
+
+def total_of(entry):
+    """The total that an entry states or raises, and the sentences on what may be published."""
+    total = fields(entry["total"], "total", **dict.fromkeys(("epsilon", "delta", "rho"), or_null(ratio)))
+    require((total.epsilon is None) != (total.rho is None) and not (total.rho and total.delta), "total: is of no notion")
+    return total, or_null(array(text, least=0))(entry["publishes"], "publishes")
+
+
+def require_covered(name, total, publishes, expenses):
+    """Together, on the change that all of them protect, they cost at most the total."""
+    public = any(own.replaced for own in expenses) or "The number of records is public." in (publishes or ())
+    kinds = {(own.moves, own.records, own.replaced) if own.moves not in ("appear", "replace") else "record" for own in expenses}
+    only(len(kinds) <= 1, f"{name!r}, whose releases protect changes of several kinds")
+    times = [2 if public and own.moves == "appear" else 1 for own in expenses]
+    pure = all(own.epsilon is not None and not own.delta for own in expenses)
+    strict = all(own.rho is not None and (own.epsilon is not None or not own.delta) for own in expenses)
+    epsilon = sum(own.epsilon * k for own, k in zip(expenses, times, strict=True)) if pure else None
+    rho = sum(own.rho * k * k for own, k in zip(expenses, times, strict=True)) if strict else None
+    if total.delta is None:
+        spent, allowed = (rho, total.rho) if total.epsilon is None else (epsilon, total.epsilon)
+        require(spent is not None, f"{name!r} was charged for a release without a promise of the kind of its total")
+        if spent > allowed:
+            only(set(times) <= {1}, f"{name!r}, whose releases cost less than this program can prove")
+            raise DoesNotHold(f"{name!r} was charged {float(spent):.6g}, more than its total of {float(allowed):.6g}")
+        return
+    plain = all(own.epsilon is not None and (k == 1 or not own.delta) for own, k in zip(expenses, times, strict=True))
+    added = plain and sum(own.epsilon * k for own, k in zip(expenses, times, strict=True)) <= total.epsilon
+    within = added and sum(own.delta or 0 for own in expenses) <= total.delta
+    if not within and rho is not None and rho <= total.epsilon:
+        within = rho == 0 or exp(-((total.epsilon - rho) ** 2) / (4 * rho))[1] <= between(total.delta)[0]
+    only(within, f"{name!r}, whose releases keep its total by no rule that this program knows")
+
+
+def check_ledger(content, release_bytes):
+    """The chain, the terms of each data set, and that each of its totals covered what was reserved while it stood: what holds,
+    and what is left, in words."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.deserialize(content)
+        rows = connection.execute("SELECT number, previous, body, hash, signature FROM entries ORDER BY number").fetchall()
+        ever = connection.execute("SELECT seq FROM sqlite_sequence").fetchall()
+    except sqlite3.DatabaseError as error:
+        raise DoesNotHold(f"this is no ledger: {error}") from None
+    head, sets = "0" * 64, {}
+    for place, (number, previous, body, hashed, signature) in enumerate(rows, 1):
+        where = f"entry {place}"
+        require(number == place and previous == head, f"{where}: does not follow the entry before it")
+        require(hashed == hashlib.sha256(f"{head}\n{body}".encode()).hexdigest(), f"{where}: was altered")
+        entry = read_json(body.encode())
+        same = json.dumps(entry, sort_keys=True, separators=(",", ":")) == body and entry.get("number") == place
+        require(same and entry.get("kind") in ENTRIES, f"{where}: is not written as the project writes it")
+        fields(entry, where, **dict.fromkeys(f"number kind time who signer {ENTRIES[entry['kind']]}".split(), anything))
+        require((entry["signer"] is None) == (signature is None), f"{where}: its signature is of nobody, or missing")
+        head = hashed
+        noted(entry, hashed, place, sets)
+    require(rows and ever == [(len(rows),)], "the last entries of the ledger are missing")
+    for name, own in sets.items():
+        require_covered(name, *own.terms, own.expenses)
+    if release_bytes is not None:
+        recorded(read_json(release_bytes), rows)
+    many = sum(len(own.expenses) for own in sets.values())
+    summary = (
+        f"a ledger of {len(rows)} entries, the last one {head[:12]}: {many} reservations, {len(sets)} data sets within totals"
+    )
+    return [summary, *(f"not compared: {what}" for what in LEDGER_LEFT)]
+
+
+def noted(entry, hashed, place, sets):
+    """One entry more. sets: {name: terms, reservations and what equal ones cost}."""
+    where, kind = f"entry {place}", entry["kind"]
+    if place == 1 or kind == "opened":
+        opened = (place, kind, entry.get("format"), entry.get("version"))
+        require(opened == (1, "opened", "dp-designer/ledger", 1), f"{where}: opens no ledger of version 1")
+        return
+    if kind == "summed":
+        said = [{"dataset": name, **own.stated, "rows": own.rows, "scope": own.scope, "expenses": [*own.equal.values()]}
+                for name, own in sets.items()]  # fmt: skip
+        require(digest(entry["standings"]) == digest(said), f"{where}: is not what the entries before it add up to")
+        return
+    name = text(entry["dataset"], where)
+    require((name in sets) != (kind == "stated"), f"{where}: {name!r} is not stated once, before it is spoken of")
+    if kind == "stated":
+        sets[name] = SimpleNamespace(
+            expenses=[], open=set(), equal={}, rows=None, scope=None, stated={"content": entry["content"]}
+        )
+    own = sets[name]
+    if kind in ("stated", "raised"):
+        if own.expenses:
+            require_covered(name, *own.terms, own.expenses)
+        own.terms = total_of(entry)
+        own.stated |= {"total": entry["total"], "publishes": entry["publishes"]}
+    elif kind == "reserved":
+        expense = expense_of(entry)
+        rows = {"name": or_null(text), "entity": or_null(text), "rows_per_entity": or_null(whole(1))}
+        own.rows = vars(fields(dict.fromkeys(rows) if entry["rows"] is None else entry["rows"], f"{where}: rows", **rows))
+        own.scope = own.scope if own.expenses else expense.scope
+        cost = digest({key: said for key, said in entry["expense"].items() if key not in ("fingerprint", "format")})
+        own.equal.setdefault(cost, [place, hashed, 0])[2] += 1
+        own.expenses.append(expense)
+        own.open.add(place)
+    else:
+        require(
+            type(entry["reservation"]) is int and entry["reservation"] in own.open,
+            f"{where}: ends a reservation that is not open",
+        )
+        own.open.remove(entry["reservation"])
+
+
+def recorded(release, rows):
+    """The release is what its entry recorded."""
+    where = release.get("ledger")
+    require(isinstance(where, dict) and type(where.get("entry")) is int, "the release: says of no ledger that it recorded it")
+    require(0 < where["entry"] <= len(rows), "the release: is of a later entry than this ledger has")
+    _, _, body, hashed, _ = rows[where["entry"] - 1]
+    entry, output = json.loads(body), digest({k: v for k, v in release.items() if k not in ("ledger", "seal", "signature")})
+    same = hashed == where.get("head") and (entry["kind"], entry.get("output")) == ("released", output)
+    require(same, f"the release: is not what entry {where['entry']} recorded")
+
+
+# ----------------------------------------------------------------------------------------------------------------- 19 sentences
 
 # One sentence after another, as "name: what it says", with further lines indented; numbers stand where a name is in braces.
 SENTENCES = """
@@ -2880,14 +3029,14 @@ def words(said):
     return said
 
 
-# ------------------------------------------------------------------------------------------------------------------- 19 command
+# ------------------------------------------------------------------------------------------------------------------- 20 command
 
 
 def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, list[str]]:
     """("holds" | "does not hold" | "cannot check", sentences)."""
     try:
-        ledger = spec_bytes.startswith(b"SQLite") or b'"dp-designer/ledger"' in spec_bytes.partition(b"\n")[0]
-        only(not ledger, "a ledger, which adds up what several releases cost together")
+        if spec_bytes.startswith(b"SQLite format 3\0"):
+            return "holds", check_ledger(spec_bytes, release_bytes)
         spec = read_json(spec_bytes)
         made, left = check_spec(spec)
         if release_bytes is not None:

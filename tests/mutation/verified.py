@@ -8,9 +8,26 @@ FILE = "designer/verifier/standalone.py"
 RELEASES = ("tests/verifier/test_releases.py",)
 HOLES, ALONE = ("tests/verifier/test_holes.py",), ("tests/verifier/test_standalone.py",)
 ALTERED = ("tests/verifier/test_standalone.py::test_numbers_that_spend_more_are_refused",)
+LEDGERS = ("tests/verifier/test_ledgers.py",)
 REFUSED = ("tests/verifier/test_standalone.py::test_cores_that_are_none_are_refused",)
 
 MUTANTS = (
+    Mutant(FILE, "if spent > allowed:", "if spent > 2 * allowed:", "a data set may be charged twice its total", LEDGERS),
+    Mutant(
+        FILE,
+        "require(hashed == hashlib.sha256",
+        "require(True or hashed == hashlib.sha256",
+        "an entry of a ledger may be altered",
+        LEDGERS,
+    ),
+    Mutant(
+        FILE,
+        "2 if public and own.moves ==",
+        "1 if public and own.moves ==",
+        "a record that is replaced costs what one that appears does",
+        LEDGERS,
+    ),
+    Mutant(FILE, "require(rows and ever ==", "require(rows or ever ==", "the last entries of a ledger may be cut off", LEDGERS),
     Mutant(FILE, 'require(known[key] <= 1, f"{said} spends', 'require(True, f"{said} spends', "any ratio holds", HOLES),
     Mutant(FILE, 'require(spec["seal"] == seal_of(spec)', "require(True", "no seal is compared", HOLES),
     Mutant(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from designer.verifier import standalone
 from tests.verifier.altered import bytes_of
@@ -52,7 +53,7 @@ def outermost(sizes: dict[int, int], ran: set[int]) -> Iterator[int]:
 
 
 def lines_that_run(content: bytes) -> int:
-    """How many lines there are to read about this spec."""
+    """How many lines there are to read about this spec, or ledger."""
     ran = set(standalone.functions([content]))
     sizes, heads = spans()
     read = list(outermost(sizes, ran))
@@ -60,13 +61,18 @@ def lines_that_run(content: bytes) -> int:
 
 
 def by_format() -> dict[str, list[int]]:
-    """The lines to read about each specimen that it checks, sorted, by the words for its format."""
+    """The lines to read about each specimen that it checks, sorted, by the words for its format; and about two ledgers."""
+    from tests.oracles.ledgers import busy_ledger
+    from tests.verifier.test_ledgers import long_ledger
     from tests.verifier.test_standalone import checked
 
     found: dict[str, list[int]] = {}
     for spec in checked().values():
         found.setdefault(SECTIONS[spec["format"]], []).append(lines_that_run(bytes_of(spec)))
-    return {words: sorted(found[words]) for words in SECTIONS.values()}
+    with TemporaryDirectory() as folder:
+        ledgers = [busy_ledger(Path(folder) / "busy").ledger, long_ledger(Path(folder) / "long")]
+        found["ledgers"] = [lines_that_run(ledger.store.path.read_bytes()) for ledger in ledgers]
+    return {words: sorted(found[words]) for words in (*SECTIONS.values(), "ledgers")}
 
 
 def main() -> None:

@@ -64,15 +64,14 @@ def test_what_is_no_spec_gets_one_clear_line(name: str, tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     "content",
     [
-        b'{"format": "dp-designer/ledger"}\n{"kind": "stated"}\n',
-        b"SQLite format 3\x00",
+        b'{"format": "dp-designer/ledger"}',
         b'{"format": "dp-designer/of-tomorrow"}',
     ],
 )
 def test_formats_that_it_does_not_know_are_named(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "a.json").write_bytes(content)
     code, (verdict, reason) = of_command([str(tmp_path / "a.json")], capsys)
-    assert code == 3 and verdict.startswith("cannot check: ") and ("a ledger" in reason or "of-tomorrow" in reason)
+    assert code == 3 and verdict.startswith("cannot check: ") and ("/ledger" in reason or "of-tomorrow" in reason)
 
 
 def test_a_huge_file_is_not_read_whole(
