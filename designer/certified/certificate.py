@@ -173,14 +173,37 @@ class _Search:
             self.covered = max(self.covered, float(upper.ravel()[settled[self.settled_limit]]))
 
     def finish(self) -> None:
-        """Evaluate the waiting pairs from the largest bound down, until no bound exceeds the best exact ratio."""
-        for rank, (upper, left, right) in enumerate(sorted(self.waiting, reverse=True)):
+        """Evaluate the waiting pairs from the largest bound down, until no bound exceeds the best exact ratio. Of pairs that
+        have the same ratio, the first is evaluated for all."""
+        waiting = sorted(self.waiting, reverse=True)[: self.settled_limit + 1]
+        ratios, counted = self._ratios_alike(waiting), dict[object, int]()
+        for rank, (upper, left, right) in enumerate(waiting):
             if Fraction(upper) <= self.best:
                 return
             if rank == self.settled_limit:
                 self.covered = max(self.covered, upper)
                 return
+            if (ratio := ratios[rank]) in counted:
+                self.exact += counted[ratio]
+                continue
+            before = self.exact
             self.evaluate(left, right)
+            counted[ratio] = self.exact - before
+
+    def _ratios_alike(self, waiting: list[tuple[float, int, int]]) -> list[object]:
+        """A key for each pair; pairs of equal keys have equal exact ratios: equal budgets, and exact differences that the norm
+        does not tell apart. Between whole numbers below 2^52 floats subtract exactly; other points get keys of their own."""
+        points, (left, right) = (
+            self.sensitivity.points,
+            np.array([pair[1:] for pair in waiting], dtype=np.intp).reshape(-1, 2).T,
+        )
+        first, second = points[left], points[right]
+        whole = all((part == np.rint(part)).all() and np.abs(part).max(initial=0.0) < 2.0**52 for part in (first, second))
+        if not whole:
+            return list(range(len(waiting)))
+        rows = self.norm.alike(first - second) + 0.0  # no -0
+        budgets = (self.sensitivity.relation.exact_budget(i, j) for _, i, j in waiting)
+        return [(row.tobytes(), budget) for row, budget in zip(rows, budgets, strict=True)]
 
     def evaluate(self, left: int, right: int) -> None:
         """One pair in exact arithmetic."""

@@ -236,6 +236,21 @@ class Norm(Immutable):
             return unit * max(images, default=0)
         return root_above(unit**2 * sum(value * value for value in images))
 
+    def alike(self, differences: Floats) -> Floats:
+        """Rows, (m, R), which are equal only where the norms of the given differences, (m, R), are.
+
+        Lemma: a p-norm does not see the sign of its argument; that of a diagonal map not the sign of any entry, and where all
+        weights are equal not their order either, as `||D P u|| = ||P D u|| = ||D u||` for every signed permutation P that
+        commutes with D. Other kinds of norm are taken to tell all differences apart.
+        """
+        if type(self) is not Norm:
+            return differences
+        if self.map.ndim == 1:
+            sizes = np.abs(differences)
+            return np.sort(sizes, axis=1) if (self.map == self.map[0]).all() else sizes
+        leading = np.take_along_axis(differences, (differences != 0).argmax(axis=1)[:, None], axis=1)
+        return np.where(leading < 0, -differences, differences)
+
     @cached_property
     def _integers(self) -> tuple[np.ndarray[tuple[int, int], np.dtype[np.object_]], int]:
         """Integers n, (1, R') or (S, R'), and an exponent e with `map = n 2^e` on the coordinates that get noise."""

@@ -6,6 +6,20 @@ from tests.mutation.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "designer/certified/norms.py",
+        "if (self.map == self.map[0]).all() else sizes",
+        "if self.map.size else sizes",
+        "differences whose entries are exchanged count as equal whatever their weights",
+        ("tests/certified/test_equal_pairs.py::test_differences_that_a_norm_calls_alike_have_one_exact_length",),
+    ),
+    Mutant(
+        "designer/certified/certificate.py",
+        "return [(row.tobytes(), budget) for row, budget in zip(rows, budgets, strict=True)]",
+        "return [row.tobytes() for row, budget in zip(rows, budgets, strict=True)]",
+        "pairs of unequal budgets count as equal",
+        ("tests/certified/test_equal_pairs.py::test_budgets_that_floats_hardly_tell_apart_are_told_apart",),
+    ),
+    Mutant(
         "designer/certified/certificate.py",
         ("return PrivacyCertificate(worst is not None and worst <= 1, worst, witness, search.pairs, arithmetic, theorem)"),
         ("return PrivacyCertificate(worst is not None and worst >= 0, worst, witness, search.pairs, arithmetic, theorem)"),

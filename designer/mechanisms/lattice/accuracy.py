@@ -135,7 +135,7 @@ def continuous_moments(law: LatticeLaw, falloff: Falloff, queries: Floats) -> Mo
     """The covariance of the continuous noise of the same norm, l2 or an ellipsoid, which is above that of the noise on the
     lattice by at most `NEAR` of it; None where that is not proven (docs/theory/lattice.md, 8). queries: (K, N)."""
     found = _measured(law, queries)
-    gap = 1.0 if found is None else _gap(*_kinds(found[1])) if falloff == "gaussian" else _gap_of_mixture(*_kinds(found[1]))
+    gap = 1.0 if found is None else float((_gap if falloff == "gaussian" else _gap_of_mixture)(*_kinds(found[1])))
     if found is None or not gap <= NEAR:
         return None
     along, spread = found[0], 1.0 if falloff == "gaussian" else law.relation.invariant.freedom + 1.0
@@ -173,22 +173,30 @@ def _kinds(squares: Floats) -> tuple[Floats, NDArray[np.intp]]:
     return values, counts
 
 
-def _gap(squares: Floats, counts: NDArray[np.intp]) -> float:
+def _gap(squares: Floats, counts: NDArray[np.intp]) -> Floats:
     """By which share of it, at most, the variance of `exp(-|z|^2 / 2)` on a lattice is below that of the continuous law, along
-    any direction. squares: (k,), of the Gram-Schmidt lengths of a basis, and how often each is there."""
-    return min(2 / (math.e * part) * math.expm1(_dual((1 - part) * 2 * math.pi**2 / squares, counts)) for part in PARTS)
+    any direction. squares: (..., k), of the Gram-Schmidt lengths of a basis, and how often each is there; (...,)."""
+    parts = np.array(PARTS)
+    rates = (1 - parts)[:, None] * (2 * math.pi**2 / squares[..., None, :])
+    with np.errstate(over="ignore"):
+        return np.asarray((2 / (math.e * parts) * np.expm1(_dual(rates, counts))).min(axis=-1))
 
 
-def _dual(rates: Floats, counts: NDArray[np.intp]) -> float:
+def _dual(rates: Floats, counts: NDArray[np.intp]) -> Floats:
     """A bound of `log sum exp(-rate |w|^2)` over the dual lattice, whose Gram-Schmidt lengths are the inverses: the product of
-    one-dimensional sums, each largest where it is centred. rates: (k,), of which each is there so many times."""
-    slowest = float(rates.min())
-    if not slowest * TERMS**2 > 100:
-        return math.inf
-    terms = np.exp(
-        -np.multiply.outer(rates, np.square(np.arange(1.0, min(TERMS, 2 + math.sqrt(750 / slowest)))))
-    )  # others are 0
-    return float(np.log1p(2 * terms.sum(axis=1)) @ counts)
+    one-dimensional sums, each largest where it is centred. rates: (..., k), of which each is there so many times; (...,)."""
+    flat = rates.reshape(-1, rates.shape[-1])
+    slowest = flat.min(axis=1)
+    found = np.full(len(flat), math.inf)
+    summed = np.flatnonzero(slowest * TERMS**2 > 100)
+    terms = np.zeros((len(summed), flat.shape[1]))
+    for n in range(1, TERMS + 1):
+        left = np.flatnonzero(slowest[summed] * n**2 < 750)  # other terms are 0
+        if not len(left):
+            break
+        terms[left] += np.exp(-(n**2) * flat[summed[left]])
+    found[summed] = np.log1p(2 * terms) @ counts
+    return found.reshape(rates.shape[:-1])
 
 
 def _gap_of_mixture(squares: Floats, counts: NDArray[np.intp]) -> float:
@@ -202,12 +210,11 @@ def _gap_of_mixture(squares: Floats, counts: NDArray[np.intp]) -> float:
     ends = np.geomspace(SMALLEST_SCALE, LARGEST_SCALE, ENDS) * shape
     shares = np.diff(gammainc(shape, ends), append=1.0)
     weighted = np.diff(gammainc(shape + 1, ends), append=1.0)
-    lost = float(gammainc(shape + 1, ends[0])) + sum(
-        share * min(1.0, _gap(squares / (2 * g), counts)) for g, share in zip(ends.tolist(), weighted.tolist(), strict=True)
-    )
-    logs = np.array([_dual(4 * math.pi**2 * g / squares, counts) for g in ends.tolist()])
+    gaps = np.minimum(1.0, _gap(squares / (2 * ends[:, None]), counts))
+    lost = float(gammainc(shape + 1, ends[0])) + float(weighted @ gaps)
+    logs = _dual(4 * math.pi**2 * ends[:, None] / squares, counts)
     known = math.log(2) + 0.5 * (math.log(ends[0]) + float(np.log(squares) @ counts)) - m / 2 * math.log(4 * math.pi)
-    first = _dual(squares / (4 * ends[0]), counts) + known - float(gammaln(shape))
+    first = float(_dual(squares / (4 * ends[0]), counts)) + known - float(gammaln(shape))
     if max(first, float(logs.max())) > MOST_LOG:
         return 1.0
     more = math.exp(first) + float((shares * np.expm1(logs)).sum())

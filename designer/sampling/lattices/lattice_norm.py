@@ -40,8 +40,8 @@ class LatticeShape:
         if not rate > 0:
             raise InvalidProblem(f"rate: {rate} is not positive; give a number above 0.", value=rate)
         _refuse_origin(lattice)
-        columns = lattice.basis.T.tolist()
-        scaled = {x: Fraction(rate) * x for column in columns for x in column}  # of many entries few differ
+        columns, exact = lattice.basis.T.tolist(), Fraction(rate)
+        scaled = {x: exact * x for x in {x for column in columns for x in column}}  # of many entries few differ
         factor = [[scaled[x] for x in column] for column in columns]
         return cls(lattice, EllipsoidGrid(factor), NearestPlane(lattice.float_shear.T))
 
