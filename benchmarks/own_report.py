@@ -218,9 +218,7 @@ def designed(places: str, budget: str, kind: str, prior: str, gap: str) -> dict[
 
     if places == "cities":
         table = datasets.us_cities()
-        metric: metrics.Metric = metrics.great_circle(
-            np.column_stack([table["latitude"], table["longitude"]]), np.log(3) / float(budget)
-        )
+        metric: Any = metrics.great_circle(np.column_stack([table["latitude"], table["longitude"]]), np.log(3) / float(budget))
         people = np.asarray(table["population"], dtype=float)
     else:
         side = int(np.sqrt(int(places)))

@@ -216,16 +216,16 @@ def interior_prices(budgets: Array, costs: Array, gap: float) -> Interior:
     if planned.takes > MOST_BYTES or planned.units > SHARE * units_left():
         raise TooLarge(f"interior prices take about {planned.takes / 1e6:.0f} MB and {planned.units:.0f} units of work")
     reports, plain = _started(budgets, planned, edges), float(costs.min(axis=1).sum())
-    rows = _solved(reports, planned, np.zeros(len(costs)), gap, plain, LEARNT)
+    rows, _ = _solved(reports, planned, np.zeros(len(costs)), gap, plain, LEARNT)
     largest = rows
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
         largest = np.maximum(largest, rows)
         again = plan(budgets, costs, edges, largest)
         if again.units > planned.units:
             planned, reports, rows = again, _started(budgets, again, edges), np.zeros(len(costs))
-        elif attempt:
+        rows, held_up = _solved(reports, planned, rows, gap, plain, STEPS)
+        if not held_up:
             break
-        rows = _solved(reports, planned, rows, gap, plain, STEPS)
     columns, missing = _evened(budgets, reports, costs.shape)
     rows, flows = np.minimum(*_prices(reports, rows)), tuple(report.flow(rows) for report in reports)
     return Interior(rows + costs.min(axis=1), flows, columns, missing)
@@ -269,14 +269,14 @@ def _started(budgets: Array, planned: Plan, edges: Edges) -> list[_Report]:
     return reports
 
 
-def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plain: float, steps: int) -> Array:
+def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plain: float, steps: int) -> tuple[Array, bool]:
     """Prices (N,), by steps of a predictor and a corrector (Mehrotra 1992), as long as each report may take them: those that
-    prove most, and the reports with them.
+    prove most, and the reports with them. And whether far elements alone, which cost less than their prices, end it.
 
     rows: (N,), to start from. plain: what every table costs beside the costs of the plan.
     """
     size, units = len(rows), _work([(len(report.names), len(report.left)) for report in reports])
-    best, least_gap = (rows, [report.state for report in reports]), np.inf
+    best, least_gap, held_up = (rows, [report.state for report in reports]), np.inf, False
     for _ in range(steps):
         value = sum(float(report.cost(np.zeros(size)) @ report.v) for report in reports)
         allowed = gap * abs(value + plain)
@@ -284,7 +284,9 @@ def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plai
         lacking = value - float(np.minimum(near, far).sum())
         if lacking < least_gap:
             best, least_gap = (rows, [report.state for report in reports]), lacking
-        if min(lacking, value - float(near.sum())) <= ENOUGH * allowed or is_over():
+        of_near = value - float(near.sum())
+        held_up = of_near <= ENOUGH * allowed < lacking and lacking - of_near > allowed / 2
+        if lacking <= ENOUGH * allowed or held_up or is_over():
             break
         spend(units)
         try:
@@ -312,7 +314,7 @@ def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plai
         _made_one(reports, inverses, factor, _missing(reports, size))
     for report, state in zip(reports, best[1], strict=True):
         report.state = state
-    return best[0]
+    return best[0], held_up
 
 
 def _missing(reports: list[_Report], size: int) -> Array:
