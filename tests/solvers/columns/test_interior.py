@@ -104,7 +104,7 @@ def test_flows_of_the_interior_point_leave_no_column_anything_to_gain(seed: int)
     found = interior.interior_prices(b, costs, 1e-2)
     program = Program.of(b, costs)
     bound = program.bound(generation.Prices(found.rows, (), found.flows))
-    assert bound == pytest.approx(found.rows.sum(), abs=1e-9)
+    assert bound >= found.rows.sum() - 1e-9
     assert bound <= full_program(b, costs)[1] <= bound * (1 + 1.5e-2)
 
 
