@@ -234,7 +234,8 @@ def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[tuple[floa
     words = "prices of the values, against every column that keeps the budgets"
     if problem.losses.size > MOST_EXACT:
         costs, limits = _costs(problem)
-        lower = Program.of(_between(problem)[1], costs, problem.prior, limits).bound(found.point.prices)
+        program, own = Program.of(_between(problem)[1], costs, problem.prior, limits), found.point.prices
+        lower = max(program.bound(own), program.bound(program.lowered(own)))
         return (lower, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"), None
     given = found.point.prices
     prices = LossPrices.rounded(given.rows, given.shares[0] if problem.worst else None)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.columns.cone import STEEPEST, Array, Edges, Indices, checked_budgets, components, near_edges, poles
-from solvers.columns.interior import REACH, Interior, TooLarge, interior_prices
+from solvers.columns.interior import REACH, ROWS, Interior, TooLarge, interior_prices
 from solvers.columns.linear import NoSolution, least
 from solvers.columns.orbits import Symmetries, none_of, symmetries
 from solvers.columns.pricing import Flow, Mask, exactly_proven, no_flow, priced, proven
@@ -32,9 +32,6 @@ FIRST_REACH = 2.0  # budgets
 FURTHER = 1.0  # reach, in budgets, where a program without far elements was too loose
 LITTLE = 1e-6  # of a weight may change until rows are 1
 SAME = 1e-9  # columns that differ by no more are one
-AROUND = 256  # nearest elements, pairs among which an interior point method asks: with 64 of 755 cities, tables cost 6 % more
-PART, FINEST = 5.0, 1e-3  # of the gap is left to these prices; the least that they are asked for
-CUTS = 12  # rounds of lowering prices
 SMOOTHING = 0.5  # of the prices with the best bound, in those at which columns are priced
 
 
@@ -172,6 +169,14 @@ class Program:
         ]
         total = float(prices.rows.sum())
         return total - max(gains) - self.capped(prices.shares) - 1e-13 * float(np.abs(prices.rows).sum())
+
+    def lowered(self, prices: Prices) -> Prices:
+        """Prices of the elements, at most these, at which the flows prove that no column gains but for rounding: a better bound
+        where they miss that in a few elements alone, as flows for slightly smaller budgets do."""
+        rows, costs = prices.rows, self.priced_costs(prices.shares)
+        for z, flow in enumerate(prices.flows):
+            rows = np.where(self.allowed[:, z], np.minimum(rows, costs[:, z] + flow.net(self.budgets)[0]), rows)
+        return replace(prices, rows=rows)
 
 
 def exact_bound(
@@ -442,9 +447,11 @@ class _Search:
         self.reach = 1.5 - float(np.log(gap)) if len(self.program.budgets) <= SOME else FIRST_REACH
         master = _Master(self.program, self.group)
         if (inside := self._interior(gap)) is not None:
+            found = self._whole(inside)
+            if found.status is Status.STALLED and found.value - found.lower_bound <= gap * abs(found.value):
+                return replace(found, status=Status.OPTIMAL)
             self._start_from(master, inside)
-            rows = self._lowered(master, inside.rows, gap)
-            return self._improve(master, gap, rounds, Prices(rows, (), self._every_flow()))
+            return self._improve(master, gap, rounds, found.point.prices)
         even = [np.full(len(each.weights), 1 / len(each.weights)) for each in self.program.limits]
         master.offer(self.shapes, even)
         if any(limits.caps is not None for limits in self.program.limits):
@@ -454,18 +461,24 @@ class _Search:
         return self._improve(master, gap, rounds)
 
     def _interior(self, gap: float) -> Interior | None:
-        """Prices and columns by an interior point method, where elements are many and nothing else simplifies the program."""
+        """A table and prices by an interior point method, where elements are many and nothing else simplifies the program."""
         program = self.program
         plain = len(self.group) == 1 and not program.limits and program.allowed.all() and np.isfinite(program.budgets).all()
         if not plain or len(program.budgets) <= SOME:
             return None
-        edges = near_edges(program.budgets, AROUND)
         try:
-            found = interior_prices(program.budgets, program.costs, edges, max(gap / PART, FINEST))
+            found = interior_prices(program.budgets, program.costs, gap)
         except (TooLarge, np.linalg.LinAlgError):
             return None
-        self.reach = REACH
+        self.flows, self.reach = list(found.flows), REACH
         return found
+
+    def _whole(self, inside: Interior) -> Solution[Mixture]:
+        """The table of an interior point as a mixture, each report one column; infinitely dear where its rows are not 1."""
+        weights, prices = inside.columns.max(axis=0), Prices(inside.rows, (), inside.flows)
+        mixture = Mixture(inside.columns / weights, weights, np.arange(len(weights)), prices)
+        value = self.program.value(mixture) if inside.missing <= ROWS else np.inf
+        return Solution(Status.STALLED, mixture, value, min(self.program.bound(prices), value), 1, "interior point method")
 
     def _start_from(self, master: _Master, inside: Interior) -> None:
         """Columns of an interior table and of the exponential mechanism, and of all others those that cost least there."""
@@ -476,33 +489,6 @@ class _Search:
         first = len(master.columns)
         master.offer(self.shapes, ())
         self.pruned = master.keep(inside.rows, (), np.arange(len(master.columns)) < first, first + n)
-
-    def _lowered(self, master: _Master, rows: Array, gap: float) -> Array:
-        """Prices at which no column is known to gain much: those of the elements of a column that does are lowered until it
-        gains nothing. Nothing is raised, so that what the flows prove of other reports stays proven."""
-        program, pending = self.program, self.reports
-        little = gap / PART * abs(float(rows.sum()))
-        for _ in range(CUTS):
-            margins, lower, again = program.costs - rows[:, None], rows.copy(), []
-            for z in pending:
-                usable = program.allowed[:, z]
-                if is_over() or proven(margins[:, z], program.norm, self.flows[z], program.budgets, usable) <= little:
-                    continue
-                try:
-                    made = priced(margins[:, z], program.norm, self.edges, program.budgets, usable, self.reach)
-                except NoSolution:
-                    continue
-                self.flows[z] = made.flow
-                if made.gain > little:
-                    again.append(z)
-                    master.add(made.column, z)
-                    share = rows**2 * made.column
-                    over = float((lower - program.costs[:, z]) @ made.column)
-                    lower -= max(over, 0.0) * share / float(share @ made.column)
-            rows, pending = lower, again
-            if not again:
-                break
-        return rows
 
     def _keep_caps(self, master: _Master, rounds: int) -> None:
         """Add columns until some mixture keeps the caps. NoMixture where prices prove that none does."""

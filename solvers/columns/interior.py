@@ -1,8 +1,9 @@
-"""Prices of the elements by an interior point method, for many elements that no symmetry maps to others.
+"""A table and prices of the elements by an interior point method, for many elements that no symmetry maps to others.
 
 Of each report the table has the elements that are near; what is further follows the nearest of these. A Newton step solves a
-small dense system for each report, and one of N rows that couples them: `sum over z of K[x, z] = 1`. Prices bound every table
-whatever they are (`pricing`), so that this search may stop anywhere. Derivations in docs/theory/columns.md, section 3.
+small dense system for each report, and one of N rows that couples them: `sum over z of K[x, z] = 1`. Multipliers of pairs bound
+every table whatever they are (`pricing`), so that this search may stop anywhere. Derivations in docs/theory/columns.md,
+section 3.
 """
 
 from __future__ import annotations
@@ -13,21 +14,32 @@ from typing import Any
 
 import numpy as np
 
-from solvers.columns.cone import Array, Edges, Indices, envelope
+from solvers.columns.cone import Array, Edges, Indices, envelope, near_edges
+from solvers.columns.pricing import Flow
 from solvers.work import CALLS, ENTRIES, FLOPS, is_over, spend, units_left
 
-STEPS = 100
-ABOUT = 55  # of these are taken for a gap of 1e-2 between 755 cities
+STEPS = 120
+ATTEMPTS = 3  # with more elements each
+LEARNT = 10  # steps after which prices say which far elements are looked at, too
+DEAR = 1.25  # times such a price is more than what an element costs that is looked at
+ABOUT = 70  # of these are taken for a gap of 5e-2 between 755 cities
 REACH = 8.0  # in budgets, from the elements that a report is good for
 GOOD = 0.3  # of the cost that an element has in the first table
 WIDE = 30.0  # of the first complementarity, beside what makes the gap as large as the value
 SHORT = 0.9  # of the way to the border
-SHARE = 0.5  # of the work that is left: columns and their prices take the rest
+SLOPE = 0.03  # by which steps of reports may differ, for each unit of budget between what they are good for
+STRICT = 1e-3  # of its complementarity, the least that a report is led to in one step
+FINAL = 0.1  # of the complementarity that the gap allows: no report is led below
+AROUND = 256  # nearest elements, pairs among which are looked at
+IMPLIED, FEW = 1.03, 0.03  # pairs that others imply up to so much stretch, and their weight in the barrier
+SHARE = 0.75  # of the work that is left
 MOST_BYTES = 1.5e9
-PASSES = 12  # over all reports, in each step
+PASSES = 32  # over a report, in each step
 ARRAYS = 24  # of the pairs of a report, at once
 LEAST = 0.1  # of the first table goes to all reports alike, so that each has a column within the cone
-ROWS = 1e-6  # by which rows may miss 1
+ENOUGH = 0.75  # of the gap
+FIRM = 1e-4  # of what a far element costs is kept, so that the proof holds at budgets that floats know to 1e-7, too
+EVENED, ROWS = 12, 1e-10  # rounds of making rows 1, and by which they may miss it
 
 
 class TooLarge(Exception):
@@ -36,26 +48,56 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Interior:
-    """Prices (N,), and a column (N, M) of the cone for each report."""
+    """Prices (N,) at which no column gains, with the flow of each report that proves it, and a column (N, M) of the cone for
+    each; their rows sum to 1 but for `missing`, the most that one is off."""
 
     rows: Array
+    flows: tuple[Flow, ...]
     columns: Array
+    missing: float
 
 
 @dataclass(eq=False)
 class _Report:
     """The program of one report: `cost v + ...`, v (n,) of the elements `names`, `s = G v >= 0` of the pairs, both ways each,
-    and multipliers of both."""
+    and multipliers of both. heft: of the pairs, both ways, in the barrier. far: elements that follow the elements `held`."""
 
     names: Indices
     left: Indices
     right: Indices
     half: Array
-    cost: Array
+    heft: Array
+    own: Array
+    far: Indices
+    held: Indices
+    beyond: Array
+    decay: Array
     v: Array
     s: Array
     of_s: Array
     of_v: Array
+
+    def cost(self, rows: Array) -> Array:
+        """Of an element and those that follow it, which are counted above their prices of all `rows` (N,): (n,)."""
+        return np.asarray(self.own + np.bincount(self.held, self.asked(rows), len(self.names)))
+
+    def asked(self, rows: Array) -> Array:
+        """What far elements ask of those that they follow, at prices (N,)."""
+        return np.asarray(np.maximum(self.beyond * (1 - FIRM) - rows[self.far], 0.0) * self.decay)
+
+    @property
+    def state(self) -> tuple[Array, Array, Array, Array]:
+        """The point with its multipliers."""
+        return self.v, self.s, self.of_s, self.of_v
+
+    @state.setter
+    def state(self, given: tuple[Array, Array, Array, Array]) -> None:
+        self.v, self.s, self.of_s, self.of_v = given
+
+    @property
+    def weight(self) -> float:
+        """Of all terms of the barrier."""
+        return float(self.heft.sum()) + len(self.v)
 
     def pairs(self, v: Array) -> Array:
         """G v: `v_right exp(b / 2) - v_left exp(-b / 2)`, and the same the other way round."""
@@ -91,9 +133,23 @@ class _Report:
         """The sum of the products of what is at least 0 with its multipliers."""
         return float(self.s @ self.of_s + self.v @ self.of_v)
 
-    def residual(self, rows: Array) -> Array:
-        """By how much the multipliers miss `cost - rows`, (n,)."""
-        return np.asarray(self.cost - rows[self.names] - self.back(self.of_s) - self.of_v)
+    def left_over(self, rows: Array) -> Array:
+        """What the multipliers of the pairs leave of the costs, (n,): no price may be above that."""
+        return np.asarray(self.cost(rows) - self.back(self.of_s))
+
+    def flow(self, rows: Array) -> Flow:
+        """The multipliers, with what far elements ask, as a proof."""
+        one, other = np.split(self.of_s, 2)
+        left, right = self.names[self.left], self.names[self.right]
+        return Flow(
+            np.concatenate([left, right, self.names[self.held]]),
+            np.concatenate([right, left, self.far]),
+            np.concatenate([one / self.half, other / self.half, self.asked(rows)]),
+        )
+
+    def move(self, v: Array) -> None:
+        """To another point of the cone."""
+        self.v, self.s = v, self.pairs(v)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,19 +165,21 @@ class _Step:
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Of a program, before it starts: costs (N, M) less what every table costs, a first table (N, M), of each report the
-    elements and edges that are looked at, and about how many bytes and units of work that takes."""
+    elements and edges that are looked at, budgets (N, M) from the elements to those that a report is good for, and about how
+    many bytes and units of work that takes."""
 
     costs: Array
     first: Array
     near: tuple[tuple[Indices, Indices], ...]
+    apart: Array
     takes: float
     units: float
 
 
-def plan(budgets: Array, costs: Array, edges: Edges) -> Plan:
+def plan(budgets: Array, costs: Array, edges: Edges, rows: Array | None = None) -> Plan:
     """What `interior_prices` will look at.
 
-    budgets: (N, N), finite. costs: (N, M).
+    budgets: (N, N), finite. costs: (N, M). rows: first prices (N,), at which far elements that cost less are looked at, too.
     """
     shifted = costs - costs.min(axis=1, keepdims=True)
     halves = np.exp(-budgets / 2)
@@ -130,94 +188,164 @@ def plan(budgets: Array, costs: Array, edges: Edges) -> Plan:
     first = np.full(costs.shape, LEAST / costs.shape[1])
     np.add.at(first.T, best, (1 - LEAST) * halves.T)
     usual = GOOD * (shifted * first).sum(axis=1)
-    near = []
+    near, apart = [], np.empty(costs.shape)
     for z in range(costs.shape[1]):
         good = np.flatnonzero(shifted[:, z] <= usual)
         good = good if len(good) else np.array([int(np.argmin(shifted[:, z] - usual))])
-        kept = budgets[:, good].min(axis=1) <= REACH
+        apart[:, z] = budgets[:, good].min(axis=1)
+        kept = apart[:, z] <= REACH
+        if rows is not None:
+            kept |= shifted[:, z] < DEAR * rows
         near.append((np.flatnonzero(kept), np.flatnonzero(kept[edges.left] & kept[edges.right])))
     takes = 8.0 * sum(len(kept) ** 2 + ARRAYS * len(chosen) for kept, chosen in near)
-    return Plan(shifted, first, tuple(near), takes, ABOUT * _work([(len(kept), len(chosen)) for kept, chosen in near]))
+    return Plan(shifted, first, tuple(near), apart, takes, ABOUT * _work([(len(kept), len(chosen)) for kept, chosen in near]))
 
 
 def _work(sizes: Sequence[tuple[int, int]]) -> float:
     """Units of a Newton step."""
-    return sum(PASSES / CALLS * 4 + (1.5 * n**3 + 4 * n**2) / FLOPS + ARRAYS * pairs * 2 / ENTRIES for n, pairs in sizes)
+    return sum(PASSES / CALLS + (1.5 * n**3 + 4 * n**2) / FLOPS + ARRAYS * pairs * 2 / ENTRIES for n, pairs in sizes)
 
 
-def interior_prices(budgets: Array, costs: Array, edges: Edges, gap: float) -> Interior:
-    """Prices whose own bound is within about `gap` of the optimum over these edges, and the table that goes with them.
+def interior_prices(budgets: Array, costs: Array, gap: float) -> Interior:
+    """A table and prices that prove that it costs at most about `gap` more than every table, by what it costs.
 
-    TooLarge where that takes more than there is; `numpy.linalg.LinAlgError` where floats do not hold the program.
+    budgets: (N, N), finite. costs: (N, M). TooLarge where that takes more than there is; `numpy.linalg.LinAlgError` where
+    floats do not hold the program.
     """
+    edges = near_edges(budgets, AROUND, 1 + gap / 10)
     planned = plan(budgets, costs, edges)
     if planned.takes > MOST_BYTES or planned.units > SHARE * units_left():
         raise TooLarge(f"interior prices take about {planned.takes / 1e6:.0f} MB and {planned.units:.0f} units of work")
-    value = float((planned.costs * planned.first).sum())
-    reports = _started(budgets, planned, edges, value)
-    rows = _solved(reports, len(budgets), value, gap)
-    columns = np.zeros(costs.shape)
-    for z, report in enumerate(reports):
-        columns[report.names, z] = report.v
-    return Interior(rows + costs.min(axis=1), envelope(budgets, columns))
+    reports, plain = _started(budgets, planned, edges), float(costs.min(axis=1).sum())
+    rows, _ = _solved(reports, planned, np.zeros(len(costs)), gap, plain, LEARNT)
+    largest = rows
+    for _ in range(ATTEMPTS):
+        largest = np.maximum(largest, rows)
+        again = plan(budgets, costs, edges, largest)
+        if again.units > planned.units:
+            planned, reports, rows = again, _started(budgets, again, edges), np.zeros(len(costs))
+        rows, held_up = _solved(reports, planned, rows, gap, plain, STEPS)
+        if not held_up:
+            break
+    columns, missing = _evened(budgets, reports, costs.shape)
+    rows, flows = np.minimum(*_prices(reports, rows)), tuple(report.flow(rows) for report in reports)
+    return Interior(rows + costs.min(axis=1), flows, columns, missing)
 
 
-def _started(budgets: Array, planned: Plan, edges: Edges, value: float) -> list[_Report]:
-    """Strictly within the cone, with multipliers that leave no residual where that is possible, at prices of 0."""
-    everywhere = np.arange(len(budgets))
-    count = sum(2 * len(chosen) + len(kept) for kept, chosen in planned.near)
-    central = WIDE * value / count
+def _started(budgets: Array, planned: Plan, edges: Edges) -> list[_Report]:
+    """Strictly within the cone, with multipliers that leave no residual where that is possible, at prices of 0.
+
+    Pairs that others nearly imply have little weight: the centre would else be far from all tables that are good.
+    """
+    n, everywhere, nothing = len(budgets), np.arange(len(budgets)), np.zeros(0)
+    few = near_edges(budgets, AROUND, IMPLIED)
+    hefts = np.where(np.isin(edges.left * n + edges.right, few.left * n + few.right), 1.0, FEW)
+    each = WIDE * float((planned.costs * planned.first).sum()) / len(planned.near)
     reports = []
     for z, (names, chosen) in enumerate(planned.near):
         place = np.searchsorted(names, everywhere)
         far = np.setdiff1d(everywhere, names)
         held = names[budgets[np.ix_(far, names)].argmin(axis=1)] if len(far) else far
-        beyond = planned.costs[far, z] * np.exp(-budgets[far, held])
-        cost = planned.costs[names, z] + np.bincount(place[held], beyond, len(names))
-        left, right = place[edges.left[chosen]].astype(np.intp), place[edges.right[chosen]].astype(np.intp)
-        v, nothing = planned.first[names, z], np.zeros(0)
-        report = _Report(names, left, right, np.exp(edges.budgets[chosen] / 2), cost, v, nothing, nothing, nothing)
-        report.s = report.pairs(v)
-        report.of_s = central / report.s
-        report.of_v = np.maximum(central / v, cost - report.back(report.of_s))
+        report = _Report(
+            names=names,
+            left=place[edges.left[chosen]].astype(np.intp),
+            right=place[edges.right[chosen]].astype(np.intp),
+            half=np.exp(edges.budgets[chosen] / 2),
+            heft=np.tile(hefts[chosen], 2),
+            own=planned.costs[names, z],
+            far=far,
+            held=place[held].astype(np.intp),
+            beyond=planned.costs[far, z],
+            decay=np.exp(-budgets[far, held]),
+            v=nothing,
+            s=nothing,
+            of_s=nothing,
+            of_v=nothing,
+        )
+        report.move(planned.first[names, z])
+        central = each / report.weight
+        report.of_s = central * report.heft / report.s
+        report.of_v = np.maximum(central / report.v, report.left_over(np.zeros(n)))
         reports.append(report)
     return reports
 
 
-def _solved(reports: list[_Report], size: int, value: float, gap: float) -> Array:
-    """Prices (N,), by steps of a predictor and a corrector (Mehrotra 1992)."""
-    from scipy.linalg import cho_factor
+def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plain: float, steps: int) -> tuple[Array, bool]:
+    """Prices (N,), by steps of a predictor and a corrector (Mehrotra 1992), as long as each report may take them: those that
+    prove most, and the reports with them. And whether far elements alone, which cost less than their prices, end it.
 
-    rows, units = np.zeros(size), _work([(len(report.names), len(report.left)) for report in reports])
-    count = sum(len(report.s) + len(report.v) for report in reports)
-    for _ in range(STEPS):
-        left = sum(report.complementarity() for report in reports)
-        value = sum(float(report.cost @ report.v) for report in reports)
-        missing = np.ones(size)
-        for report in reports:
-            missing[report.names] -= report.v
-        if (left <= gap * value and float(np.abs(missing).max()) <= ROWS) or is_over():
+    rows: (N,), to start from. plain: what every table costs beside the costs of the plan.
+    """
+    size, units = len(rows), _work([(len(report.names), len(report.left)) for report in reports])
+    best, least_gap, held_up = (rows, [report.state for report in reports]), np.inf, False
+    for _ in range(steps):
+        value = sum(float(report.cost(np.zeros(size)) @ report.v) for report in reports)
+        allowed = gap * abs(value + plain)
+        near, far = _prices(reports, rows)
+        lacking = value - float(np.minimum(near, far).sum())
+        if lacking < least_gap:
+            best, least_gap = (rows, [report.state for report in reports]), lacking
+        of_near = value - float(near.sum())
+        held_up = of_near <= ENOUGH * allowed < lacking and lacking - of_near > allowed / 2
+        if lacking <= ENOUGH * allowed or held_up or is_over():
             break
         spend(units)
-        inverses = [report.inverse() for report in reports]
-        coupled = np.zeros((size, size))
-        for report, inverse in zip(reports, inverses, strict=True):
-            coupled[np.ix_(report.names, report.names)] += inverse
-        factor = cho_factor(coupled)
-        off = [report.residual(rows) for report in reports]
-        _, ahead = _direction(reports, inverses, factor, missing, off, 0.0, None)
-        primal, dual = _lengths(reports, ahead)
-        after = sum(_complementarity_after(*pair, primal, dual) for pair in zip(reports, ahead, strict=True))
-        central = (after / left) ** 3 * left / count
-        change, ways = _direction(reports, inverses, factor, missing, off, central, ahead)
-        primal, dual = (min(1.0, SHORT * length) for length in _lengths(reports, ways))
-        rows = rows + dual * change
-        for report, way in zip(reports, ways, strict=True):
-            report.v = report.v + primal * way.v
-            report.s = report.s + primal * way.s
-            report.of_s = report.of_s + dual * way.of_s
-            report.of_v = report.of_v + dual * way.of_v
-    return rows
+        try:
+            inverses, factor = _factored(reports, size)
+        except np.linalg.LinAlgError:
+            break
+        least = FINAL * allowed / len(reports)
+        off = [report.left_over(rows) - rows[report.names] - report.of_v for report in reports]
+        nothing = [(np.zeros(len(report.s)), np.zeros(len(report.v))) for report in reports]
+        _, ahead = _direction(reports, inverses, factor, _missing(reports, size), off, nothing)
+        (primal, _), (dual, _) = _lengths(reports, ahead, planned.apart)
+        wanted = []
+        for report, way, p, d in zip(reports, ahead, primal.tolist(), dual.tolist(), strict=True):
+            own = max(max((1 - min(p, d)) ** 3, STRICT) * report.complementarity(), least) / report.weight
+            wanted.append((own * report.heft - p * d * way.s * way.of_s, own - p * d * way.v * way.of_v))
+        change, ways = _direction(reports, inverses, factor, _missing(reports, size), off, wanted)
+        (primal, _), (dual, at_elements) = _lengths(reports, ways, planned.apart)
+        rows = rows + SHORT * at_elements * change
+        for report, way, p, d in zip(reports, ways, (SHORT * primal).tolist(), (SHORT * dual).tolist(), strict=True):
+            report.move(report.v + p * way.v)
+            report.of_s = report.of_s + d * way.of_s
+            moved = report.of_v + d * way.of_v
+            apart = (d - SHORT * at_elements[report.names]) * change[report.names]
+            report.of_v = np.clip(moved + apart, moved / 2, 2 * moved)
+        _made_one(reports, inverses, factor, _missing(reports, size))
+    for report, state in zip(reports, best[1], strict=True):
+        report.state = state
+    return best[0], held_up
+
+
+def _missing(reports: list[_Report], size: int) -> Array:
+    """What rows are short of 1, (N,)."""
+    missing = np.ones(size)
+    for report in reports:
+        missing[report.names] -= report.v
+        missing[report.far] -= report.v[report.held] * report.decay
+    return missing
+
+
+def _prices(reports: list[_Report], rows: Array) -> tuple[Array, Array]:
+    """The largest prices (N,) that the multipliers prove of near elements, far ones asking what they do at `rows`; and the
+    largest that they prove of far elements, (N,)."""
+    near, far = np.full(len(rows), np.inf), rows.copy()
+    for report in reports:
+        near[report.names] = np.minimum(near[report.names], report.left_over(rows))
+        far[report.far] = np.minimum(far[report.far], report.beyond)
+    return near, far
+
+
+def _factored(reports: list[_Report], size: int) -> tuple[list[Array], Any]:
+    """The systems of the reports, inverted, and the factor of the one that couples them."""
+    from scipy.linalg import cho_factor
+
+    inverses = [report.inverse() for report in reports]
+    coupled = np.zeros((size, size))
+    for report, inverse in zip(reports, inverses, strict=True):
+        coupled[np.ix_(report.names, report.names)] += inverse
+    return inverses, cho_factor(coupled)
 
 
 def _direction(
@@ -226,18 +354,14 @@ def _direction(
     factor: Any,
     missing: Array,
     off: list[Array],
-    central: float,
-    ahead: list[_Step] | None,
+    wanted: list[tuple[Array, Array]],
 ) -> tuple[Array, list[_Step]]:
-    """The Newton step to products `central`, less those of the step `ahead`; of the prices, and of each report."""
+    """The Newton step to products `wanted`, of pairs and of entries; of the prices, and of each report."""
     from scipy.linalg import cho_solve
 
-    wanted, forces, right = [], [], missing.copy()
-    for k, (report, inverse) in enumerate(zip(reports, inverses, strict=True)):
-        of_pairs = central - (ahead[k].s * ahead[k].of_s if ahead else 0.0)
-        of_entries = central - (ahead[k].v * ahead[k].of_v if ahead else 0.0)
-        wanted.append((of_pairs, of_entries))
-        force = report.back(of_pairs / report.s - report.of_s) + of_entries / report.v - report.of_v - off[k]
+    forces, right = [], missing.copy()
+    for report, inverse, residual, (of_pairs, of_entries) in zip(reports, inverses, off, wanted, strict=True):
+        force = report.back(of_pairs / report.s - report.of_s) + of_entries / report.v - report.of_v - residual
         forces.append(force)
         right[report.names] -= inverse @ force
     change = cho_solve(factor, right)
@@ -250,13 +374,33 @@ def _direction(
     return change, ways
 
 
-def _lengths(reports: list[_Report], ways: list[_Step]) -> tuple[float, float]:
-    """How far the points, and the multipliers, may go before something is 0; 1 at most."""
-    primal, dual = 1.0, 1.0
-    for report, way in zip(reports, ways, strict=True):
-        primal = min(primal, _until_zero(report.v, way.v), _until_zero(report.s, way.s))
-        dual = min(dual, _until_zero(report.of_v, way.of_v), _until_zero(report.of_s, way.of_s))
-    return primal, dual
+def _made_one(reports: list[_Report], inverses: list[Array], factor: Any, missing: Array) -> None:
+    """Move towards a table whose rows are 1, by the least change, each report up to half of its way to the border."""
+    from scipy.linalg import cho_solve
+
+    change = cho_solve(factor, missing)
+    for report, inverse in zip(reports, inverses, strict=True):
+        way = inverse @ change[report.names]
+        report.move(report.v + min(1.0, _until_zero(report.v, way) / 2, _until_zero(report.s, report.pairs(way)) / 2) * way)
+
+
+def _lengths(reports: list[_Report], ways: list[_Step], apart: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """How far points, and multipliers, may go before something is 0, 1 at most: of reports (M,) and of elements (N,), each."""
+    primal = [
+        min(_until_zero(report.v, way.v), _until_zero(report.s, way.s)) for report, way in zip(reports, ways, strict=True)
+    ]
+    dual = [
+        min(_until_zero(report.of_v, way.of_v), _until_zero(report.of_s, way.of_s))
+        for report, way in zip(reports, ways, strict=True)
+    ]
+    return _spread(np.array(primal), apart), _spread(np.array(dual), apart)
+
+
+def _spread(lengths: Array, apart: Array) -> tuple[Array, Array]:
+    """At most these lengths (M,), and 1, that differ little where reports are near: of reports (M,) and of elements (N,)."""
+    spend(entries=4.0 * apart.size)
+    of_elements = np.minimum(1.0, (lengths + SLOPE * apart).min(axis=1))
+    return (of_elements[:, None] + SLOPE * apart).min(axis=0), of_elements
 
 
 def _until_zero(point: Array, way: Array) -> float:
@@ -264,6 +408,19 @@ def _until_zero(point: Array, way: Array) -> float:
     return float((-point[falls] / way[falls]).min(initial=np.inf))
 
 
-def _complementarity_after(report: _Report, way: _Step, primal: float, dual: float) -> float:
-    own = (report.s + primal * way.s) @ (report.of_s + dual * way.of_s)
-    return float(own + (report.v + primal * way.v) @ (report.of_v + dual * way.of_v))
+def _evened(budgets: Array, reports: list[_Report], shape: tuple[int, int]) -> tuple[Array, float]:
+    """A table (N, M) in the cone, and by how much its rows miss 1, at most: with what far elements have, rows are made 1."""
+    inverses, factor = _factored(reports, len(budgets))
+    columns, missing, everywhere = np.zeros(shape), np.inf, np.zeros(shape)
+    for _ in range(EVENED):
+        for z, report in enumerate(reports):
+            everywhere[report.names, z] = report.v
+        lifted = envelope(budgets, everywhere)
+        short = 1 - lifted.sum(axis=1)
+        off = float(np.abs(short).max())
+        if off < missing:
+            columns, missing = lifted, off
+        if off <= ROWS or is_over():
+            break
+        _made_one(reports, inverses, factor, short)
+    return columns, missing
