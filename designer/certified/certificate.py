@@ -9,7 +9,7 @@ state differently of one certificate.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from fractions import Fraction
 from typing import Any, Protocol
@@ -176,34 +176,31 @@ class _Search:
         """Evaluate the waiting pairs from the largest bound down, until no bound exceeds the best exact ratio. Of pairs that
         have the same ratio, the first is evaluated for all."""
         waiting = sorted(self.waiting, reverse=True)[: self.settled_limit + 1]
-        ratios, counted = self._ratios_alike(waiting), dict[object, int]()
-        for rank, (upper, left, right) in enumerate(waiting):
+        counted = dict[object, int]()
+        for rank, ((upper, left, right), ratio) in enumerate(zip(waiting, self._ratios_alike(waiting), strict=True)):
             if Fraction(upper) <= self.best:
                 return
             if rank == self.settled_limit:
                 self.covered = max(self.covered, upper)
                 return
-            if (ratio := ratios[rank]) in counted:
+            if ratio in counted:
                 self.exact += counted[ratio]
                 continue
             before = self.exact
             self.evaluate(left, right)
             counted[ratio] = self.exact - before
 
-    def _ratios_alike(self, waiting: list[tuple[float, int, int]]) -> list[object]:
+    def _ratios_alike(self, waiting: list[tuple[float, int, int]]) -> Iterable[object]:
         """A key for each pair; pairs of equal keys have equal exact ratios: equal budgets, and exact differences that the norm
         does not tell apart. Between whole numbers below 2^52 floats subtract exactly; other points get keys of their own."""
-        points, (left, right) = (
-            self.sensitivity.points,
-            np.array([pair[1:] for pair in waiting], dtype=np.intp).reshape(-1, 2).T,
-        )
-        first, second = points[left], points[right]
+        left, right = np.array([pair[1:] for pair in waiting], dtype=np.intp).reshape(-1, 2).T
+        first, second = self.sensitivity.points[left], self.sensitivity.points[right]
         whole = all((part == np.rint(part)).all() and np.abs(part).max(initial=0.0) < 2.0**52 for part in (first, second))
         if not whole:
-            return list(range(len(waiting)))
+            return range(len(waiting))
         rows = self.norm.alike(first - second) + 0.0  # no -0
-        budgets = (self.sensitivity.relation.exact_budget(i, j) for _, i, j in waiting)
-        return [(row.tobytes(), budget) for row, budget in zip(rows, budgets, strict=True)]
+        exact = self.sensitivity.relation.exact_budget
+        return ((row.tobytes(), exact(i, j)) for row, (_, i, j) in zip(rows, waiting, strict=True))
 
     def evaluate(self, left: int, right: int) -> None:
         """One pair in exact arithmetic."""

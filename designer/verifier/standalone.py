@@ -1750,55 +1750,19 @@ class Structured(Kinds):
         known["unlisted"] = one_of("count as others", "drop")
         core = fields(core, "mechanism", ("unlisted", "vacuous"), **known)
         only(core.vacuous is None, "answers that are all published exactly")
-        self.falloff, power = ("gaussian", 2) if core.noise == "gaussian" else ("exponential", 1)
+        self.falloff, self.power = ("gaussian", 2) if core.noise == "gaussian" else ("exponential", 1)
         self.read_domain(core)
         require(len(core.weights) == len(core.terms), "weights: not one for each term")
         asked = [self.placed(term, "queries") for term in core.terms]
         self.used = {i for term in asked for i in term}
         self.answers = sum(math.prod(self.queries(i, spec) for i, spec in term.items()) for term in asked)
-        found = {}
-        for entry in core.matrices:
-            own = fields(entry, "matrices", axis=whole(max(found, default=-1) + 1, len(self.sizes) - 1), rows=array(anything))
-            found[own.axis] = [self.matrix_columns(rows, self.sizes[own.axis]) for rows in own.rows]
-        self.shapes, blocks = [], []
-        for block in core.blocks:
-            made, strength = self.placed(block, "matrices", strength=positive), Fraction(block["strength"])
-            require(strength > Fraction(1, 2**110 if power == 2 else 2**55), "blocks: noise is beyond 64 bits")
-            for i, n in made.items():
-                require(i in found, "blocks: name a matrix that is not there")
-                whole(0, len(found[i]) - 1)(n, "blocks.matrices")
-            blocks.append((strength, {i: found[i][n] for i, n in made.items()}))
-            self.shapes.append([len(found[i][n][0]) for i, n in made.items()])
-        if core.serves not in (None, "together"):
-            array(whole(0, len(blocks) - 1), len(core.terms))(core.serves, "serves")
-
-        def size(column):
-            return sum(abs(n) ** power for n in column)
-
-        def apart(columns, i):
-            """The largest size of a difference of two columns, over the budget of the pair where pairs have their own."""
-            ends = combinations(range(len(columns)), 2)
-            moved = ((size(a - b for a, b in zip(columns[u], columns[v], strict=True)), u, v) for u, v in ends)
-            if self.relation.kind == "hamming":
-                return max((far for far, _, _ in moved), default=0)
-            of = self.relation.parts[i].budget
-            return max((far / of(u, v) ** power for far, u, v in moved if of(u, v) != math.inf), default=Fraction(0))
-
-        def load(i):
-            """What a record that appears (None), or a change of attribute i, spends."""
-            total = Fraction(0)
-            for strength, made in blocks:
-                if i is None or i in made:
-                    others = math.prod(max(map(size, columns)) for j, columns in made.items() if j != i)
-                    total += strength * others * (1 if i is None else apart(made[i], i))
-            return total
-
+        self.read_blocks(core)
         protection = core.protection
         require(isinstance(protection, dict), "protection: is no object")
         self.presence = protection.get("kind") == "presence"
         if self.presence:
             self.read_presence(protection)
-            self.decide([("a record appears", load(None) / self.least**power)])
+            self.decide([("a record appears", self.load(None) / self.least**self.power)])
             return
         require(protection.get("kind") in ("hamming", "product"), "protection.kind: is not presence, hamming or product")
         require(core.unlisted != "drop", "unlisted: drop leaves records out, whose number is public")
@@ -1807,7 +1771,9 @@ class Structured(Kinds):
         require(same, "protection: speaks of another domain")
         own = self.relation.own if self.relation.kind == "hamming" else [Fraction(1)] * len(self.sizes)
         moved = [i for i in sorted(self.used) if own[i] != math.inf]
-        self.decide([(f"one record changes in {self.attributes[i]!r} alone", load(i) / own[i] ** power) for i in moved])
+        self.decide(
+            [(f"one record changes in {self.attributes[i]!r} alone", self.load(i) / own[i] ** self.power) for i in moved]
+        )
         self.sentence = self.relation.sentence
         if self.relation.kind == "hamming":
             self.of_attributes(own, "queries answered exactly")
@@ -1818,6 +1784,46 @@ class Structured(Kinds):
         named = zip(self.attributes, self.relation.parts, strict=True)
         free = ", ".join(repr(name) for name, part in named if part.components() > 1)
         self.public = [TEXT["public"]] + [sentence("apart of attributes", names=free)] * bool(free)
+
+    def read_blocks(self, core):
+        """The measured products: how strong each is, and its matrices by their attributes, as columns."""
+        found = {}
+        for entry in core.matrices:
+            own = fields(entry, "matrices", axis=whole(max(found, default=-1) + 1, len(self.sizes) - 1), rows=array(anything))
+            found[own.axis] = [self.matrix_columns(rows, self.sizes[own.axis]) for rows in own.rows]
+        self.shapes, self.blocks = [], []
+        for block in core.blocks:
+            made, strength = self.placed(block, "matrices", strength=positive), Fraction(block["strength"])
+            require(strength > Fraction(1, 2**110 if self.power == 2 else 2**55), "blocks: noise is beyond 64 bits")
+            for i, n in made.items():
+                require(i in found, "blocks: name a matrix that is not there")
+                whole(0, len(found[i]) - 1)(n, "blocks.matrices")
+            self.blocks.append((strength, {i: found[i][n] for i, n in made.items()}))
+            self.shapes.append([len(found[i][n][0]) for i, n in made.items()])
+        if core.serves not in (None, "together"):
+            array(whole(0, len(self.blocks) - 1), len(core.terms))(core.serves, "serves")
+
+    def size(self, column):
+        """The l1 norm of a column, or its squared length."""
+        return sum(abs(n) ** self.power for n in column)
+
+    def apart(self, columns, i):
+        """The largest size of a difference of two columns, over the budget of the pair where pairs have their own."""
+        ends = combinations(range(len(columns)), 2)
+        moved = ((self.size(a - b for a, b in zip(columns[u], columns[v], strict=True)), u, v) for u, v in ends)
+        if self.relation.kind == "hamming":
+            return max((far for far, _, _ in moved), default=0)
+        of = self.relation.parts[i].budget
+        return max((far / of(u, v) ** self.power for far, u, v in moved if of(u, v) != math.inf), default=Fraction(0))
+
+    def load(self, i):
+        """What a record that appears (None), or a change of attribute i, spends."""
+        total = Fraction(0)
+        for strength, made in self.blocks:
+            if i is None or i in made:
+                others = math.prod(max(map(self.size, columns)) for j, columns in made.items() if j != i)
+                total += strength * others * (1 if i is None else self.apart(made[i], i))
+        return total
 
     def placed(self, entry, key, **further):
         """{attribute: what is listed for it}, of rising positions."""
@@ -2654,21 +2660,25 @@ def require_covered(name, total, publishes, expenses):
     public = any(own.replaced for own in expenses) or "The number of records is public." in (publishes or ())
     kinds = {(own.moves, own.records, own.replaced) if own.moves not in ("appear", "replace") else "record" for own in expenses}
     only(len(kinds) <= 1, f"{name!r}, whose releases protect changes of several kinds")
+    single = any(own.moves == "keep" and own.records == 1 and not own.replaced for own in expenses)
+    only(not (public and single), f"{name!r}, whose releases protect no change in common")
     times = [2 if public and own.moves == "appear" else 1 for own in expenses]
-    pure = all(own.epsilon is not None and not own.delta for own in expenses)
-    strict = all(own.rho is not None and (own.epsilon is not None or not own.delta) for own in expenses)
-    epsilon = sum(own.epsilon * k for own, k in zip(expenses, times, strict=True)) if pure else None
-    rho = sum(own.rho * k * k for own, k in zip(expenses, times, strict=True)) if strict else None
+    epsilons = [None if own.epsilon is None else own.epsilon * k for own, k in zip(expenses, times, strict=True)]
+    known = [own.rho is not None and (own.epsilon is not None or not own.delta) for own in expenses]
+    rho = sum(own.rho * k * k for own, k in zip(expenses, times, strict=True)) if all(known) else None
+    deltas = [own.delta or 0 for own in expenses]
     if total.delta is None:
-        spent, allowed = (rho, total.rho) if total.epsilon is None else (epsilon, total.epsilon)
+        if total.epsilon is None:
+            spent, allowed = rho, total.rho
+        else:
+            spent, allowed = None if None in epsilons or any(deltas) else sum(epsilons), total.epsilon
         require(spent is not None, f"{name!r} was charged for a release without a promise of the kind of its total")
         if spent > allowed:
             only(set(times) <= {1}, f"{name!r}, whose releases cost less than this program can prove")
             raise DoesNotHold(f"{name!r} was charged {float(spent):.6g}, more than its total of {float(allowed):.6g}")
         return
-    plain = all(own.epsilon is not None and (k == 1 or not own.delta) for own, k in zip(expenses, times, strict=True))
-    added = plain and sum(own.epsilon * k for own, k in zip(expenses, times, strict=True)) <= total.epsilon
-    within = added and sum(own.delta or 0 for own in expenses) <= total.delta
+    plain = None not in epsilons and not any(delta and k > 1 for delta, k in zip(deltas, times, strict=True))
+    within = plain and sum(epsilons) <= total.epsilon and sum(deltas) <= total.delta
     if not within and rho is not None and rho <= total.epsilon:
         within = rho == 0 or exp(-((total.epsilon - rho) ** 2) / (4 * rho))[1] <= between(total.delta)[0]
     only(within, f"{name!r}, whose releases keep its total by no rule that this program knows")
@@ -2677,9 +2687,12 @@ def require_covered(name, total, publishes, expenses):
 def check_ledger(content, release_bytes):
     """The chain, the terms of each data set, and that each of its totals covered what was reserved while it stood: what holds,
     and what is left, in words."""
+    only(len(content) <= SIZE_LIMIT, "a ledger of more than 256 MiB")
     connection = sqlite3.connect(":memory:")
     try:
         connection.deserialize(content)
+        stored = connection.execute("SELECT type FROM sqlite_master WHERE name = 'entries'").fetchall()
+        require(stored == [("table",)], "this is no ledger: it has no table of entries")
         rows = connection.execute("SELECT number, previous, body, hash, signature FROM entries ORDER BY number").fetchall()
         ever = connection.execute("SELECT seq FROM sqlite_sequence").fetchall()
     except sqlite3.DatabaseError as error:

@@ -129,6 +129,22 @@ def test_a_record_that_is_replaced_costs_what_one_that_goes_and_one_that_comes_c
     assert first_verdict(tmp_path / "l") == "does not hold" and verdict(tmp_path / "l")[0] == "cannot check"
 
 
+def test_releases_that_protect_no_change_in_common_are_not_accepted(tmp_path: Path) -> None:
+    people = Ledger.create(tmp_path / "l", who="Ada").state("people", Total(epsilon=1), publishes=None)
+    people.release(appears(), [5, 6, 7])
+    entries = bodies(tmp_path / "l")
+    entries[1]["publishes"], entries[2]["expense"]["moves"] = [PUBLIC], "keep"
+    written(tmp_path / "l", entries)
+    assert first_verdict(tmp_path / "l") == "does not hold" and verdict(tmp_path / "l")[0] == "cannot check"
+
+
+def test_a_view_in_the_place_of_the_table_is_no_ledger() -> None:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.execute("CREATE VIEW entries AS SELECT 1 AS number, '' AS previous, '' AS body, '' AS hash, '' AS signature")
+        content = connection.serialize()
+    assert standalone.verify(content) == ("does not hold", ["this is no ledger: it has no table of entries"])
+
+
 def test_entries_that_are_cut_off_are_missed(tmp_path: Path) -> None:
     busy_ledger(tmp_path / "l")
     with unlocked(tmp_path / "l") as connection:

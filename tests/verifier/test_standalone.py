@@ -67,7 +67,9 @@ LEFT = {
     "table_others": "queries of kind 'pure_sum'",
     "table others": "queries of kind 'pure_sum'",
 }
-MOST_LINES = 3099  # of all formats; 334 are mathematics and what functions do, 220 the sentences that files must say
+MOST_LINES = (
+    3112  # of all formats and ledgers; 382 are mathematics and what functions do, 222 the sentences that files must say
+)
 
 
 def described() -> dict[str, Any]:
