@@ -102,7 +102,7 @@ MUTANTS = (
     ),
     Mutant(
         FILE,
-        "total += strength * others * (1 if i is None else apart(made[i], i))",
+        "total += strength * others * (1 if i is None else self.apart(made[i], i))",
         "total += strength * others",
         "a change of an attribute moves one column alone",
         ALTERED,
