@@ -1,11 +1,16 @@
-"""The tiers: `quick` is the files of `QUICK`, `first` the first case of every test, both without those marked slow or heavy;
-the default is all but heavy."""
+"""The tiers. `quick`: the files of `QUICK`. The default: these, every test that a mutant names, every test of `PROMISES`, and
+the first case of every other one. `nightly`: all that is not `heavy`.
+
+A case that is marked `nightly` or `heavy` stands in that tier alone. A test that is asked for by its name (`file::test`) runs
+with all its cases.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +21,15 @@ from hypothesis import settings
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-# How long an example takes depends on what else the machine does.
-settings.register_profile("house", deadline=None)
+# How long an example takes depends on what else the machine does; which ones are drawn must not.
+settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile("house")
 
 pytest.register_assert_rewrite("tests.oracles")
 
 TESTS = Path(__file__).parent
-# What an unfinished addition fails, and what a broken promise fails first: less than a minute of processor. Without paths,
-# `pytest -m quick` collects these files and no other.
+# What an unfinished addition fails, and what a broken promise fails first. Without paths, `pytest -m quick` collects these
+# files and no other.
 QUICK = (
     *("house/test_additions.py", "house/test_layers.py", "house/test_prose.py", "house/test_public_names.py"),
     *("house/test_reference.py", "house/test_start_up.py", "house/test_tests.py", "house/test_refusals.py"),
@@ -34,6 +39,9 @@ QUICK = (
     *("relations/test_kinds.py", "relations/metrics/test_metric_kinds.py", "relations/metrics/test_turns_and_refusals.py"),
     *("certified/test_certificate.py", "throughout/test_frozen.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
 )
+# Promises of privacy: certificates, samplers, the ledger, files that are altered. The default runs every case of these.
+PROMISES = ("certified", "sampling", "accounts", "verifier", "throughout")
+APART = ("nightly", "heavy")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,28 +50,58 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [str(TESTS / file) for file in QUICK]
 
 
+@cache
+def named_by_mutants() -> frozenset[str]:
+    """The tests that the lists of mutants name, as `file` or `file::test` without its case."""
+    texts = (path.read_text() for path in sorted((TESTS / "mutation").iterdir()) if path.is_file())
+    found = (name for text in texts for name in re.findall(r'"(tests/[\w/]+\.py(?:::\w+)*)', text))
+    return frozenset(found)
+
+
+def _whole(path: Path, function: str) -> bool:
+    """Whether the default runs every case of the test."""
+    place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
+    file = f"tests/{place}"
+    return (
+        place in QUICK
+        or place.partition("/")[0] in PROMISES
+        or not named_by_mutants().isdisjoint((file, f"{file}::{function}"))
+    )
+
+
+def _asked(config: pytest.Config, path: Path, function: str) -> bool:
+    """Whether the command names the test."""
+    return any(part.endswith(f"{path.name}::{function}") for part in (arg.partition("[")[0] for arg in config.args))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of the quick tier, and the first case of every test function, so that the tier of first cases meets each
-    room and each new test without a list."""
+    """Marks the items of each tier."""
     seen = set()
     quick = {TESTS / file for file in QUICK}
     for item in items:
         function = item.nodeid.partition("[")[0]
-        if item.get_closest_marker("heavy") or item.get_closest_marker("slow"):
+        name = function.partition("::")[2]
+        if item.get_closest_marker("heavy"):
             continue
-        if item.path in quick:
-            item.add_marker(pytest.mark.quick)
-        if function not in seen:
+        first = function not in seen
+        alone = item.get_closest_marker("nightly") is not None
+        item.add_marker(pytest.mark.nightly)
+        if _asked(item.config, item.path, name):
+            item.add_marker(pytest.mark.default)
+        elif not alone and (first or _whole(item.path, name)):
             seen.add(function)
-            item.add_marker(pytest.mark.first)
+            item.add_marker(pytest.mark.default)
+            if item.path in quick:
+                item.add_marker(pytest.mark.quick)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In the tier of first cases, makes the first case of a test that is neither slow nor heavy, and no other, which would be
-    left out once it is made; a test that is itself marked so keeps all its cases."""
-    if metafunc.config.option.markexpr == "first" and not metafunc.definition.get_closest_marker("first"):
+    """In the default tier, makes the first case of a test that does not run whole, and no other, which would be left out once
+    it is made."""
+    path, function, config = metafunc.definition.path, metafunc.definition.nodeid.partition("::")[2], metafunc.config
+    if config.option.markexpr == "default" and not _whole(path, function) and not _asked(config, path, function):
         metafunc.parametrize = partial(_first_case, metafunc.parametrize)  # type: ignore[method-assign]
 
 
@@ -75,14 +113,14 @@ def _first_case(
     ids: Any = None,
     **named: Any,
 ) -> None:
-    """`parametrize` with the first of its values that is marked neither slow nor heavy; with the first one where all are."""
+    """`parametrize` with the first of its values that no tier has to itself; with the first one where all are."""
     listed = list(values)
-    kept = next((k for k, value in enumerate(listed) if not _left_out(value)), 0)
+    kept = next((k for k, value in enumerate(listed) if not _apart(value)), 0)
     one = slice(kept, kept + 1)
     given = ids if ids is None or callable(ids) else list(ids)[one]
     parametrize(names, listed[one], *rest, ids=given, **named)
 
 
-def _left_out(value: Any) -> bool:
-    """Whether the value of a parameter is marked slow or heavy."""
-    return isinstance(value, type(pytest.param())) and any(mark.name in ("slow", "heavy") for mark in value.marks)
+def _apart(value: Any) -> bool:
+    """Whether the value of a parameter stands in one tier alone."""
+    return isinstance(value, type(pytest.param())) and any(mark.name in APART for mark in value.marks)
