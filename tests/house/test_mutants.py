@@ -11,41 +11,36 @@ from pathlib import Path
 import pytest
 
 from tests.mutation import __main__ as command
+from tests.mutation import scopes
 from tests.mutation.drawn import changes, drawn, rooms
-from tests.mutation.equivalent import EQUIVALENT, reason_for
 from tests.mutation.forks import Ran
-from tests.mutation.listed import MUTANTS, ROOMS
-from tests.mutation.mutant import Misfit, Mutant
+from tests.mutation.listed import LISTS, MUTANTS, equivalent, named_tests, read, reason_for, written
+from tests.mutation.mutant import Mutant
+from tests.mutation.patterns import Misfit
 from tests.mutation.report import lines, markdown
-from tests.mutation.runner import ROOT, Verdict, killer_of, run, taken_over
+from tests.mutation.runner import Verdict, killer_of, run, taken_over
+from tests.mutation.scopes import ROOT
 
-JSON_TEXT = "designer/base/json_text.py"
 READING = ("tests/base/test_json_text.py::test_numbers_within_the_floats_are_read_as_they_are",)
 # Few and cheap: they stand for the run of all, which takes half an hour.
-SEEN = Mutant(JSON_TEXT, "number = float(text)\n", "number = 2 * float(text)\n", "floats of a file are doubled", READING)
+SEEN = Mutant("json_text:_finite", "float(text)", "2 * float(text)", "floats of a file are doubled", READING)
 CHEAP = ("fractions below a real number are above it", "of the pairs of children one is never opened")
-UNSEEN = Mutant(JSON_TEXT, '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
+UNSEEN = Mutant("read_json", '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
+IN_TEXT = Mutant("f", "x = 1", "x = 2", "a number")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.__name__.rpartition(".")[2])
-def test_every_mutant_fits_the_source(room: object) -> None:
-    for mutant in room.MUTANTS:  # type: ignore[attr-defined]
-        assert mutant.applied((ROOT / mutant.file).read_text())
+def test_every_mutant_fits_the_source_once_in_one_form() -> None:
+    for mutant in (*MUTANTS, *equivalent()):
+        assert mutant.site() and len(mutant.breaks.split()) > 1
+    assert len({(mutant.file, mutant.where, mutant.old, mutant.new, mutant.nth) for mutant in MUTANTS}) == len(MUTANTS) >= 838
 
 
-def test_every_named_test_is_there_and_no_mutant_stands_twice() -> None:
-    sources = {
-        path: (ROOT / path).read_text() for mutant in MUTANTS for path, _, _ in (t.partition("::") for t in mutant.tests)
-    }
-    for mutant in MUTANTS:
-        assert mutant.tests and mutant.breaks
-        for path, _, name in (test.partition("::") for test in mutant.tests):
-            assert not name or re.search(rf"^ *def {re.escape(name.partition('[')[0])}\(", sources[path], re.MULTILINE), (
-                path,
-                name,
-            )
-    assert len({(mutant.file, mutant.old, mutant.new) for mutant in MUTANTS}) == len(MUTANTS) >= 100
+def test_every_named_test_is_there() -> None:
+    assert all(mutant.tests for mutant in MUTANTS)
+    assert named_tests() == {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}
+    sources = {path: (ROOT / path).read_text() for path in {test.partition("::")[0] for test in named_tests()}}
+    for path, _, name in (test.partition("::") for test in named_tests()):
+        assert not name or re.search(rf"^ *def {re.escape(name)}\(", sources[path], re.MULTILINE), (path, name)
 
 
 def test_breaks_are_made_wherever_privacy_is() -> None:
@@ -56,15 +51,88 @@ def test_breaks_are_made_wherever_privacy_is() -> None:
     assert there - rooms - free == {"docs"}
 
 
-def test_text_that_moved_or_means_the_same_is_no_mutant() -> None:
-    with pytest.raises(Misfit, match="0 times, not once"):
-        replace(SEEN, old="no such text").applied("x = 1\n")
-    with pytest.raises(Misfit, match="2 times, not once"):
-        replace(SEEN, old="x").applied("x = x\n")
-    with pytest.raises(Misfit, match="means the same"):
-        replace(SEEN, old="x = 1", new="x = 1  # one").applied("x = 1\n")
-    with pytest.raises(Misfit, match="is no Python"):
-        replace(SEEN, old="1", new="(").applied("x = 1\n")
+@pytest.mark.parametrize(
+    ("source", "old", "new", "broken"),
+    [
+        ("def f():\n    x = (  # one\n        1)\n    y = 1  # two", "x = 1", "x = 2", "def f():\n    x = 2\n    y = 1  # two"),
+        ("class f:\n    def g(x=1):\n        return x + 1", "x + 1", "x", "class f:\n    def g(x=1):\n        return (x)"),
+        ("f = ['a', 2 * x]  # two", "2 * x", "x", "f = ['a', (x)]  # two"),
+        ("def f():\n    g(x, a=1)\n    a = 2", "a=1", "a=2", "def f():\n    (g(x, a=2))\n    a = 2"),
+        ("def f():\n    g(x, a=1)\n    a = 2", "a=1", "", "def f():\n    (g(x))\n    a = 2"),
+        ("def f():\n    return {'a': 1, **x}", '"a": 1', '"a": 2', "def f():\n    return ({'a': 2, **x})"),
+        ("def f():\n    return f'{x + 1:>{y}} is'", "x + 1", "x", "def f():\n    return f'{(x):>{y}} is'"),
+        (
+            "def f():\n    if x:\n        y()\n        z()",
+            "if x: ...",
+            "if not x: ...",
+            "def f():\n    if not x:\n        y()\n        z()",
+        ),
+        (
+            "def f():\n    if x:\n        y()\n    elif z:\n        a()",
+            "z",
+            "b",
+            "def f():\n    if x:\n        y()\n    elif (b):\n        a()",
+        ),
+        ("def f():\n    y()\n    x()\n    z()", "y()\nx()", "x()", "def f():\n    x()\n    z()"),
+        ("def f():\n    if x:\n        y()\n        z()", "z()", "", "def f():\n    if x:\n        y()\n        "),
+        ("def f():\n    return any(x for x in y)", "any(x for x in y)", "any(y)", "def f():\n    return (any(y))"),
+        ("@g(1)\ndef f(x):\n    return 2", "@g(1)\ndef f(x): ...", "def f(x): ...", "def f(x):\n    return 2"),
+        (
+            "def f():\n    pass\ndef g():\n    x = 1\ndef f():\n    x = 1",
+            "x = 1",
+            "x = 2",
+            "def f():\n    pass\ndef g():\n    x = 1\ndef f():\n    x = 2",
+        ),
+    ],
+)
+def test_a_pattern_is_replaced_in_its_scope_and_the_rest_of_the_text_stays(
+    source: str, old: str, new: str, broken: str
+) -> None:
+    """Layout, comments, quotes and parentheses of the place itself do not matter."""
+    assert replace(IN_TEXT, old=old, new=new).applied(source) == broken
+
+
+def test_code_that_moved_or_means_the_same_is_no_mutant() -> None:
+    source = "def f():\n    x = 1\n    x = 1\n    y = 1\ndef g():\n    z = 1\n"
+    for old, new, refused in (
+        ("z = 1", "z = 2", "0 times, not once"),
+        ("x = 1", "x = 2", "2 times, not once"),
+        ("y = 1", "y = (1)  # one", "means the same"),
+        ("y = 1", "y = (", "is no Python"),
+        ("", "y", "is everywhere"),
+        ("y = 1", "return *", "is no Python"),
+    ):
+        with pytest.raises(Misfit, match=refused):
+            replace(IN_TEXT, old=old, new=new).applied(source)
+    assert replace(IN_TEXT, nth=2).applied(source).splitlines()[1:3] == ["    x = 1", "    x = 2"]
+    with pytest.raises(Misfit, match="2 times, not at least 3 times"):
+        replace(IN_TEXT, nth=3).applied(source)
+
+
+def test_a_key_is_as_long_as_tells_modules_apart() -> None:
+    assert scopes.module_of("LazyUniform.refine") == scopes.module_of("sampling.integer_samplers:LazyUniform.refine")
+    with pytest.raises(Misfit, match="no module of the packages has it"):
+        scopes.module_of("no_such_name")
+    for where in [mutant.where for mutant in MUTANTS if ":" in mutant.where][:5]:
+        name = where.rpartition(":")[2]
+        with pytest.raises(Misfit, match=rf"not one: [\w.]+:{re.escape(name)}, "):
+            scopes.module_of(name)
+        for module in scopes.modules_of(name):
+            assert scopes.module_of(scopes.key_of(module, name)) == module
+
+
+def test_lists_are_read_as_they_are_written(tmp_path: Path) -> None:
+    long = "a + " * 40 + "b"
+    made = [replace(IN_TEXT, tests=("tests/a.py", "tests/b.py::c[x y]"), old=old, new=new, nth=nth)
+            for old, new, nth in (("x", "", 0), ("x = 1\ny", "if x:\n    y", 2), (long, "b", 0))]  # fmt: skip
+    path = tmp_path / "room.txt"
+    path.write_text("# Words.\n\ntests/a.py\ntests/b.py::c[x y]\n" + "\n".join(map(written, made)))
+    assert list(read(path)) == made
+    for text in ("f: lost\n    x\n", "f lost\n    x => y\n", "f: lost\n"):
+        path.write_text(text)
+        with pytest.raises(ValueError, match=r"room\.txt, line 1: not `key"):
+            list(read(path))
+    assert all("\n\n\n" not in path.read_text() for path in LISTS)
 
 
 def test_what_pytest_says_is_told_apart() -> None:
@@ -88,12 +156,12 @@ def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkey
     assert seen["killer"] == READING[0] and unseen["killer"] is None
     assert seen["commit"] == command.source() == unseen["commit"]
     assert len(others) == len(CHEAP) and all(other["killer"].startswith(tuple(other["mutant"]["tests"])) for other in others)
-    assert command.main(["float", "--wider", "none", "--since", str(table)]) == 0
+    assert command.main(["floats of a file", "--wider", "none", "--since", str(table)]) == 0
     assert "**none**" in (tmp_path / "page.md").read_text()
-    assert (ROOT / JSON_TEXT).read_text().count(SEEN.old) == 1
+    assert SEEN.site()
     told = json.loads(table.read_text())
     assert [verdict.mutant for verdict in taken_over((SEEN, UNSEEN), told)] == [SEEN]
-    assert taken_over((replace(SEEN, tests=("tests/base/test_output.py",)), replace(SEEN, new="number = 3.0\n")), told) == []
+    assert taken_over((replace(SEEN, tests=("tests/base/test_output.py",)), replace(SEEN, new="3.0")), told) == []
 
 
 @pytest.mark.slow
@@ -161,19 +229,20 @@ def test_refusals_calls_and_guards_are_dropped_and_texts_are_left() -> None:
 @pytest.mark.slow
 def test_a_drawn_break_is_held_against_the_tests_of_its_room_that_call_it() -> None:
     """One that is seen, and one that only makes a root finer."""
-    file, kept = "solvers/exact/rational.py", "return nearest if Fraction(nearest) <= value"
-    broken = Mutant(file, kept, kept.replace("<=", ">="), "", ())
-    unseen = Mutant(file, "shift = 84 + max(0,", "shift = 85 + max(0,", "", ())
-    verdicts = run([replace(mutant, drawn=True) for mutant in (broken, unseen)], ())
+    broken = Mutant("rational:float_below", "Fraction(nearest) <= value", "Fraction(nearest) >= value", "", drawn=True)
+    unseen = Mutant("rational:root_below", "84", "85", "", drawn=True)
+    verdicts = run([broken, unseen], ())
     assert verdicts[0].killer and verdicts[1].killer is None
     assert all(test.startswith("tests/solvers/exact") for verdict in verdicts for test in verdict.mutant.tests[2:])
 
 
-def test_what_is_excused_still_fits_and_says_why() -> None:
-    for mutant in EQUIVALENT:
-        assert mutant.applied((ROOT / mutant.file).read_text()) and len(mutant.breaks.split()) > 3
+def test_what_is_excused_says_why() -> None:
+    """However its place is written."""
+    for mutant in equivalent()[:3]:
         assert reason_for(mutant, ROOT) == mutant.breaks
-    assert len({(mutant.file, mutant.old, mutant.new) for mutant in EQUIVALENT}) == len(EQUIVALENT)
+        where = f"{scopes.module_of(mutant.where)}:{mutant.where.rpartition(':')[2]}"
+        assert reason_for(replace(mutant, where=where, breaks=""), ROOT) == mutant.breaks
+    assert reason_for(SEEN, ROOT) is None
 
 
 def test_a_report_puts_survivors_last_and_counts_them() -> None:

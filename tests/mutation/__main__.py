@@ -1,5 +1,5 @@
-"""`python -m tests.mutation [WORDS] [--sample N | --random N] [--seed S] [--wider none|room|all] [--since FILE] [--json FILE]
-[--markdown FILE]`: which test sees which break.
+"""`python -m tests.mutation [WORDS] [--sample N | --random N] [--seed S] [--wider none|room|default] [--since FILE]
+[--json FILE] [--markdown FILE]`: which test sees which break.
 
 Ends with 1 when a mutant survives or does not fit the source, with 0 when tests see every one.
 """
@@ -17,23 +17,28 @@ from pathlib import Path
 
 from designer.base.progress import showing_progress
 from tests.mutation.drawn import drawn
-from tests.mutation.equivalent import reason_for
-from tests.mutation.listed import MUTANTS
-from tests.mutation.mutant import Misfit, Mutant
+from tests.mutation.listed import MUTANTS, reason_for
+from tests.mutation.mutant import Mutant
+from tests.mutation.patterns import Misfit
 from tests.mutation.report import lines, markdown
-from tests.mutation.runner import ROOT, Verdict, run, taken_over
+from tests.mutation.runner import Verdict, run, taken_over
+from tests.mutation.scopes import ROOT
 
-WIDER = {"none": (), "room": ("room",), "all": ("room", "default")}
+WIDER = {"none": (), "room": ("room",), "default": ("room", "default")}
 
 
 def chosen(words: Sequence[str], sample: int | None, seed: int) -> list[Mutant]:
-    """The mutants whose file or description has one of the words, all without any; of these `sample`, drawn by `seed`."""
+    """The mutants whose file, scope or description has one of the words, all if none is given; of these `sample`, by `seed`."""
     named = _named(words, MUTANTS)
     return named if sample is None or sample >= len(named) else random.Random(seed).sample(named, sample)
 
 
 def _named(words: Sequence[str], mutants: Sequence[Mutant]) -> list[Mutant]:
-    return [mutant for mutant in mutants if not words or any(word in mutant.file + " " + mutant.breaks for word in words)]
+    return [
+        mutant
+        for mutant in mutants
+        if not words or any(word in f"{mutant.file} {mutant.where} {mutant.breaks}" for word in words)
+    ]
 
 
 def source() -> str:
@@ -48,12 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutation", description="Break the code on purpose; which test sees it?"
     )
-    parser.add_argument("words", nargs="*", help="mutants whose file or description has one of them; all, if none is given")
+    parser.add_argument(
+        "words", nargs="*", help="mutants whose file, scope or description has one of them; all, if none is given"
+    )
     parser.add_argument("--sample", type=int, metavar="N", help="so many of them, drawn at random")
     parser.add_argument("--random", type=int, metavar="N", help="not those listed but so many random changes of lines")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of that draw")
     parser.add_argument(
-        "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: all takes long"
+        "--wider", choices=WIDER, default="room", help="where to look when the named tests pass: the default tier takes long"
     )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
     parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
@@ -65,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     else:
         mutants = chosen(wanted.words, wanted.sample, wanted.seed)
     if not mutants:
-        parser.error(f"no mutant has one of {wanted.words} in its file or description; there are {len(MUTANTS)}.")
+        parser.error(f"no mutant has one of {wanted.words} in its file, scope or description; there are {len(MUTANTS)}.")
     commit = source()
     try:
         earlier = taken_over(mutants, [] if wanted.since is None else json.loads(wanted.since.read_text()))

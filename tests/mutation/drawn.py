@@ -1,7 +1,8 @@
 """Breaks that nobody thought of: lines of the trusted base drawn at random, each with one generic change of its meaning.
 
 Rooms take turns; in a room a line is drawn, and one of the changes that it allows. The same seed draws the same from the same
-source. A drawn break is held against the tests of its own room alone, those that call its function, the quickest first.
+source, and a function that changes or moves within its room leaves what is drawn of others as it was, but for how far the draw
+goes. A drawn break is held against the tests of its own room alone, those that call its function, the quickest first.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
-from itertools import count
-from pathlib import Path
+from itertools import islice, zip_longest
 from typing import Any
 
-from tests.house.trusted_base import HARMLESS, STAGES, spans
+from tests.house.trusted_base import HARMLESS, STAGES
+from tests.mutation import scopes
 from tests.mutation.forks import Forks
-from tests.mutation.mutant import Misfit, Mutant
+from tests.mutation.mutant import Mutant, room_of
+from tests.mutation.patterns import Change, Misfit, sites
+from tests.mutation.scopes import ROOT
 
 Called = dict[str, dict[str, Any]]
-ROOT = Path(__file__).parents[2]
 TIER = ("-m", "first")
 QUICK = 10.0  # seconds of tests that are asked for one break
 PATIENCE = 10.0  # times the seconds of its tests, and as many seconds more, are no end
@@ -57,60 +59,59 @@ PASSED_OVER = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 
 
 def rooms() -> dict[str, list[str]]:
-    """The files of the trusted base by the folder of their tests."""
+    """The modules of the trusted base by the folder of their tests."""
     found = defaultdict(list)
-    for _, _, folders, _ in STAGES:
-        for path in sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")):
-            file = path.relative_to(ROOT).as_posix()
-            if file not in HARMLESS and path.name != "__init__.py":
-                found[Mutant(file, "", "", "", ()).room].append(file)
+    folders = tuple(folder for _, _, those, _ in STAGES for folder in those)
+    for module, file in scopes.files().items():
+        if file.startswith(folders) and file not in HARMLESS and not file.endswith("__init__.py"):
+            found[room_of(file)].append(module)
     return {room: found[room] for room in sorted(found) if (ROOT / room).is_dir()}
 
 
 def drawn(number: int, seed: int) -> list[Mutant]:
     """So many breaks, none twice, without tests: see `with_tests`."""
-    dice, places, found = random.Random(seed), rooms(), dict[Mutant, None]()
-    turns = sorted(places)
-    dice.shuffle(turns)
-    for turn in count():
-        if len(found) == number:
-            break
-        lines = [(file, line) for file in places[turns[turn % len(turns)]] for line in changes_of(file)]
-        file, line = dice.choice(lines)
-        mutant = _mutant(file, (ROOT / file).read_text(), *dice.choice(changes_of(file)[line]))
+    turns = [_drawn_of(modules, seed) for modules in rooms().values()]
+    random.Random(seed).shuffle(turns)
+    return list(islice((mutant for turn in zip_longest(*turns) for mutant in turn if mutant is not None), number))
+
+
+def _drawn_of(modules: Sequence[str], seed: int) -> Iterator[Mutant]:
+    """The breaks of a room, in an order in which a line's place depends on the seed, its scope and its number there alone."""
+    lines = [(f"{seed} {name} {number}", module) for module in modules for name, number in changes_of(module)]
+    for text, module in sorted(lines, key=lambda line: (random.Random(line[0]).random(), line)):
+        _, name, number = text.split(" ")
+        mutant = _mutant(module, name, *random.Random(text + " change").choice(changes_of(module)[name, int(number)]))
         if mutant is not None:
-            found[mutant] = None
-    return list(found)
+            yield mutant
 
 
 @cache
-def changes_of(file: str) -> dict[int, list[tuple[Any, ast.AST]]]:
-    """The nodes of a file that can be changed, with what they become, by their line."""
-    found = defaultdict(list)
-    for node, changed in changes(ast.parse((ROOT / file).read_text())):
-        found[getattr(node, "lineno", 0)].append((node, changed))
-    return {line: found[line] for line in sorted(found)}
+def changes_of(module: str) -> dict[tuple[str, int], list[tuple[Any, ast.AST]]]:
+    """The nodes of a module that can be changed, with what they become, by their scope and the number of their line among the
+    lines of the scope that can be changed."""
+    known, owner = scopes.scopes(module), dict[ast.AST, str]()
+    for name, path in sorted(((name, path) for name, paths in known.items() for path in paths), key=lambda one: len(one[1])):
+        owner |= dict.fromkeys(ast.walk(path[-1]), name)
+    found = defaultdict[str, dict[int, list[tuple[Any, ast.AST]]]](lambda: defaultdict(list))
+    for node, changed in changes(known[""][0][0]):
+        found[owner[node]][getattr(node, "lineno", 0)].append((node, changed))
+    return {(name, k): lines[line] for name, lines in found.items() for k, line in enumerate(sorted(lines))}
 
 
-def _mutant(file: str, source: str, node: Any, changed: ast.AST) -> Mutant | None:
-    """The break with as many whole lines around it as make its text unique; None where nothing changes."""
-    lines = source.splitlines(keepends=True)
-    before, text = ast.get_source_segment(source, node) or "", ast.unparse(changed)
-    start = len("".join(lines[: node.lineno - 1]).encode()) + node.col_offset
-    end = len("".join(lines[: node.end_lineno - 1]).encode()) + node.end_col_offset
-    text = text if isinstance(node, ast.stmt) else f"({text})"
-    broken = (source.encode()[:start] + text.encode() + source.encode()[end:]).decode()
-    first, last = node.lineno - 1, node.end_lineno
-    while source.count("".join(lines[first:last])) != 1:
-        first, last = max(0, first - 1), min(len(lines), last + 1)
-    head, tail = len("".join(lines[:first])), len("".join(lines[last:]))
-    place = f"line {node.lineno}: {' '.join(before.split())[:60]!r} is {' '.join(text.split())[:60]!r}"
-    mutant = Mutant(file, "".join(lines[first:last]), broken[head : len(broken) - tail], place, (), drawn=True)
+def _mutant(module: str, name: str, node: Any, changed: ast.AST) -> Mutant | None:
+    """The break as a mutant; None where nothing changes, or where the node is no place that a pattern can name."""
+    shown = _with(node, body=[ast.Expr(ast.Constant(...))]) if isinstance(node, ast.If) else node
+    old, new = ast.unparse(shown).replace(":\n    ...", ": ..."), ast.unparse(changed)
     try:
-        mutant.applied(source)
+        change = Change.parsed(old, new)
     except Misfit:
         return None
-    return mutant
+    found = [site for path in scopes.scopes(module)[name] for site in sites(change, path)]
+    places = [k for k, site in enumerate(found, 1) if node in site.nodes() or node in site.path[-1:]]
+    if not places:
+        return None
+    breaks = f"{' '.join(old.split())[:60]!r} is {' '.join(new.split())[:60]!r}"
+    return Mutant(scopes.key_of(module, name), old, new, breaks, nth=places[0] if len(found) > 1 else 0, drawn=True)
 
 
 def changes(node: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
@@ -204,15 +205,14 @@ def _called(forks: Forks, room: str) -> Called:
 
 
 def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
-    source = (ROOT / mutant.file).read_text()
-    line = source[: source.index(mutant.old)].count("\n") + 1 + _first_difference(mutant)
-    around = [(start, end) for start, end in spans(ast.parse(source).body) if start <= line <= end]
+    around = [node for node in mutant.site().path if isinstance(node, scopes.FUNCTIONS)][:1]
     if not around:
         return replace(mutant, tests=(*TIER, mutant.room), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values())))
+    start = min([around[0].lineno, *(decorator.lineno for decorator in around[0].decorator_list)])
     calling = [
         (noted["seconds"], test)
         for test, noted in called.items()
-        if any(file == mutant.file and around[0][0] <= first <= around[0][1] for file, first in noted["calls"])
+        if any(file == mutant.file and start <= first <= (around[0].end_lineno or start) for file, first in noted["calls"])
     ]
     seconds, tests = 0.0, list[str]()
     for each, test in sorted(calling):
@@ -220,9 +220,3 @@ def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
             seconds, tests = seconds + each, [*tests, test]
     named = (*TIER, *tests) if tests else ()  # the tier makes one case of each test, and names it so
     return replace(mutant, tests=named, limit=PATIENCE * (1 + seconds))
-
-
-def _first_difference(mutant: Mutant) -> int:
-    """The line of the old text that is changed, from 0."""
-    pairs = zip(mutant.old.splitlines(), mutant.new.splitlines(), strict=False)
-    return next((number for number, (old, new) in enumerate(pairs) if old != new), 0)

@@ -6,57 +6,57 @@ import ast
 import hashlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
-
-class Misfit(Exception):
-    """A mutant does not fit the source: its text is not there, is there twice, or what it becomes is no Python."""
+from tests.mutation import patterns, scopes
+from tests.mutation.patterns import Change, Misfit, Site
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """In `file` the one place that says `old` says `new`; `breaks` is what is lost by it, `tests` name who is to see it.
+    """In the scope `where` the one place that says `old` says `new`; `breaks` is what is lost, `tests` name who is to see it.
 
-    file: a path below the root of the project, with slashes. old: text that stands there exactly once, line breaks and all.
-    tests: what pytest is asked for, files or `file::test`, below `tests/`. limit: seconds after which they have no end.
-    drawn: by chance and not listed, so that a name that is no longer there is a break as any other.
+    where: a key of `tests.mutation.scopes`. old, new: snippets of `tests.mutation.patterns`; an empty new one drops the old.
+    nth: which of several equal places, from 1; 0 where there is one. tests: what pytest is asked for, files or `file::test`,
+    below `tests/`. limit: seconds after which they have no end. drawn: by chance and not listed, so that a name that is no
+    longer there is a break like any other.
     """
 
-    file: str
+    where: str
     old: str
     new: str
     breaks: str
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+    nth: int = 0
     limit: float = 300.0
     drawn: bool = False
 
     @property
+    def file(self) -> str:
+        """The file that has the scope, below the root of the project, with slashes."""
+        return scopes.files()[scopes.module_of(self.where)]
+
+    @property
     def room(self) -> str:
         """The folder of tests that mirrors the folder of the file: `tests/sampling`, `tests/solvers/exact`."""
-        parts = self.file.removesuffix(".py").split("/")
-        return "/".join(["tests", *(parts[:2] if parts[0] == "solvers" else parts[1:2])])
+        return room_of(self.file)
+
+    def site(self) -> Site:
+        """The place in the syntax tree of the file as it is in this project; `Misfit` where there is not exactly one."""
+        return self._site(scopes.scopes(scopes.module_of(self.where)))[0]
 
     def applied(self, source: str) -> str:
         """The whole text of the file with the break in it; `Misfit` where it does not fit."""
-        found = source.count(self.old)
-        if found != 1:
-            raise Misfit(f"{self.file}: says {self.old!r} {found} times, not once; the list of mutants must follow the code.")
-        broken = source.replace(self.old, self.new)
-        try:
-            changed = ast.dump(ast.parse(broken)) != _meaning(source)
-        except SyntaxError as error:
-            raise Misfit(f"{self.file}: is no Python with {self.new!r} in it: {error}.") from None
-        if not changed:
-            raise Misfit(f"{self.file}: {self.new!r} means the same as {self.old!r}.")
-        return broken
+        tree = ast.parse(source)
+        site, change = self._site(scopes.scopes_of(tree))
+        return patterns.replaced(source, tree, site, change)
 
     def becomes(self, tree: Path) -> str:
-        """SHA-256 of the whole file with the break in it: the same as long as the file is."""
-        return hashlib.sha256(self.applied((tree / self.file).read_text()).encode()).hexdigest()
+        """SHA-256 of what the whole file means with the break in it: the same as long as the file means the same."""
+        return hashlib.sha256(ast.dump(ast.parse(self.applied((tree / self.file).read_text()))).encode()).hexdigest()
 
     @contextmanager
     def within(self, tree: Path) -> Iterator[None]:
@@ -69,11 +69,22 @@ class Mutant:
         finally:
             _write(path, source)
 
+    def _site(self, known: Mapping[str, Sequence[patterns.Path]]) -> tuple[Site, Change]:
+        try:
+            change = Change.parsed(self.old, self.new)
+        except Misfit as misfit:
+            raise Misfit(f"{self.where}: {misfit}") from None
+        found = [site for path in known.get(self.where.rpartition(":")[2], ()) for site in patterns.sites(change, path)]
+        if (len(found) != 1) if not self.nth else (len(found) < max(2, self.nth)):
+            wanted = f"at least {max(2, self.nth)} times" if self.nth else "once"
+            raise Misfit(f"{self.where}: says {self.old!r} {len(found)} times, not {wanted}; the list of mutants must follow.")
+        return found[self.nth - 1 if self.nth else 0], change
 
-@lru_cache(maxsize=1024)
-def _meaning(source: str) -> str:
-    """A text without its comments and layout."""
-    return ast.dump(ast.parse(source))
+
+def room_of(file: str) -> str:
+    """The folder of tests that mirrors the folder of a file."""
+    parts = file.removesuffix(".py").split("/")
+    return "/".join(["tests", *(parts[:2] if parts[0] == "solvers" else parts[1:2])])
 
 
 def _write(path: Path, text: str) -> None:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tests.mutation.listed import written
 from tests.mutation.runner import Verdict
 
 OPENING = """# Mutation testing
 
 Each line is a deliberate fault injected into the code that privacy rests on, and the first test that fails with it. Written by
 `python -m tests.mutation --markdown docs/explanation/mutants.md`, which takes verdicts over from earlier runs (`--since`); the
-breaks themselves, old text and new, are in `tests/mutation/`.
+breaks themselves, old code and new, are in `tests/mutation/lists/`.
 
 """
 
 
 def lines(verdicts: Sequence[Verdict]) -> list[str]:
-    """One line a mutant, survivors last, and what they amount to."""
-    told = [f"{_what(verdict):8} {verdict.seconds:6.1f} s  {_place(verdict)}: {verdict.mutant.breaks}" for verdict in verdicts]
-    told = [
-        text if verdict.killer is None else f"{text}\n{'':18}by {verdict.killer}"
-        for text, verdict in zip(told, verdicts, strict=True)
-    ]
+    """One line a mutant and what saw it, survivors last and as they stand in a list, and what they amount to."""
+    told = [_told(verdict) for verdict in verdicts]
     survivors = [verdict for verdict in verdicts if verdict.killer is None]
     order = sorted(range(len(verdicts)), key=lambda i: verdicts[i].killer is None)
     return [*(told[i] for i in order), f"{len(verdicts)} mutants, {len(survivors)} survivors"]
@@ -50,5 +47,7 @@ def _what(verdict: Verdict) -> str:
     return "killed" if verdict.looked == "named" else "killed*"
 
 
-def _place(verdict: Verdict) -> str:
-    return verdict.mutant.file
+def _told(verdict: Verdict) -> str:
+    mutant, by = verdict.mutant, f"{'':18}by {verdict.killer}"
+    first = f"{_what(verdict):8} {verdict.seconds:6.1f} s  {mutant.file}: {mutant.where}: {mutant.breaks}"
+    return "\n".join([first, written(mutant) if verdict.killer is None else by])

@@ -19,9 +19,10 @@ from typing import Any
 from designer.base.progress import track
 from tests.mutation.drawn import with_tests
 from tests.mutation.forks import Forks, Ran
-from tests.mutation.mutant import Misfit, Mutant
+from tests.mutation.mutant import Mutant
+from tests.mutation.patterns import Misfit
+from tests.mutation.scopes import ROOT
 
-ROOT = Path(__file__).parents[2]
 LEFT_OUT = (".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".venv", "*.egg-info")
 SEEN = re.compile(r"^(?:FAILED|ERROR) (\S+)(.*)$", re.MULTILINE)
 # A name that is not there is a slip in the list of mutants, and no break that a test had to find.
@@ -68,7 +69,8 @@ def killer_of(ran: Ran, limit: float, *, drawn: bool = False) -> str | None:
 
 
 def judge(forks: Forks, mutant: Mutant, wider: Sequence[str]) -> Verdict:
-    """One mutant in one copy: its named tests, then each of `wider` ("room", "default") until one sees it."""
+    """One mutant in one copy: its named tests, then each of `wider` until one fails: "room", or "default",
+    what `python -m pytest` runs."""
     started, tree, becomes = time.monotonic(), forks.tree, mutant.becomes(forks.tree)
     places = {"named": list(mutant.tests), "room": [mutant.room], "default": []}
     with mutant.within(tree):
@@ -98,7 +100,7 @@ def require_passing(forks: Forks, mutants: Sequence[Mutant]) -> None:
 def run(mutants: Sequence[Mutant], wider: Sequence[str] = ("room",), workers: int = 1) -> list[Verdict]:
     """All mutants, each in a copy of its worker's own; `Misfit` where one does not fit or the tests fail without it."""
     for mutant in mutants:
-        mutant.applied((ROOT / mutant.file).read_text())
+        mutant.site()
     with TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(workers) as pool:
         copies = [Forks(copied(Path(folder) / str(number))) for number in range(workers)]
         try:
@@ -114,11 +116,11 @@ def run(mutants: Sequence[Mutant], wider: Sequence[str] = ("room",), workers: in
 
 def taken_over(mutants: Sequence[Mutant], told: Sequence[Mapping[str, Any]]) -> list[Verdict]:
     """The verdicts of an earlier run that still hold: the broken file is the same, and the test that saw it is named."""
-    known = {(one["becomes"], one["mutant"]["old"], one["mutant"]["new"]): one for one in told if one["killer"]}
+    known = {one["becomes"]: one for one in told if one["killer"]}
     found = []
-    for mutant in mutants:
+    for mutant in mutants if known else ():
         becomes = mutant.becomes(ROOT)
-        one = known.get((becomes, mutant.old, mutant.new))
+        one = known.get(becomes)
         if one and any(one["killer"].startswith(test) for test in mutant.tests):
             found.append(Verdict(mutant, one["killer"], one["looked"], one["seconds"], becomes))
     return found
