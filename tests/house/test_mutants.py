@@ -25,7 +25,7 @@ READING = ("tests/base/test_json_text.py::test_numbers_within_the_floats_are_rea
 # Few and cheap: they stand for the run of all, which takes half an hour.
 SEEN = Mutant("json_text:_finite", "float(text)", "2 * float(text)", "floats of a file are doubled", READING)
 CHEAP = ("fractions below a real number are above it", "of the pairs of children one is never opened")
-UNSEEN = Mutant("read_json", '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
+UNSEEN = Mutant("json_text:read_json", '"""A JSON object from a file of limited size."""', '"""Reads."""', "nothing", READING)
 IN_TEXT = Mutant("f", "x = 1", "x = 2", "a number")
 
 

@@ -50,7 +50,8 @@ def scopes_of(tree: ast.Module) -> dict[str, list[patterns.Path]]:
 
 def modules_of(name: str) -> list[str]:
     """The modules that have a qualified name."""
-    return [module for module in sorted(_making().get(name.rpartition(".")[2], ())) if name in scopes(module)]
+    making = (_making().get(part, set()) for part in name.split("."))
+    return [module for module in sorted(set.intersection(*making)) if name in scopes(module)]
 
 
 @cache
