@@ -8,14 +8,15 @@ with all its cases.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+
+from tests.mutation.listed import named_tests
 
 # Two workers share two cores: a thread each for linear algebra, where nobody asked for more.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -42,6 +43,7 @@ QUICK = (
 # Promises of privacy: certificates, samplers, the ledger, files that are altered. The default runs every case of these.
 PROMISES = ("certified", "sampling", "accounts", "verifier", "throughout")
 APART = ("nightly", "heavy")
+NAMED = named_tests()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -50,23 +52,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [str(TESTS / file) for file in QUICK]
 
 
-@cache
-def named_by_mutants() -> frozenset[str]:
-    """The tests that the lists of mutants name, as `file` or `file::test` without its case."""
-    texts = (path.read_text() for path in sorted((TESTS / "mutation").iterdir()) if path.is_file())
-    found = (name for text in texts for name in re.findall(r'"(tests/[\w/]+\.py(?:::\w+)*)', text))
-    return frozenset(found)
-
-
 def _whole(path: Path, function: str) -> bool:
     """Whether the default runs every case of the test."""
     place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
     file = f"tests/{place}"
-    return (
-        place in QUICK
-        or place.partition("/")[0] in PROMISES
-        or not named_by_mutants().isdisjoint((file, f"{file}::{function}"))
-    )
+    return place in QUICK or place.partition("/")[0] in PROMISES or not NAMED.isdisjoint((file, f"{file}::{function}"))
 
 
 def _asked(config: pytest.Config, path: Path, function: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,11 +41,13 @@ ALL = {*PAIRS, *(f"test_of_cases[{case}]" for case in range(3)), "test_of_the_ni
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with these tiers; its tests stand in a room of promises, under a name that a mutant has, and plainly."""
     made = tmp_path_factory.mktemp("tiers")
-    for room in ("mutation", "sampling", "base"):
+    for room in ("mutation/lists", "sampling", "base"):
         (made / "tests" / room).mkdir(parents=True)
     (made / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     (made / "tests" / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
-    (made / "tests" / "mutation" / "listed.py").write_text('"tests/base/test_named.py::test_of_cases"\n')
+    for file in ("listed.py", "mutant.py", "patterns.py", "scopes.py"):
+        shutil.copy(ROOT / "tests" / "mutation" / file, made / "tests" / "mutation")
+    (made / "tests" / "mutation" / "lists" / "base.txt").write_text("tests/base/test_named.py::test_of_cases\n")
     for file in ("sampling/test_promise.py", "base/test_named.py", "base/test_plain.py"):
         (made / "tests" / file).write_text(FILE)
     return made

@@ -2,7 +2,7 @@
 
 Rooms take turns; in a room a line is drawn, and one of the changes that it allows. The same seed draws the same from the same
 source, and a function that changes or moves within its room leaves what is drawn of others as it was, but for how far the draw
-goes. A drawn break is held against the tests of its own room alone, those that call its function, the quickest first.
+goes. A drawn break is held against the default tests of its own room alone, those that call its function, the quickest first.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from tests.mutation.patterns import Change, Misfit, sites
 from tests.mutation.scopes import ROOT
 
 Called = dict[str, dict[str, Any]]
-TIER = ("-m", "first")
 QUICK = 10.0  # seconds of tests that are asked for one break
 PATIENCE = 10.0  # times the seconds of its tests, and as many seconds more, are no end
 TURNED: dict[type[ast.AST], type[ast.AST]] = {
@@ -190,16 +189,16 @@ def _with(node: Any, **fields: Any) -> Any:
 
 
 def with_tests(forks: Forks, mutants: Sequence[Mutant]) -> list[Mutant]:
-    """Each break with the first cases of tests of its room that call its function, the quickest first, up to `QUICK` seconds of
-    them; with all first cases of the room where it stands outside functions."""
+    """Each break with the default tests of its room that call its function, the quickest first, up to `QUICK` seconds of them;
+    with all default tests of the room where it stands outside functions."""
     called = {room: _called(forks, room) for room in sorted({mutant.room for mutant in mutants})}
     return [_with_those_that_call(mutant, called[mutant.room]) for mutant in mutants]
 
 
 def _called(forks: Forks, room: str) -> Called:
-    ran = forks.run([*TIER, "-p", "tests.mutation.called", room], 3600.0)
+    ran = forks.run(["-p", "tests.mutation.called", room], 3600.0)
     if ran.code != 0:
-        raise Misfit(f"{room}: its first cases fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
+        raise Misfit(f"{room}: its tests fail without any mutant, so they can tell nothing:\n{ran.text[-2000:]}")
     noted: Called = json.loads((forks.tree / "called.json").read_text())
     return {test: one for test, one in noted.items() if ".py" in test}
 
@@ -207,7 +206,7 @@ def _called(forks: Forks, room: str) -> Called:
 def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
     around = [node for node in mutant.site().path if isinstance(node, scopes.FUNCTIONS)][:1]
     if not around:
-        return replace(mutant, tests=(*TIER, mutant.room), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values())))
+        return replace(mutant, tests=(mutant.room,), limit=PATIENCE * (1 + sum(t["seconds"] for t in called.values())))
     start = min([around[0].lineno, *(decorator.lineno for decorator in around[0].decorator_list)])
     calling = [
         (noted["seconds"], test)
@@ -218,5 +217,4 @@ def _with_those_that_call(mutant: Mutant, called: Called) -> Mutant:
     for each, test in sorted(calling):
         if not tests or seconds + each < QUICK:
             seconds, tests = seconds + each, [*tests, test]
-    named = (*TIER, *tests) if tests else ()  # the tier makes one case of each test, and names it so
-    return replace(mutant, tests=named, limit=PATIENCE * (1 + seconds))
+    return replace(mutant, tests=tuple(tests), limit=PATIENCE * (1 + seconds))
