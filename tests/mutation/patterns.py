@@ -11,7 +11,6 @@ same block in the replacement.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
@@ -28,7 +27,7 @@ class Misfit(Exception):
 
 @dataclass(frozen=True)
 class Change:
-    """What a snippet and its replacement say: nodes of one kind, statements unless told otherwise."""
+    """What a snippet and its replacement say, as nodes of a kind: "expression", "statements" or "entry"."""
 
     kind: str
     old: list[Any]
@@ -234,5 +233,4 @@ def _written(nodes: Sequence[Any], depth: int) -> str:
     block = list(nodes)
     for _ in range(depth):
         block = [ast.If(ast.Constant(1), block, [])]
-    text = "\n".join(map(ast.unparse, block)) if nodes else ""
-    return re.sub(r"\A(?: *if 1:\n)*", "", text).lstrip() if depth else text
+    return "\n".join(map(ast.unparse, block)).split("\n", depth)[depth].lstrip() if nodes else ""
