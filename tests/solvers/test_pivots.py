@@ -12,7 +12,7 @@ from solvers.pivots import TIES, pivots
 
 
 def marginals() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """Cells (24, 36) of all tables of at most two of three attributes: 17 of 36 columns are independent once the total is gone."""
+    """Differences (24, 36) of cells in all tables of at most two of three attributes: 17 columns are independent."""
     cells = list(itertools.product(range(4), range(2), range(3)))
     kept = [axes for k in range(3) for axes in itertools.combinations(range(3), k)]
     columns = []
