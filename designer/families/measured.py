@@ -23,6 +23,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
 from solvers.exact.rational import dyadic_integers, exact_rank
+from solvers.pivots import pivots
 
 # A query within this of a combination of others, relative to its largest entry, is that combination; the grid rounds as much.
 DEPENDENT = 2.0**-43
@@ -112,18 +113,18 @@ def _span(problem: Problem) -> _Spanned:
 
 def _found(problem: Problem) -> Coordinates:
     spanned = _spanned(problem)
-    base, span, pivots = spanned.base, spanned.span, spanned.pivots
+    base, span, chosen = spanned.base, spanned.span, spanned.pivots
     outer = problem.workload.dense() if spanned.wide else None
-    if len(pivots) == int(spanned.heard.sum()):
+    if len(chosen) == int(spanned.heard.sum()):
         return Coordinates(base if spanned.wide else None, outer, spanned.heard)
-    rest, combine = _remainder(base, span, pivots)
+    rest, combine = _remainder(base, span, chosen)
     public = problem.relation.public_rows()
     needed, shares = combination(rest, public, np.abs(base).max(axis=1))
-    measured = np.vstack([base[pivots], public[needed]])
+    measured = np.vstack([base[chosen], public[needed]])
     reconstruction = np.hstack([combine, shares[:, needed]])
     if outer is not None:
         reconstruction = outer @ reconstruction
-    return Coordinates(measured, reconstruction, np.arange(len(measured)) < len(pivots))
+    return Coordinates(measured, reconstruction, np.arange(len(measured)) < len(chosen))
 
 
 def _determine_elements(problem: Problem) -> bool:
@@ -143,32 +144,27 @@ def _determine_elements(problem: Problem) -> bool:
 def _pivots(span: Floats) -> NDArray[np.intp]:
     """Columns of the span (differences as rows) that determine all others, up to `DEPENDENT` of their largest entries,
     in order."""
-    from scipy.linalg import qr
-
     size = np.abs(span).max(axis=0, initial=0.0)
     if not size.any():
         return np.empty(0, dtype=np.intp)
-    triangle, order = qr(span / np.where(size > 0, size, 1.0), mode="r", pivoting=True)
-    diagonal = np.abs(np.diagonal(triangle))
-    return np.sort(order[: int((diagonal > DEPENDENT * diagonal[0]).sum())])
+    order, distances = pivots(span / np.where(size > 0, size, 1.0))
+    return np.sort(order[distances > DEPENDENT * distances[0]])
 
 
-def _remainder(base: Floats, span: Floats, pivots: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """What the rows `base[pivots]` leave of all rows, and the matrix that combines them.
+def _remainder(base: Floats, span: Floats, chosen: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """What the rows `base[chosen]` leave of all rows, and the matrix that combines them.
 
-    T solves `S[:, p] T = S` over the rationals on as many rows of the span S as there are pivots;
+    chosen: p, (s,). T solves `S[:, p] T = S` over the rationals on s rows of the span S;
     the remainder is `base - T' base[p]`.
     """
-    from scipy.linalg import qr
-
-    if not len(pivots):
+    if not len(chosen):
         return base.copy(), np.zeros((len(base), 0))
-    rows = qr(span[:, pivots].T, mode="r", pivoting=True)[1][: len(pivots)]
-    if exact_rank(span[np.ix_(rows, pivots)]) < len(pivots):
+    rows = pivots(span[:, chosen].T)[0]
+    if exact_rank(span[np.ix_(rows, chosen)]) < len(chosen):
         raise ArithmeticError("the pivots chosen in floating point are dependent")
 
-    solved = _exact(span[np.ix_(rows, pivots)]).solve(_exact(span[rows]))
-    return _floats(_exact(base) - solved.transpose() * _exact(base[pivots])), _floats(solved.transpose())
+    solved = _exact(span[np.ix_(rows, chosen)]).solve(_exact(span[rows]))
+    return _floats(_exact(base) - solved.transpose() * _exact(base[chosen])), _floats(solved.transpose())
 
 
 def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.bool_], Floats]:
@@ -178,12 +174,12 @@ def combination(rest: Floats, public: Floats, size: Floats) -> tuple[NDArray[np.
     exactly must not be moved at all, so it is the public rows that are published.
     size: (K,), the largest entries of the queries.
     """
-    pivots = _pivots(public)
-    rows = _pivots(public[:, pivots].T)
+    columns = _pivots(public)
+    rows = _pivots(public[:, columns].T)
     shares = np.zeros((len(rest), len(public)))
     if len(rows):
-        basis = _exact(public[np.ix_(rows, pivots)])
-        shares[:, rows] = _floats(basis.transpose().solve(_exact(rest[:, pivots]).transpose()).transpose())
+        basis = _exact(public[np.ix_(rows, columns)])
+        shares[:, rows] = _floats(basis.transpose().solve(_exact(rest[:, columns]).transpose()).transpose())
     if (np.abs(rest - shares @ public).max(axis=1, initial=0.0) > 1e-9 * size).any():
         raise DesignFailed("workload: some query is nearly a combination of others; drop it or make it one.")
     parts = np.abs(shares * np.abs(public).max(axis=1, initial=1.0)) / np.where(size > 0, size, 1.0)[:, None]

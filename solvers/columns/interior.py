@@ -129,6 +129,11 @@ class _Report:
         lower = np.tril(found)
         return np.asarray(lower + np.tril(found, -1).T)
 
+    def step(self, v: Array, of_pairs: Array, of_entries: Array) -> _Step:
+        """The change `v` of the point with that of the multipliers that leads to these products."""
+        s = self.pairs(v)
+        return _Step(v, s, (of_pairs - self.of_s * s) / self.s - self.of_s, (of_entries - self.of_v * v) / self.v - self.of_v)
+
     def complementarity(self) -> float:
         """The sum of the products of what is at least 0 with its multipliers."""
         return float(self.s @ self.of_s + self.v @ self.of_v)
@@ -273,6 +278,7 @@ def _started(budgets: Array, planned: Plan, edges: Edges) -> list[_Report]:
 def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plain: float, steps: int) -> tuple[Array, bool]:
     """Prices (N,), by steps of a predictor and a corrector (Mehrotra 1992), as long as each report may take them: those that
     prove most, and the reports with them. And whether far elements alone, which cost less than their prices, end it.
+    Without the gap it ends where a step, refined, still misses the prices' equations by more than what they lack.
 
     rows: (N,), to start from. plain: what every table costs beside the costs of the plan.
     """
@@ -297,13 +303,16 @@ def _solved(reports: list[_Report], planned: Plan, rows: Array, gap: float, plai
         least = FINAL * allowed / len(reports)
         off = [report.left_over(rows) - rows[report.names] - report.of_v for report in reports]
         nothing = [(np.zeros(len(report.s)), np.zeros(len(report.v))) for report in reports]
-        _, ahead = _direction(reports, inverses, factor, _missing(reports, size), off, nothing)
+        enough = least / size
+        _, ahead, _ = _direction(reports, inverses, factor, _missing(reports, size), off, nothing, enough)
         (primal, _), (dual, _) = _lengths(reports, ahead, planned.apart)
         wanted = []
         for report, way, p, d in zip(reports, ahead, primal.tolist(), dual.tolist(), strict=True):
             own = max(max((1 - min(p, d)) ** 3, STRICT) * report.complementarity(), least) / report.weight
             wanted.append((own * report.heft - p * d * way.s * way.of_s, own - p * d * way.v * way.of_v))
-        change, ways = _direction(reports, inverses, factor, _missing(reports, size), off, wanted)
+        change, ways, left = _direction(reports, inverses, factor, _missing(reports, size), off, wanted, enough)
+        if not left * size <= lacking:
+            break
         (primal, _), (dual, at_elements) = _lengths(reports, ways, planned.apart)
         rows = rows + SHORT * at_elements * change
         for report, way, p, d in zip(reports, ways, (SHORT * primal).tolist(), (SHORT * dual).tolist(), strict=True):
@@ -355,23 +364,37 @@ def _direction(
     missing: Array,
     off: list[Array],
     wanted: list[tuple[Array, Array]],
-) -> tuple[Array, list[_Step]]:
-    """The Newton step to products `wanted`, of pairs and of entries; of the prices, and of each report."""
+    enough: float,
+) -> tuple[Array, list[_Step], float]:
+    """The Newton step to products `wanted`, of pairs and of entries; of the prices, and of each report; and what it leaves of
+    the residuals `off`, at most `enough` where rounding allows it.
+
+    Near the optimum the inverses hold few digits: the step is solved again for what it leaves, as long as that halves.
+    """
     from scipy.linalg import cho_solve
 
-    forces, right = [], missing.copy()
-    for report, inverse, residual, (of_pairs, of_entries) in zip(reports, inverses, off, wanted, strict=True):
-        force = report.back(of_pairs / report.s - report.of_s) + of_entries / report.v - report.of_v - residual
-        forces.append(force)
-        right[report.names] -= inverse @ force
-    change = cho_solve(factor, right)
-    ways = []
-    for report, inverse, force, (of_pairs, of_entries) in zip(reports, inverses, forces, wanted, strict=True):
-        v = inverse @ (force + change[report.names])
-        s = report.pairs(v)
-        of_s, of_v = (of_pairs - report.of_s * s) / report.s, (of_entries - report.of_v * v) / report.v
-        ways.append(_Step(v, s, of_s - report.of_s, of_v - report.of_v))
-    return change, ways
+    change = np.zeros(len(missing))
+    ways = [report.step(np.zeros(len(report.v)), *products) for report, products in zip(reports, wanted, strict=True)]
+    found, least = (change, ways), np.inf
+    while True:
+        forces = [
+            report.back(way.of_s) + way.of_v + change[report.names] - residual
+            for report, way, residual in zip(reports, ways, off, strict=True)
+        ]
+        left = max(float(np.abs(force).max()) for force in forces)
+        if left < least:
+            found = (change, ways)
+        if left <= enough or not left < least / 2:
+            return *found, min(left, least)
+        least, right = left, missing.copy()
+        for report, inverse, way, force in zip(reports, inverses, ways, forces, strict=True):
+            right[report.names] -= way.v + inverse @ force
+        more = cho_solve(factor, right)
+        change = change + more
+        ways = [
+            report.step(way.v + inverse @ (force + more[report.names]), *products)
+            for report, inverse, way, force, products in zip(reports, inverses, ways, forces, wanted, strict=True)
+        ]
 
 
 def _made_one(reports: list[_Report], inverses: list[Array], factor: Any, missing: Array) -> None:
@@ -410,8 +433,8 @@ def _until_zero(point: Array, way: Array) -> float:
 
 def _evened(budgets: Array, reports: list[_Report], shape: tuple[int, int]) -> tuple[Array, float]:
     """A table (N, M) in the cone, and by how much its rows miss 1, at most: with what far elements have, rows are made 1."""
-    inverses, factor = _factored(reports, len(budgets))
     columns, missing, everywhere = np.zeros(shape), np.inf, np.zeros(shape)
+    systems = None
     for _ in range(EVENED):
         for z, report in enumerate(reports):
             everywhere[report.names, z] = report.v
@@ -422,5 +445,6 @@ def _evened(budgets: Array, reports: list[_Report], shape: tuple[int, int]) -> t
             columns, missing = lifted, off
         if off <= ROWS or is_over():
             break
-        _made_one(reports, inverses, factor, short)
+        systems = systems or _factored(reports, len(budgets))
+        _made_one(reports, *systems, short)
     return columns, missing

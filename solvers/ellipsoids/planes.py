@@ -14,6 +14,7 @@ import numpy as np
 from solvers.ellipsoids.barrier import DIRECT_ROWS, follow_path, is_direct
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.rows import Rows, VectorRows
+from solvers.pivots import pivots
 from solvers.work import is_over, spend
 
 # A working set can hold every row that binds, q (q + 1) / 2 at most in general position, up to this dimension.
@@ -115,14 +116,11 @@ def outstanding(rows: Rows, found: Found) -> tuple[float, VectorRows]:
 
 def first_rows(rows: Rows) -> VectorRows:
     """Rows that span, by pivoted QR, and those of largest leverage `r' (sum r r')^-1 r`, which no change of basis alters."""
-    from scipy.linalg import qr
-
     inverse = np.asarray(np.linalg.pinv(rows.moment(np.ones(rows.count)), hermitian=True), dtype=np.float64)
     many = min(rows.count, 6 * rows.dimension)
     longest = rows.select(np.argpartition(rows.ratios(inverse), -many)[-many:])
     spanning = rows.spanning().vectors
-    pivots = qr(spanning.T, mode="r", pivoting=True)[1][: rows.dimension]
-    return VectorRows(np.concatenate([spanning[pivots], longest.vectors]))
+    return VectorRows(np.concatenate([spanning[pivots(spanning.T)[0]], longest.vectors]))
 
 
 def _follow(rows: Rows, queries: VectorRows, tolerance: float, max_iterations: int) -> Found:

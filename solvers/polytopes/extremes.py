@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
+from solvers.pivots import pivots
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
 from solvers.polytopes.triangulation import proof_of
 from solvers.status import Status
@@ -244,13 +245,10 @@ def hull_directions(vertices: NDArray[np.float64], max_simplices: int) -> tuple[
 
 def _independent_rows(vertices: NDArray[np.float64]) -> NDArray[np.intp]:
     """s rows that span, each the farthest from the span of those before it."""
-    from scipy.linalg import qr
-
-    s = vertices.shape[1]
-    triangle, order = qr(vertices.T, mode="r", pivoting=True)
-    if len(vertices) < s or abs(triangle[s - 1, s - 1]) <= 1e-12 * abs(triangle[0, 0]):
+    order, distances = pivots(vertices.T)
+    if len(vertices) < vertices.shape[1] or distances[-1] <= 1e-12 * distances[0]:
         raise HullFailed("the points do not span their space, or nearly so: pass their span_coordinates, or rescale the axes")
-    return np.asarray(order[:s], np.intp)
+    return order
 
 
 def on_an_ellipsoid(vertices: NDArray[np.float64]) -> bool:

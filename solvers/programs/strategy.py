@@ -15,6 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.pivots import pivots
 from solvers.programs.changes import Changes
 
 Array = NDArray[np.float64]
@@ -150,11 +151,8 @@ def independent_rows(workload: ArrayLike) -> NDArray[np.intp]:
     >>> independent_rows([[1, 0], [2, 0], [0, 3]]).tolist()
     [1, 2]
     """
-    from scipy.linalg import qr
-
-    triangle, pivots = qr(np.atleast_2d(np.asarray(workload, dtype=float)).T, mode="r", pivoting=True)
-    size = np.abs(np.diagonal(triangle))
-    return np.sort(pivots[: int((size > 1e-11 * size.max(initial=0.0)).sum())])
+    order, distances = pivots(np.atleast_2d(np.asarray(workload, dtype=float)).T)
+    return np.sort(order[distances > 1e-11 * distances.max(initial=0.0)])
 
 
 def spectral(gram: ArrayLike) -> Array:

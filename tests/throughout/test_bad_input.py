@@ -4,7 +4,6 @@ tests and conversions: one clear refusal."""
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -43,6 +42,7 @@ from designer.promises.piecewise import PiecewiseLinear, from_distributions, pie
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
 from designer.relations.invariants.adjacency import Conforming, semi_adjacency
 from designer.relations.row_groups import RowGroups
+from tests.oracles.counted_calls import at_most
 
 NAN, INF = math.nan, math.inf
 NO_NUMBER = [
@@ -255,12 +255,10 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
 def test_bad_input_is_refused_with_a_field_and_in_no_time(name: str) -> None:
     make, values = CASES[name]
     for value in values:
-        start = time.process_time()
-        with pytest.raises((InvalidProblem, DesignFailed)) as caught:
+        with at_most(500_000), pytest.raises((InvalidProblem, DesignFailed)) as caught:
             made = make(value)
             pytest.fail(f"{value!r:.60} was accepted: {made!r:.200}")
         assert ":" in str(caught.value) and len(str(caught.value)) < 800, value
-        assert time.process_time() - start < 5, value
 
 
 @pytest.mark.filterwarnings("error")
@@ -347,10 +345,8 @@ def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_o
 @pytest.mark.parametrize("integers", [[[0, 1, 2]], [[7, 7, 7]]])  # many sums, and one sum in many steps
 @pytest.mark.parametrize("size", [2**53 - 1, 10**6])
 def test_small_databases_are_not_listed_without_end(size: int, integers: list[list[int]]) -> None:
-    start = time.process_time()
-    with pytest.raises(DesignFailed, match="too many"):
+    with at_most(3_000_000), pytest.raises(DesignFailed, match="too many"):
         Candidates.of(np.array(integers), size)
-    assert time.process_time() - start < 10
 
 
 def test_a_budget_per_distance_that_protects_nothing_is_refused() -> None:

@@ -32,6 +32,7 @@ from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.problem import Problem
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
+from solvers.pivots import pivots
 
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
 FAINT, FLAT = 1e-12, 1e-10
@@ -288,11 +289,8 @@ class EllipsoidProgram(MechanismProgram):
     @cached_property
     def _frame(self) -> Floats:
         """s independent rows of the first working set, in the coordinates of Y."""
-        from scipy.linalg import qr
-
         rows = self.working.rows @ self._basis
-        chosen = qr(rows.T, mode="r", pivoting=True)[1][: self.order]
-        return np.asarray(rows[chosen])
+        return np.asarray(rows[pivots(rows.T)[0]])
 
 
 def _one_sign(rows: Floats) -> Floats:
