@@ -10,7 +10,6 @@ import pytest
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
-from designer.certified.frozen import to_spec
 from designer.certified.guarantee import BUDGET_RANGE
 from designer.cli import main
 from designer.cli.schema_command import SCHEMAS
@@ -18,13 +17,14 @@ from designer.files.kinds import KINDS
 from designer.files.schema import spec_schema
 from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
-from tests.oracles.spec_specimens import specimens
+
+SPEC = Path(__file__).parents[1] / "data" / "specs" / "laplace_product.json"
 
 
 def test_a_guarantee_of_additive_noise_needs_the_range_of_budgets() -> None:
     schema = spec_schema()
     form = jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": "#/$defs/parameters_of_additive_noise"})
-    stated = json.loads(json.dumps(to_spec(specimens()["laplace"])))["guarantee"]["parameters"]
+    stated = json.loads(SPEC.read_text())["guarantee"]["parameters"]
     form.validate(stated)
     for name in BUDGET_RANGE:
         assert not form.is_valid({key: value for key, value in stated.items() if key != name}), name
