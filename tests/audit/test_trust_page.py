@@ -6,8 +6,6 @@ import ast
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.oracles.trust_table import ATTACKS, ROOT, rows
 
 
@@ -16,7 +14,6 @@ def functions(file: str) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(Path(ROOT / file).read_text())) if isinstance(node, ast.FunctionDef)}
 
 
-@pytest.mark.slow
 def test_every_test_that_a_row_names_exists() -> None:
     assert len(ATTACKS) == 19
     for attack in ATTACKS:

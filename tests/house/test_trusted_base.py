@@ -20,7 +20,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
     return of_specimens(tmp_path_factory.mktemp("specs"))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_few_lines_run_between_the_random_bits_and_a_number(tables: str) -> None:
     """Every law of noise takes words, and what runs then is among what is listed above, by a sampler or the plan itself."""
     drawn = {file: int(ran) for file, ran, _ in DRAWN.findall(tables[tables.index(BETWEEN) :])}
@@ -29,7 +29,7 @@ def test_few_lines_run_between_the_random_bits_and_a_number(tables: str) -> None
     assert len(laws) > 30 and all(int(words) > 0 and 5 < int(lines) < 400 for words, lines in laws)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_solver_runs_beside_those_that_are_named(tables: str) -> None:
     listed = [file for file, *_ in ROW.findall(tables)]
     assert len(listed) > 100 and not [file for file in listed if file.startswith(UNTRUSTED)]

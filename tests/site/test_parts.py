@@ -79,8 +79,8 @@ def test_a_notebook_is_shown_with_what_its_cells_print() -> None:
 
 
 def test_a_page_has_a_table_in_the_place_of_its_mark() -> None:
-    made = derived.with_tables("# A\n\n<!-- options keys show -->\n\n<!-- sizes: begin -->\n")
-    assert made.startswith("# A\n\n\n| option | what it says |\n| --- | --- |\n| `FILE` |")
+    made = derived.with_tables("# A\n\n<!-- options keys -->\n\n<!-- sizes: begin -->\n")
+    assert made.startswith("# A\n\n\n| option | what it says |\n| --- | --- |\n| `{new,show}` |")
     assert made.endswith("|\n\n\n<!-- sizes: begin -->\n")
     told = "\n".join(derived.questions(""))
     assert ElementTree.fromstring(questions.picture()).get("role") == "img"
