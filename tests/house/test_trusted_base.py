@@ -11,7 +11,7 @@ from tests.house.trusted_base import HARMLESS, ROOT, STAGES, code_lines, lines_t
 PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
 DRAWN = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
-BETWEEN = "### Between the random bits and a number"
+BETWEEN = "## Between the random bits and a number"
 UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
 
 

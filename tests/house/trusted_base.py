@@ -304,7 +304,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
             continue
         ran = sum(counted[file] for file in own)
         lines += [
-            f"### {title}: {ran} lines",
+            f"## {title}: {ran} lines",
             "",
             fill(f"{duty} Proven in {pages}.", WIDTH, break_on_hyphens=False),
             "",
@@ -381,7 +381,7 @@ def of_specimens(folder: Path) -> str:
     kinds |= {str(path): json.loads(path.read_text())["format"] for path in stored}
     found = traced(list(kinds))
     between = (
-        "### Between the random bits and a number\n\nThe lines of code that run in a release once its first word of "
+        "## Between the random bits and a number\n\nThe lines of code that run in a release once its first word of "
         "`os.urandom` has been drawn, of\none release of invented data for each spec. What comes before touches no noise; "
         "rare branches may be missing.\n\n"
     )
