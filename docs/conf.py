@@ -1,4 +1,4 @@
-"""The documentation site: `python -m sphinx -W -n docs out/site`, from the root of a checkout, with the extra `docs`.
+"""The documentation site: `python -m sphinx -W -n docs out/site`, from the root of a checkout, with the extra `dev`.
 
 Docstrings are plain sentences, so that they read well in a terminal: `docstrings.py` beside this file makes of them what Sphinx
 reads. Nothing is taken from the network, neither while the site is built nor while it is read.
@@ -25,6 +25,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from designer import __version__  # noqa: E402
+from designer.cli.schema_command import SCHEMAS, schema_text  # noqa: E402
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
 from formulas import typeset  # noqa: E402
@@ -125,7 +126,7 @@ def lead_to_pages(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def put_together(app: Sphinx, page: str, text: list[str]) -> None:
-    """What Sphinx reads of a page: with its parts and its notebooks, and with links to where the parts are."""
+    """What Sphinx reads of a page: with its tables, parts and notebooks, and with links to where the parts are."""
     if (HERE / page).with_suffix(".md").is_file():
         text[0] = assembled(page, text[0])
         for part in PARTS.get(page, ()):
@@ -138,6 +139,15 @@ def put_together(app: Sphinx, page: str, text: list[str]) -> None:
 def led_from_the_root(app: Sphinx, path: Path, page: str, text: list[str]) -> None:
     """What a page includes from the root of the checkout, with links to where the parts are."""
     text[0] = led(text[0], path.stem, path.stem)
+
+
+def add_schemas(app: Sphinx, failure: Exception | None) -> None:
+    """The schemas of all formats, at the root of the site."""
+    if failure is None and app.builder.format == "html":
+        for name in SCHEMAS:
+            (Path(app.outdir) / f"{name}.schema.json").write_text(
+                schema_text(name), encoding="utf-8"
+            )
 
 
 def divide_signatures(
@@ -166,3 +176,4 @@ def setup(app: Sphinx) -> None:
     app.connect("missing-reference", leave_types_alone)
     app.connect("doctree-read", lead_to_pages)
     app.connect("html-page-context", divide_signatures)
+    app.connect("build-finished", add_schemas)

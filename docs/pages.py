@@ -10,6 +10,8 @@ import re
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
+from derived import with_tables
+
 HERE = Path(__file__).parent
 PARTS = {
     "guides/on_the_command_line": ["guides/in_python"],
@@ -78,11 +80,7 @@ PARTS = {
     ],
 }
 # For those who have the source: neither on the site nor part of a page of it.
-REPOSITORY = (
-    "explanation/mutants",
-    "explanation/trusted_lines",
-    "explanation/where_things_are",
-)
+REPOSITORY = ("explanation/where_things_are",)
 HOST = {part: page for page, parts in PARTS.items() for part in parts}
 FENCE = re.compile(r"^ *(```+|~~~+|:::+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(
@@ -100,8 +98,8 @@ def led(text: str, source: str, page: str) -> str:
 
     >>> led("see [lattices](lattice.md) and [this](images/a.svg)", "docs/theory/hull", "docs/theory/foundations")
     'see [lattices](noise.md#theory-lattice) and [this](images/a.svg)'
-    >>> led("[broken on purpose](docs/explanation/mutants.md)", "SECURITY", "SECURITY")
-    'broken on purpose (`docs/explanation/mutants.md`)'
+    >>> led("[walks](docs/explanation/where_things_are.md)", "CONTRIBUTING", "CONTRIBUTING")
+    'walks (`docs/explanation/where_things_are.md`)'
     """
 
     def leads(link: re.Match[str]) -> str:
@@ -136,10 +134,10 @@ def below(text: str) -> str:
 
 
 def assembled(page: str, text: str) -> str:
-    """The page with its parts behind it, each under an anchor of its own."""
-    pieces = [led(text, f"docs/{page}", f"docs/{page}")]
+    """The page with its tables, and with its parts behind it, each under an anchor of its own."""
+    pieces = [led(with_tables(text), f"docs/{page}", f"docs/{page}")]
     for part in PARTS.get(page, []):
-        own = (HERE / part).with_suffix(".md").read_text(encoding="utf-8")
+        own = with_tables((HERE / part).with_suffix(".md").read_text(encoding="utf-8"))
         pieces.append(
             f"({place(part)})=\n\n{below(led(own, f'docs/{part}', f'docs/{page}'))}"
         )

@@ -98,6 +98,7 @@ COMMANDS = (
     Listed(
         "sign", "signing_commands:add_sign", "sign a spec or a release; the signature is written to FILE.sig", "the file (JSON)"
     ),
+    Listed("schema", "schema_command:add_schema", "print the JSON Schema of a kind of files, for editors and other programs"),
     Listed("doctor", "doctor:add_doctor", "say what is installed, what each extra adds and how to get what is missing"),
     Listed(
         "init",

@@ -131,7 +131,7 @@ def noise_schema() -> dict[str, Any]:
 
 
 def noise_document(mechanism: Specified) -> dict[str, Any]:
-    """The law of the noise as plain data; see the module, and docs/noise.schema.json.
+    """The law of the noise as plain data; see the module; `dp-designer schema noise` prints its schema.
 
     `InvalidProblem`, with the reason, where the noise depends on the data, is that of a Markov chain, or hides nothing.
 
@@ -281,9 +281,3 @@ def noise_rows(mechanism: Specified) -> list[tuple[str, ...]]:
         shown = (document["exponents"][k], numbers[0], repr(numbers[1]), repr(error * error), repr(error))
         rows.append((name, kind, *map(str, shown)))
     return rows
-
-
-if __name__ == "__main__":
-    from designer.files.schema import written
-
-    print(written(noise_schema()), end="")

@@ -2,8 +2,8 @@
 
 A file says which spec made it (its fingerprint), when, what one row was, the answers with their standard errors, what was
 published exactly, the guarantee, the entry of a ledger where one was kept, and a seal. `verify_release` rebuilds the release
-from the whole numbers in the file and from the spec, and compares every key. The schema is published in
-docs/release.schema.json, as `designer.files.schema` writes it.
+from the whole numbers in the file and from the spec, and compares every key. `dp-designer schema release`
+prints the schema.
 """
 
 from __future__ import annotations

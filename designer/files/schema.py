@@ -1,14 +1,11 @@
 """The JSON Schemas of specs, releases and signatures, put together from what each class says about itself.
 
 Every format, relation, norm, score and query states its keys beside its `to_spec`, where the loader reads them too. This module
-only collects. `python -m designer.files.schema spec` (or `release`, `signature`) prints what docs/spec.schema.json (and so on)
-holds; the schema of problem files is made by `designer.files.problem.schema`.
+only collects. `dp-designer schema spec` prints one.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from typing import Any
 
 from designer.base.schema import Schema, bundle, exactly
@@ -71,26 +68,3 @@ def signature_schema() -> dict[str, Any]:
         "description": "An Ed25519 signature of one spec or release, in a file of its own beside it.",
     }
     return bundle({**head, **SIGNATURE})
-
-
-SCHEMAS = {
-    "spec": spec_schema,
-    "release": release_file_schema,
-    "signature": signature_schema,
-}
-
-
-def written(schema: Schema) -> str:
-    """A schema as its file holds it."""
-    return json.dumps(schema, indent=1, ensure_ascii=False) + "\n"
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Print one of the schemas."""
-    parser = argparse.ArgumentParser(prog="python -m designer.files.schema", description="Print a JSON Schema.")
-    parser.add_argument("name", nargs="?", default="spec", choices=list(SCHEMAS), help="what it is for (default: spec)")
-    print(written(SCHEMAS[parser.parse_args(arguments).name]()), end="")
-
-
-if __name__ == "__main__":
-    main()

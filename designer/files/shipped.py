@@ -1,6 +1,6 @@
-"""The pages and schemas that the program's texts name, such as "docs/theory/foundations.md", where the program is installed.
+"""The pages that the program's texts name, such as "docs/theory/foundations.md", where the program is installed.
 
-`python -m designer.files.shipped` lists their paths, so that an editor can be pointed at a schema.
+`python -m designer.files.shipped` lists their paths.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ PARTS = ("tutorials", "guides", "explanation", "theory", "papers")  # folders of
 
 
 def documents() -> dict[str, Path]:
-    """The path of every page and every schema, by the name that texts give it."""
+    """The path of every page, by the name that texts give it."""
     docs = PACKAGE / "docs"
-    found = sorted(
-        [*docs.glob("*.json"), *docs.glob("*.md"), *(page for part in PARTS for page in (docs / part).rglob("*.md"))]
-    )
+    found = sorted([*docs.glob("*.md"), *(page for part in PARTS for page in (docs / part).rglob("*.md"))])
     return {path.relative_to(PACKAGE).as_posix(): path for path in found}
 
 

@@ -1,7 +1,7 @@
 """Specs: one closed, versioned JSON file for a frozen object. Loading recomputes the object and its guarantee;
 claims are compared, not believed.
 
-The schema is published in docs/spec.schema.json, as `designer.files.schema` writes it. Infinity is written as "inf"; floats are
+`dp-designer schema spec` prints the schema. Infinity is written as "inf"; floats are
 written with the digits that bring the same float back; nothing in a file is executed or looked up by name beyond the closed
 lists in `designer.files.kinds` and `designer.relations.kinds`.
 """

@@ -12,6 +12,7 @@ import pytest
 from designer import About, InvalidSpec, load, verify_release
 from designer.certified.frozen import Specified, seal, to_spec
 from designer.files.releases import SAID, release_document, save_release, sealed
+from designer.files.schema import release_file_schema, spec_schema
 from designer.files.spec import from_spec
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
@@ -19,10 +20,7 @@ from tests.oracles.spec_specimens import specimens
 ABOUT = About(
     "Commuters", "Register of residents", "2024", "City of Zürich", "office@example.org", "one resident", {"*": "persons"}
 )
-DOCS = Path(__file__).parents[2] / "docs"
-SPECS, RELEASES = (
-    jsonschema.Draft202012Validator(json.loads((DOCS / f"{name}.schema.json").read_text())) for name in ("spec", "release")
-)
+SPECS, RELEASES = (jsonschema.Draft202012Validator(schema()) for schema in (spec_schema, release_file_schema))
 FIRST_OF_FORMAT = list({maker.format: name for name, maker in reversed(specimens().items())}.values())
 
 

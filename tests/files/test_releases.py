@@ -21,6 +21,7 @@ from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, met
 from designer.base.json_text import plain
 from designer.certified.frozen import Specified, seal
 from designer.files.releases import release_document, save_release, sealed, verify_release
+from designer.files.schema import release_file_schema
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.release import determines
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
@@ -31,7 +32,7 @@ from tests.files.test_spec import changed, delete, edits, get, leaves
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "release.schema.json").read_text())
+SCHEMA = release_file_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = list(specimens())
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)

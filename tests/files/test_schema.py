@@ -1,38 +1,45 @@
-"""The published schemas are what the classes say of themselves, and every reader takes its keys from the same place."""
+"""The schemas that `dp-designer schema` prints, and every reader takes its keys from the same place."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
+from designer.certified.guarantee import BUDGET_RANGE
+from designer.cli import main
+from designer.cli.schema_command import SCHEMAS
 from designer.files.kinds import KINDS
-from designer.files.schema import main, spec_schema, written
+from designer.files.schema import spec_schema
 from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
 
-DOCS = Path(__file__).parents[2] / "docs"
+SPEC = Path(__file__).parents[1] / "data" / "specs" / "laplace_product.json"
 
 
-def test_the_published_schema_is_what_the_classes_say() -> None:
-    """After a change of a class: `python -m designer.files.schema > docs/spec.schema.json`."""
-    assert (DOCS / "spec.schema.json").read_text(encoding="utf-8") == written(spec_schema())
+def test_a_guarantee_of_additive_noise_needs_the_range_of_budgets() -> None:
+    schema = spec_schema()
+    form = jsonschema.Draft202012Validator({"$defs": schema["$defs"], "$ref": "#/$defs/parameters_of_additive_noise"})
+    stated = json.loads(SPEC.read_text())["guarantee"]["parameters"]
+    form.validate(stated)
+    for name in BUDGET_RANGE:
+        assert not form.is_valid({key: value for key, value in stated.items() if key != name}), name
 
 
-def test_the_module_prints_the_files(capsys: pytest.CaptureFixture[str]) -> None:
-    for arguments, name in (
-        ([], "spec"),
-        (["spec"], "spec"),
-        (["release"], "release"),
-        (["signature"], "signature"),
-    ):
-        main(arguments)
-        assert capsys.readouterr().out == (DOCS / f"{name}.schema.json").read_text(encoding="utf-8")
-    with pytest.raises(SystemExit):
-        main(["ledger"])
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_the_command_prints_and_writes_a_schema(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "schema.json"
+    assert main(["schema", name]) == 0
+    told = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator.check_schema(told)
+    assert told["$id"].endswith(f"/{name}.schema.json") and told == SCHEMAS[name]()
+    assert main(["schema", name, "-o", str(file)]) == 0 and json.loads(file.read_text(encoding="utf-8")) == told
+    capsys.readouterr()
+    assert main(["schema", name, "-o", str(file)]) == 2 and "--force" in capsys.readouterr().err
 
 
 def test_every_format_and_every_relation_states_its_own_keys() -> None:

@@ -21,6 +21,7 @@ from designer.base.json_text import signature_path
 from designer.certified.frozen import seal, to_spec
 from designer.cli import main, parser
 from designer.files.releases import release_document
+from designer.files.schema import signature_schema
 from designer.files.signatures import (
     EntryCheck,
     EntrySigner,
@@ -36,7 +37,7 @@ from tests.files.test_spec import changed, delete, double, edits, get, leaves, p
 from tests.oracles.release_specimens import releases
 
 pytest.importorskip("cryptography")
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "signature.schema.json").read_text())
+SCHEMA = signature_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -37,8 +37,9 @@ from designer.certified.certificate import describe_pair
 from designer.certified.frozen import save, seal, to_spec
 from designer.cli import main
 from designer.designing.printouts import page
+from designer.files.schema import spec_schema
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "spec.schema.json").read_text())
+SCHEMA = spec_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
 NAMES = ["plain", "Zürich 東京 🗽", 'say "no" \\ / \'', "two\nlines\ttab", ""]
 INF = math.inf

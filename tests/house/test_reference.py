@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,16 +17,18 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-import pytest
-
 from designer.cli import parser
+from designer.cli.schema_command import SCHEMAS
 from designer.files.problem.kinds import KINDS
-from tests.house.reference_tables import EVERYWHERE, MARKED, PAGES, commands, filled
 from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 
-ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGES = sorted(REFERENCE.glob("*.md"))
+sys.path.insert(0, str(REFERENCE.parent))
+import derived  # noqa: E402
+
 DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$((?:\n   :.*$)*)", re.MULTILINE)
-SAID_ONCE = {*EVERYWHERE, "--allow-vacuous", "--signer"}  # in the first paragraph of the page, for all commands
+SAID_ONCE = {*derived.EVERYWHERE, "--allow-vacuous", "--signer"}  # in the first paragraph of the page, for all commands
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REFUSES = re.compile(r"\b[Rr](?:aises?|efuse[sd]?)\b|`(?:InvalidProblem|InvalidSpec|NotPrivate|DesignFailed)`")
 SOURCE = re.compile(r"\bSource:\s|docs/theory/|\b(?:DX|SEMI|INT|REC) (?:[A-Z]|section|equation|eq)|\]\(\.\./theory/")
@@ -124,13 +127,12 @@ def is_used(name: str) -> bool:
 CALLABLE = sorted(name for name in PUBLIC if callable(thing(name)))
 
 
-@pytest.mark.parametrize("name", sorted(PUBLIC))
-def test_every_public_name_has_an_entry(name: str) -> None:
+def test_every_public_name_has_an_entry() -> None:
     """Rooms have a page, of which their own names are the entries."""
-    if inspect.ismodule(thing(name)):
-        assert any(f"`{name}`" in page.read_text() for page in PAGES)
-    else:
-        assert entry_of(name), f"give {name} an entry in docs/reference"
+    pages = "".join(page.read_text() for page in PAGES)
+    rooms = {name for name in PUBLIC if inspect.ismodule(thing(name))}
+    assert [name for name in rooms if f"`{name}`" not in pages] == []
+    assert [name for name in PUBLIC - rooms if not entry_of(name)] == [], "give these an entry in docs/reference"
 
 
 def test_no_entry_is_about_what_nobody_promises() -> None:
@@ -138,54 +140,46 @@ def test_no_entry_is_about_what_nobody_promises() -> None:
     assert [name for name in entries() if name not in PUBLIC and not any(thing(name) is one for one in promised)] == []
 
 
-@pytest.mark.parametrize("name", CALLABLE)
-def test_every_entry_has_an_example(name: str) -> None:
-    assert is_used(name), f"{name}: give its docstring a doctest, or use it in the code of its page"
+def test_every_entry_has_an_example() -> None:
+    assert [name for name in CALLABLE if not is_used(name)] == [], "give each a doctest, or use it in the code of its page"
 
 
-@pytest.mark.parametrize("name", CALLABLE)
-def test_every_entry_says_what_it_refuses(name: str) -> None:
-    if may_raise(thing(name)):
-        assert REFUSES.search(words(name)), f"{name}: say what it raises, and when"
+def test_every_entry_says_what_it_refuses() -> None:
+    silent = [name for name in CALLABLE if may_raise(thing(name)) and not REFUSES.search(words(name))]
+    assert silent == [], "say what each raises, and when"
 
 
-@pytest.mark.parametrize("name", CALLABLE)
-def test_every_entry_names_its_source(name: str) -> None:
-    assert SOURCE.search(words(name)), f"{name}: name the paper, or the page of theory"
+def test_every_entry_names_its_source() -> None:
+    assert [name for name in CALLABLE if not SOURCE.search(words(name))] == [], "name the paper, or the page of theory"
 
 
-@pytest.mark.parametrize("owner", MEMBERS, ids=lambda owner: owner.__name__)
-def test_every_promised_member_is_shown(owner: Any) -> None:
+def test_every_promised_member_is_shown() -> None:
     """Its class shows its members, those that it inherits too where they are among the promised."""
-    entry = next(entry for name, entry in entries().items() if thing(name) is owner)
-    shown = dir(owner) if ":inherited-members:" in entry.options else vars(owner)
-    assert ":members:" in entry.options
-    assert [name for name in MEMBERS[owner].split() if name not in shown or not inspect.getdoc(getattr(owner, name))] == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_tables_of_options_and_keys_are_those_of_the_program(page: Path) -> None:
-    """After a change: `python -m tests.house.reference_tables`."""
-    assert page.read_text(encoding="utf-8") == filled(page.read_text(encoding="utf-8"))
+    for owner, members in MEMBERS.items():
+        entry = next(entry for name, entry in entries().items() if thing(name) is owner)
+        shown = dir(owner) if ":inherited-members:" in entry.options else vars(owner)
+        assert ":members:" in entry.options, owner
+        assert [name for name in members.split() if name not in shown or not inspect.getdoc(getattr(owner, name))] == [], owner
 
 
 def test_every_command_and_kind_has_its_table() -> None:
-    marks = {(found[2], found[3]) for page in PAGES for found in MARKED.finditer(page.read_text(encoding="utf-8"))}
-    assert {name for kind, name in marks if kind == "options"} == {name for name, _ in commands(parser())}
+    marks = {(kind, name) for page in PAGES for kind, name in derived.MARK.findall(page.read_text(encoding="utf-8"))}
+    assert {name for kind, name in marks if kind == "options"} == {name for name, _ in derived.commands(parser())}
     assert {name for kind, name in marks if kind == "keys"} == set(KINDS)
+    assert {name for kind, name in marks if kind == "schema"} == set(SCHEMAS) - {"problem"}
 
 
 def test_every_option_of_a_command_is_in_an_example_of_it() -> None:
-    page = (ROOT / "docs" / "reference" / "command_line.md").read_text().replace("\\\n", "")
+    page = (REFERENCE / "command_line.md").read_text().replace("\\\n", "")
     examples = re.findall(r"^\$ .*$", page, re.MULTILINE)
-    for name, made in commands(parser()):
+    for name, made in derived.commands(parser()):
         given = {word for line in examples for part in re.findall(rf"dp-designer {name}\b(.*)", line) for word in part.split()}
         flags = [set(action.option_strings) for action in made._actions if action.option_strings]
         assert [sorted(flag) for flag in flags if not flag & (given | SAID_ONCE)] == [], name
 
 
 def test_every_key_of_a_problem_file_says_what_it_means() -> None:
-    page = (ROOT / "docs" / "reference" / "problem_file_keys.md").read_text(encoding="utf-8")
+    page = derived.with_tables((REFERENCE / "problem_file_keys.md").read_text(encoding="utf-8"))
     rows = re.findall(r"^\| `([\w-]+)` \| (.*) \| .* \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) > 300
     assert {key for key, fits, note in rows if not note.strip() and not re.fullmatch(r'`("[^"]*"|true)`', fits)} == set()

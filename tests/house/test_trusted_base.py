@@ -1,4 +1,4 @@
-"""The page for auditors: what it lists is what runs, and what needs no trust does not run."""
+"""What is traced for auditors: every law of noise takes random words, and what needs no trust does not run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, of_specimens
+from tests.house.trusted_base import HARMLESS, ROOT, STAGES, code_lines, lines_that_ran, of_specimens
 
 PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
 DRAWN = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
-BETWEEN = "### Between the random bits and a number"
+BETWEEN = "## Between the random bits and a number"
 UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
 
 
@@ -20,28 +20,16 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
     return of_specimens(tmp_path_factory.mktemp("specs"))
 
 
-@pytest.mark.slow
-def test_the_page_lists_what_runs(tables: str) -> None:
-    """File by file; lines may differ by a little where another machine decides another draw in balls."""
-    now, told = ROW.findall(tables), ROW.findall(PAGE.read_text())
-    assert [(file, of, does) for file, _, of, does in now] == [(file, of, does) for file, _, of, does in told]
-    for (file, ran, _, _), (_, stated, _, _) in zip(now, told, strict=True):
-        assert abs(int(ran) - int(stated)) <= max(10, int(stated) / 5), file
-
-
-@pytest.mark.slow
-def test_the_page_lists_what_runs_between_the_random_bits_and_a_number(tables: str) -> None:
+@pytest.mark.nightly
+def test_few_lines_run_between_the_random_bits_and_a_number(tables: str) -> None:
     """Every law of noise takes words, and what runs then is among what is listed above, by a sampler or the plan itself."""
-    now, told = (
-        {file: int(ran) for file, ran, _ in DRAWN.findall(text[text.index(BETWEEN) :])} for text in (tables, PAGE.read_text())
-    )
-    assert now.keys() == told.keys() and all(abs(ran - told[file]) <= max(10, ran / 5) for file, ran in now.items())
-    assert set(now) <= {file for file, *_ in ROW.findall(tables)} and sum(now.values()) < 2000
+    drawn = {file: int(ran) for file, ran, _ in DRAWN.findall(tables[tables.index(BETWEEN) :])}
+    assert set(drawn) <= {file for file, *_ in ROW.findall(tables)} and sum(drawn.values()) < 2000
     laws = re.findall(r"^\| [a-z][^|]+ \| [^|]* \| (\d+) \| \d+ \| (\d+) \|$", tables, re.MULTILINE)
     assert len(laws) > 30 and all(int(words) > 0 and 5 < int(lines) < 400 for words, lines in laws)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_solver_runs_beside_those_that_are_named(tables: str) -> None:
     listed = [file for file, *_ in ROW.findall(tables)]
     assert len(listed) > 100 and not [file for file in listed if file.startswith(UNTRUSTED)]
@@ -65,13 +53,3 @@ def test_lines_of_code_are_counted_without_what_no_machine_reads() -> None:
     whole = (ROOT / "solvers/exact/bits.py").read_text().splitlines()
     first = next(number for number, line in enumerate(whole, 1) if line.startswith("def precision"))
     assert lines_that_ran("solvers/exact/bits.py", [first]) == 3
-
-
-def test_tables_go_between_the_marks() -> None:
-    page = f"before\n{START}\nold\n{END}\nafter\n"
-    assert filled(filled(page, "new"), "newer") == f"before\n{START}\n\nnewer\n{END}\nafter\n"
-
-
-def test_the_page_speaks_of_commands_that_are_there() -> None:
-    for module in re.findall(r"python -m ([\w.]+)", PAGE.read_text()):
-        assert any((ROOT / (module.replace(".", "/") + end)).exists() for end in (".py", "/__main__.py"))

@@ -1,9 +1,8 @@
 """The trusted base, traced: which functions run when specs are loaded, verified and released, and their costs added up,
 counted in lines.
 
-`python -m tests.house.trusted_base SPEC ...` prints the table for these specs; `--page docs/explanation/trusted_lines.md` puts
-there that of all specimens, one of every format and kind, and the lines that run between the first random word of a release
-and its numbers.
+`python -m tests.house.trusted_base SPEC ...` prints the table for these specs; without one that of all specimens, one of every
+format and kind, and the lines that run between the first random word of a release and its numbers.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WIDTH = 124
-START, END = "<!-- traced: start -->", "<!-- traced: end -->"
 # What runs and can break no promise, with the reason.
 HARMLESS = {
     "designer/base/errors.py": "texts of refusals",
@@ -306,7 +304,7 @@ def table(found: Mapping[str, Mapping[str, Sequence[int]]]) -> str:
             continue
         ran = sum(counted[file] for file in own)
         lines += [
-            f"### {title}: {ran} lines",
+            f"## {title}: {ran} lines",
             "",
             fill(f"{duty} Proven in {pages}.", WIDTH, break_on_hyphens=False),
             "",
@@ -383,17 +381,11 @@ def of_specimens(folder: Path) -> str:
     kinds |= {str(path): json.loads(path.read_text())["format"] for path in stored}
     found = traced(list(kinds))
     between = (
-        "### Between the random bits and a number\n\nThe lines of code that run in a release once its first word of "
+        "## Between the random bits and a number\n\nThe lines of code that run in a release once its first word of "
         "`os.urandom` has been drawn, of\none release of invented data for each spec. What comes before touches no noise; "
         "rare branches may be missing.\n\n"
     )
     return formats(found, kinds) + "\n" + table(found) + "\n" + between + between_words_and_numbers(list(kinds))
-
-
-def filled(page: str, tables: str) -> str:
-    """The page with these tables between its marks."""
-    before, rest = page.split(START)
-    return f"{before}{START}\n\n{tables}\n{END}{rest.split(END)[1]}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -402,10 +394,9 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(runs(arguments[1:])))
     elif arguments[:1] == ["--drawn"]:
         print(json.dumps(drawn(arguments[1:])))
-    elif arguments[:1] == ["--page"]:
+    elif not arguments:
         with TemporaryDirectory() as folder:
-            page = Path(arguments[1])
-            page.write_text(filled(page.read_text(), of_specimens(Path(folder))))
+            print(of_specimens(Path(folder)), end="")
     else:
         print(table(traced([str(Path(path).resolve()) for path in arguments])))
 

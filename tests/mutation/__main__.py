@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="copies of the project that are tested at a time")
     parser.add_argument("--since", type=Path, metavar="FILE", help="what --json wrote: only what changed since is run again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what became of each, with seconds and the commit")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table of docs/explanation/mutants.md")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table as a page")
     wanted = parser.parse_args(arguments)
     if wanted.random:
         mutants = _named(wanted.words, drawn(wanted.random, wanted.seed))

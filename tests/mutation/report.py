@@ -1,4 +1,4 @@
-"""What a mutation run found, as lines to read and as the page docs/explanation/mutants.md."""
+"""What a mutation run found, as lines to read and as a page of Markdown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.mutation.runner import Verdict
 OPENING = """# Mutation testing
 
 Each line is a deliberate fault injected into the code that privacy rests on, and the first test that fails with it. Written by
-`python -m tests.mutation --markdown docs/explanation/mutants.md`, which takes verdicts over from earlier runs (`--since`); the
-breaks themselves, old code and new, are in `tests/mutation/lists/`.
+`python -m tests.mutation --markdown FILE`, which takes verdicts over from earlier runs (`--since`); the breaks themselves, old
+code and new, are in `tests/mutation/lists/`.
 
 """
 

@@ -1,7 +1,7 @@
-"""The page docs/explanation/trust.md: what breaks privacy software, what was tried here, and the tests that try it, counted.
+"""What breaks privacy software, what was tried here, and the tests that try it: the table of docs/explanation/trust.md.
 
-The number of tries of a row is that of the test cases which pytest collects under the names of the row; where a test tries more
-inside a case, the row says so in words. `python -m tests.oracles.trust_table` writes the page anew to standard output.
+`python -m tests.oracles.trust_table` prints it with the number of tries of each row, the test cases that pytest collects under
+the names of the row; where a test tries more inside a case, the row says so in words.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -223,16 +224,6 @@ ATTACKS = (
         ),
     ),
 )
-HEAD = """# Attacks on privacy software, and how each was tested
-
-Each row is an attack, or a defect that was found in real libraries. *Tries* are the test cases that pytest collects under the
-names in the last column, over all tiers; `python -m tests.oracles.trust_table > docs/explanation/trust.md` counts them anew and
-writes this page. What one mechanism withstands is said by `dp-designer verify SPEC --deep`, line by line: proven, tested with
-which power, not looked at and why.
-
-| # | what breaks | what is tried | tries | result | tests |
-| --- | --- | --- | --- | --- | --- |
-"""
 
 
 def collected() -> Counter[str]:
@@ -249,15 +240,15 @@ def collected() -> Counter[str]:
     return found
 
 
-def page(counts: Counter[str]) -> str:
-    """The page."""
-    rows = []
+def rows(counts: Mapping[str, int] | None = None) -> Iterator[str]:
+    """The table, in Markdown; counts: how many cases each name of a test has, for a column of them."""
+    yield "| # | what breaks | what is tried |" + (" tries |" if counts else "") + " result | tests |"
+    yield "| --- | --- | --- |" + (" --- |" if counts else "") + " --- | --- |"
     for number, attack in enumerate(ATTACKS, 1):
-        tries = sum(counts[name] for name in attack.tests)
+        tries = f" {sum(counts[name] for name in attack.tests)} |" if counts else ""
         tests = ", ".join(f"`{name.removeprefix('tests/')}`" for name in attack.tests)
-        rows.append(f"| {number} | {attack.breaks} | {attack.tried} | {tries} | {attack.result} | {tests} |")
-    return HEAD + "\n".join(rows) + "\n"
+        yield f"| {number} | {attack.breaks} | {attack.tried} |{tries} {attack.result} | {tests} |"
 
 
 if __name__ == "__main__":
-    print(page(collected()), end="")
+    print(*rows(collected()), sep="\n")

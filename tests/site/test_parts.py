@@ -12,16 +12,19 @@ from xml.etree import ElementTree
 import pytest
 
 from designer.families import FAMILIES
+from designer.files.problem.deciding import decided_file
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
+import derived  # noqa: E402
 import docstrings  # noqa: E402
 import formulas  # noqa: E402
 import notebooks  # noqa: E402
 import pages  # noqa: E402
+import questions  # noqa: E402
 
 
-@pytest.mark.parametrize("module", [pages, docstrings, formulas, notebooks])
+@pytest.mark.parametrize("module", [pages, docstrings, formulas, notebooks, derived])
 def test_the_examples_of_the_module_hold(module: ModuleType) -> None:
     done = doctest.testmod(module)
     assert done.failed == 0 < done.attempted
@@ -75,21 +78,28 @@ def test_a_notebook_is_shown_with_what_its_cells_print() -> None:
     assert told.endswith("```python\nprint(y)\n```\n\n```{code-block} text\n:class: printed\n\n42\n```")
 
 
+def test_a_page_has_a_table_in_the_place_of_its_mark() -> None:
+    made = derived.with_tables("# A\n\n<!-- options keys -->\n\n<!-- sizes: begin -->\n")
+    assert made.startswith("# A\n\n\n| option | what it says |\n| --- | --- |\n| `{new,show}` |")
+    assert made.endswith("|\n\n\n<!-- sizes: begin -->\n")
+    told = "\n".join(derived.questions(""))
+    assert ElementTree.fromstring(questions.picture()).get("role") == "img"
+    assert [f"## {k}. " in told for k in range(1, 8)] == [True] * 7 and decided_file(questions.LEAVES[0]) in told
+
+
 def test_every_notebook_is_on_the_page_of_notebooks() -> None:
     named = notebooks.MARK.findall((DOCS / "tutorials" / "notebooks.md").read_text(encoding="utf-8"))
     assert sorted(named) == sorted(path.stem for path in notebooks.NOTEBOOKS.glob("*.ipynb"))
 
 
-@pytest.mark.parametrize("page", pages.PARTS)
-def test_a_page_holds_the_prose_of_its_parts_in_their_order(page: str) -> None:
-    made = pages.assembled(page, (DOCS / f"{page}.md").read_text(encoding="utf-8"))
-    titles = ["#" + (DOCS / f"{part}.md").read_text(encoding="utf-8").partition("\n")[0] for part in pages.PARTS[page]]
-    places = [
-        made.index(f"\n({pages.place(part)})=\n\n{title}\n") for part, title in zip(pages.PARTS[page], titles, strict=True)
-    ]
-    assert places == sorted(places)
-    prose = pages.FENCE.sub("", made)
-    assert [line for line in prose.splitlines() if line.startswith("# ")] == [made.splitlines()[0]]
+def test_a_page_holds_the_prose_of_its_parts_in_their_order() -> None:
+    for page, parts in pages.PARTS.items():
+        made = pages.assembled(page, (DOCS / f"{page}.md").read_text(encoding="utf-8"))
+        titles = ["#" + (DOCS / f"{part}.md").read_text(encoding="utf-8").partition("\n")[0] for part in parts]
+        places = [made.index(f"\n({pages.place(part)})=\n\n{title}\n") for part, title in zip(parts, titles, strict=True)]
+        assert places == sorted(places), page
+        prose = pages.FENCE.sub("", made)
+        assert [line for line in prose.splitlines() if line.startswith("# ")] == [made.splitlines()[0]], page
 
 
 def test_code_keeps_its_comments_and_anchors_are_kept() -> None:
@@ -98,12 +108,10 @@ def test_code_keeps_its_comments_and_anchors_are_kept() -> None:
     assert pages.led("[x](https://a.org/b.md)", "README", "README") == "[x](https://a.org/b.md)"
 
 
-@pytest.mark.parametrize(
-    "text", [*(family.name for family in FAMILIES), "norm", "spec.json", "design(problem)", "a ^ b", "x_", "(x"]
-)
-def test_names_of_the_program_and_broken_formulas_stay_code(text: str) -> None:
-    with pytest.raises(formulas.NoFormula):
-        formulas.mathml(text)
+def test_names_of_the_program_and_broken_formulas_stay_code() -> None:
+    for text in (*(family.name for family in FAMILIES), "norm", "spec.json", "design(problem)", "a ^ b", "x_", "(x"):
+        with pytest.raises(formulas.NoFormula):
+            formulas.mathml(text)
 
 
 @pytest.mark.parametrize(

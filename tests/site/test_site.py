@@ -113,7 +113,7 @@ def build(checkout: Path) -> Path:
     return checkout / "out" / "site"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_site_builds_without_a_warning_and_holds_together(tmp_path: Path) -> None:
     site = build(tmp_path)
     pages = {path: read(path) for path in site.rglob("*.html")}

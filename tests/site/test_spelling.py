@@ -37,9 +37,8 @@ def test_codespell_finds_nothing() -> None:
 OWN = [page for page in PAGES if page.parent.name != "papers" and page.name != "benchmarks.md"]  # those quote titles and words
 
 
-@pytest.mark.parametrize("page", OWN, ids=lambda page: page.name)
-def test_words_have_their_british_form(page: Path) -> None:
-    assert AMERICAN.findall(prose(page.read_text(encoding="utf-8"))) == []
+def test_words_have_their_british_form() -> None:
+    assert [(page, found) for page in OWN if (found := AMERICAN.findall(prose(page.read_text(encoding="utf-8"))))] == []
 
 
 def test_american_forms_are_found_in_words_and_not_in_code() -> None:

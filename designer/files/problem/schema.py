@@ -1,5 +1,4 @@
-"""The JSON Schema of problem files of every kind, put together from the form of each: `python -m designer.files.problem.schema`
-prints what docs/problem.schema.json holds."""
+"""The JSON Schema of problem files of every kind, put together from the form of each."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from typing import Any
 from designer.base.schema import Fragment, Named, Schema, bundle, either, exactly, noted, one_of
 from designer.files.problem.kind import DEFAULT, HEADING, Kind
 from designer.files.problem.kinds import KINDS
-from designer.files.schema import DRAFT, written
+from designer.files.schema import DRAFT
 
 
 def problem_schema() -> dict[str, Any]:
@@ -50,7 +49,3 @@ def _rule(kind: Kind) -> Schema:
     if kind.name != DEFAULT:
         named["required"] = ["kind"]
     return {"if": named, "then": {**whole, "properties": properties}}
-
-
-if __name__ == "__main__":
-    print(written(problem_schema()), end="")

@@ -11,6 +11,7 @@ import pytest
 
 from designer import About, InvalidProblem, load, read_problem, verify_release
 from designer.cli import main
+from designer.files.problem.schema import problem_schema
 
 FILE = """
 title = "Commuters"
@@ -47,7 +48,7 @@ SAID = About(
     "one resident",
     {"north": "persons", "*": "commuters"},
 )
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "problem.schema.json").read_text())
+SCHEMA = problem_schema()
 
 
 def written(folder: Path, about: str) -> Path:

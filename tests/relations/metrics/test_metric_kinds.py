@@ -22,13 +22,14 @@ from designer import Domain, Problem, Workload, design, load, metrics
 from designer.base.json_text import plain
 from designer.certified.frozen import to_spec
 from designer.certified.guarantee import budget_range
+from designer.files.schema import spec_schema
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import RELATIONS, relation_from_spec
 from designer.relations.metrics.metric import Metric
 from solvers.exact.rational import root_below
 from tests.oracles.metric_kinds import DOMAIN, SPECIMENS, every_metric, with_origin
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "spec.schema.json").read_text())
+SCHEMA = spec_schema()
 FORM = jsonschema.Draft202012Validator({"$defs": SCHEMA["$defs"], "$ref": "#/$defs/relation"})
 ROUNDED_DOWN = Fraction(1, 2**70)  # irrational parts are rounded down by less than 2^-79 of themselves, a few times
 every_relation = st.one_of(every_metric(), with_origin())

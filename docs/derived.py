@@ -1,9 +1,8 @@
-"""The tables of the reference that are made of the program itself: options of commands, keys of problem files, keys of formats.
+"""Tables of the site that follow from the program: options of commands, keys of problem files and of formats, the seven
+questions, attacks, mutants and the lines that run.
 
-    python -m tests.house.reference_tables
-
-writes them anew, each between its marks `<!-- KIND NAME -->` and `<!-- end -->` on the pages of docs/reference; what stands
-outside the marks is written by hand. A test holds that nothing is stale.
+A page says `<!-- KIND NAME -->`, and the table takes its place while the site is built; no file holds it. What stands around
+the mark is written by hand.
 """
 
 from __future__ import annotations
@@ -14,15 +13,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
+from designer.cli.schema_command import SCHEMAS
 from designer.files.problem.kinds import KINDS
 
-DOCS = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file()) / "docs"
-PAGES = sorted((DOCS / "reference").glob("*.md"))
-MARKED = re.compile(r"(<!-- (options|keys|forms|schema) ([\w-]+(?: \w+)?) -->\n).*?(<!-- end -->)", re.DOTALL)
+from questions import questions
+
 EVERYWHERE = ("--help", "--json", "--quiet", "--progress")
 Lines = Iterator[str]
 
@@ -31,7 +31,10 @@ def escaped(text: str) -> str:
     """A text as a cell of a table in Markdown: nothing is taken for a mark, and code stays as it is but for bars."""
     parts = re.split(r"(`[^`]*`)", " ".join(text.split()))
     told = [
-        part if k % 2 else part.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_") for k, part in enumerate(parts)
+        part
+        if k % 2
+        else part.replace("<", "&lt;").replace("*", "\\*").replace("_", "\\_")
+        for k, part in enumerate(parts)
     ]
     return "".join(told).replace("|", "\\|")
 
@@ -42,9 +45,15 @@ def table(*heads: str) -> Lines:
     yield "|" + " --- |" * len(heads)
 
 
-def commands(made: argparse.ArgumentParser, name: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
+def commands(
+    made: argparse.ArgumentParser, name: str = ""
+) -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command that does something, by its words, in order."""
-    groups = [action for action in made._actions if isinstance(action, argparse._SubParsersAction)]
+    groups = [
+        action
+        for action in made._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
     if not groups:
         yield name, made
     for group in groups:
@@ -62,9 +71,19 @@ def options_of(command: str) -> Lines:
 
 def written(action: argparse.Action) -> Iterator[str]:
     """An argument as it is written, with what follows an option."""
-    value = action.metavar or ("{" + ",".join(map(str, action.choices)) + "}" if action.choices else action.dest.upper())
+    value = action.metavar or (
+        "{" + ",".join(map(str, action.choices)) + "}"
+        if action.choices
+        else action.dest.upper()
+    )
     if not action.option_strings:
-        yield f"[{value}]" if action.nargs == "?" else str(value).upper() if not action.choices else str(value)
+        yield (
+            f"[{value}]"
+            if action.nargs == "?"
+            else str(value).upper()
+            if not action.choices
+            else str(value)
+        )
     for flag in action.option_strings:
         yield flag if action.nargs == 0 else f"{flag} {value}"
 
@@ -82,7 +101,13 @@ def body(form: Fragment) -> Schema:
 
 def folded(summary: str, anchor: str, inside: Lines) -> Lines:
     """What opens with a click, and by a link to its anchor; a browser without scripts can do both."""
-    yield from ("", '<details class="keys">', f"<summary>{summary}</summary>", f'<div id="{anchor}">', "")
+    yield from (
+        "",
+        '<details class="keys">',
+        f"<summary>{summary}</summary>",
+        f'<div id="{anchor}">',
+        "",
+    )
     yield from inside
     yield from ("", "</div>", "</details>", "")
 
@@ -94,23 +119,46 @@ def code(text: str) -> str:
 
 def html(text: str) -> str:
     """A sentence in HTML, its code between backticks."""
-    return re.sub(r"`([^`]*)`", r"<code>\1</code>", " ".join(text.split()).replace("<", "&lt;"))
+    return re.sub(
+        r"`([^`]*)`", r"<code>\1</code>", " ".join(text.split()).replace("<", "&lt;")
+    )
 
 
 def keys_of(kind: str) -> Lines:
     """The sections of a kind of problem files, each with its keys; those that an earlier kind has are named."""
     form = KINDS[kind].form()
-    earlier = [(name, KINDS[name].form()["properties"]) for name in list(KINDS)[: list(KINDS).index(kind)]]
+    earlier = [
+        (name, KINDS[name].form()["properties"])
+        for name in list(KINDS)[: list(KINDS).index(kind)]
+    ]
     for name, section in form["properties"].items():
         needed = "required" if name in form["required"] else "optional"
         summary = f"{code(f'[{name}]')} {needed}. {html(body(section).get('description', ''))}".strip()
-        same = next((other for other, sections in earlier if sections.get(name) == section), None)
+        same = next(
+            (other for other, sections in earlier if sections.get(name) == section),
+            None,
+        )
         if same:
-            yield from ("", f'<p class="same-keys">{summary} As <a href="#{place(same, name)}">in {same}</a>.</p>', "")
+            yield from (
+                "",
+                f'<p class="same-keys">{summary} As <a href="#{place(same, name)}">in {same}</a>.</p>',
+                "",
+            )
         else:
-            known = next((other for other, sections in earlier if most_of(sections.get(name), section)), None)
+            known = next(
+                (
+                    other
+                    for other, sections in earlier
+                    if most_of(sections.get(name), section)
+                ),
+                None,
+            )
             skipped = alternatives(dict(earlier)[known][name])[0] if known else []
-            yield from folded(summary, place(kind, name), fragment(name, section, skipped, known and place(known, name)))
+            yield from folded(
+                summary,
+                place(kind, name),
+                fragment(name, section, skipped, known and place(known, name)),
+            )
 
 
 def place(kind: str, section: str) -> str:
@@ -124,15 +172,31 @@ def most_of(earlier: Fragment | None, later: Fragment) -> bool:
     return len(before) > 1 and all(form in now for form in before)
 
 
-def fragment(place: str, form: Fragment, skipped: list[Schema] | None = None, where: str | None = None) -> Lines:
+def fragment(
+    place: str,
+    form: Fragment,
+    skipped: list[Schema] | None = None,
+    where: str | None = None,
+) -> Lines:
     """What may stand at a place: a table of keys for each form it may have, but for those that another place has."""
     records, others = alternatives(form)
     records = [found for found in records if found not in (skipped or [])]
     if where:
-        yield from (f'The <a href="#{where}">{len(skipped or [])} forms of an earlier kind</a>, and:', "")
+        yield from (
+            f'The <a href="#{where}">{len(skipped or [])} forms of an earlier kind</a>, and:',
+            "",
+        )
     if others:
         yield from (f"{'Otherwise' if records else 'Type:'} {or_list(others)}.", "")
-    shared = [row for row in rows_of(records[0]) if all(row in rows_of(found) for found in records)] if records[1:] else []
+    shared = (
+        [
+            row
+            for row in rows_of(records[0])
+            if all(row in rows_of(found) for found in records)
+        ]
+        if records[1:]
+        else []
+    )
     if shared:
         yield from ("Every form:", "", *table(*HEADS), *shared, "")
     for found in records:
@@ -153,7 +217,11 @@ def alternatives(form: Fragment) -> tuple[list[Schema], list[str]]:
     records: list[Schema] = []
     others: list[str] = []
     for each in whole["anyOf"]:
-        more, other = ([], [link(each.name)]) if isinstance(each, Named) and "properties" in each.body else alternatives(each)
+        more, other = (
+            ([], [link(each.name)])
+            if isinstance(each, Named) and "properties" in each.body
+            else alternatives(each)
+        )
         records, others = records + more, others + other
     return records, others
 
@@ -177,8 +245,14 @@ def rows_of(form: Schema) -> list[str]:
     found = []
     for key, value in form["properties"].items():
         whole = body(value)
-        default = "required" if key in form.get("required", ()) else shown_default(whole.get("default"))
-        found.append(f"| `{key}` | {typed(value)} | {default} | {escaped(whole.get('description', ''))} |")
+        default = (
+            "required"
+            if key in form.get("required", ())
+            else shown_default(whole.get("default"))
+        )
+        found.append(
+            f"| `{key}` | {typed(value)} | {default} | {escaped(whole.get('description', ''))} |"
+        )
     return found
 
 
@@ -190,17 +264,27 @@ def shown_default(value: object) -> str:
 def inner(place: str, form: Schema) -> Lines:
     """The tables of keys that are sections themselves, and of the named values below them."""
     for key, value in form["properties"].items():
-        below = [record for record in alternatives(value)[0] if not isinstance(value, Named)]
+        below = [
+            record for record in alternatives(value)[0] if not isinstance(value, Named)
+        ]
         rest = body(value).get("additionalProperties")
         if isinstance(rest, (Named, dict)) and not isinstance(rest, Named):
             below += alternatives(rest)[0]
         for found in below:
-            yield from (f"Within `{place}.{key}`:", "", *table(*HEADS), *rows_of(found), "")
+            yield from (
+                f"Within `{place}.{key}`:",
+                "",
+                *table(*HEADS),
+                *rows_of(found),
+                "",
+            )
 
 
 def has_table(form: Named) -> bool:
     """Is it a record, or one of several?"""
-    return "properties" in form.body or any(isinstance(each, Named) for each in form.body.get("anyOf", ()))
+    return "properties" in form.body or any(
+        isinstance(each, Named) for each in form.body.get("anyOf", ())
+    )
 
 
 def link(name: str) -> str:
@@ -231,28 +315,48 @@ def typed(form: Fragment, plural: bool = False) -> str:
     if "const" in whole:
         return f"`{json.dumps(whole['const'])}`"
     if "enum" in whole:
-        return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in whole["enum"])
+        return "one of " + ", ".join(
+            f"`{json.dumps(value)}`" for value in whole["enum"]
+        )
     for word in ("anyOf", "oneOf"):
         if word in whole and "type" not in whole:
             return or_list([typed(each, plural) for each in whole[word]])
     kinds = whole.get("type", "value")
-    return or_list([nouns(whole, kind, plural) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
+    return or_list(
+        [
+            nouns(whole, kind, plural)
+            for kind in ([kinds] if isinstance(kinds, str) else kinds)
+        ]
+    )
 
 
-LIMITS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
+LIMITS = {
+    "minimum": "≥",
+    "exclusiveMinimum": ">",
+    "maximum": "≤",
+    "exclusiveMaximum": "<",
+}
 
 
 def nouns(form: Schema, kind: str, plural: bool) -> str:
     """A type by its name, with what is in it, or its limits."""
-    noun = ("table" if kind == "object" else kind) + ("s" if plural and kind != "null" else "")
+    noun = ("table" if kind == "object" else kind) + (
+        "s" if plural and kind != "null" else ""
+    )
     rest = form.get("additionalProperties")
     if kind == "array" and isinstance(form.get("items"), (dict, Named)):
         return f"{noun} of {typed(form['items'], True)}"
     if kind == "object" and form.get("properties"):
-        return f"{noun} with " + ", ".join(f"`{key}`" for key in form["required"] or list(form["properties"])[:1])
+        return f"{noun} with " + ", ".join(
+            f"`{key}`" for key in form["required"] or list(form["properties"])[:1]
+        )
     if kind == "object" and isinstance(rest, (dict, Named)):
         return f"{noun} of {typed(rest, True)} by name"
-    limits = [f"{sign} {form[word]:g}" for word, sign in LIMITS.items() if word in form and kind in ("number", "integer")]
+    limits = [
+        f"{sign} {form[word]:g}"
+        for word, sign in LIMITS.items()
+        if word in form and kind in ("number", "integer")
+    ]
     return escaped(" ".join([noun, " and ".join(limits)]).strip())
 
 
@@ -281,43 +385,98 @@ def forms_of(_: str) -> Lines:
     """Forms that several sections share."""
     for name, form in sorted(named_forms().items()):
         note = html(body(form).get("description", ""))
-        yield from folded(f"{code(name)} {note}".strip(), place("form", name), fragment(name, form))
+        yield from folded(
+            f"{code(name)} {note}".strip(), place("form", name), fragment(name, form)
+        )
 
 
 def schema_of(name: str) -> Lines:
-    """The keys of a published format: of the whole, and of each of its definitions."""
-    schema = json.loads((DOCS / f"{name}.schema.json").read_text(encoding="utf-8"))
-    yield from (escaped(schema["description"]), "")
+    """The keys of a published format, of the whole and of each of its definitions, and its schema to download."""
+    schema = SCHEMAS[name]()
+    link = f'<a href="../{name}.schema.json">{name}.schema.json</a>'
+    yield from (f"{escaped(schema['description'])} Schema: {link}.", "")
     if "properties" in schema:
         yield from (*schema_table(schema), "")
     for place, form in [*enumerated(schema), *schema["$defs"].items()]:
         if "properties" in form:
-            yield from (f"`{place}`: {escaped(form.get('description', ''))}".rstrip(": "), "")
+            yield from (
+                f"`{place}`: {escaped(form.get('description', ''))}".rstrip(": "),
+                "",
+            )
             yield from (*schema_table(form), "")
 
 
 def enumerated(schema: Schema) -> Iterator[tuple[str, Schema]]:
     """The forms that the whole may have, by the format of the spec that each is of."""
     for form in schema.get("oneOf", ()):
-        yield str(form.get("title", form["properties"]["spec"]["properties"]["format"]["const"])), form
+        yield (
+            str(
+                form.get(
+                    "title", form["properties"]["spec"]["properties"]["format"]["const"]
+                )
+            ),
+            form,
+        )
 
 
 def schema_table(form: Schema) -> Lines:
     """A row for each key of a published record. Its definitions are told of on the same page, by their names."""
     named = re.compile(r'<a href="#form-[^"]*">([^<]*)</a>')
-    yield from (*table("key", "type", "presence", "meaning"), *(named.sub(r"`\1`", row) for row in rows_of(form)))
-
-
-MAKERS: Mapping[str, Callable[[str], Lines]] = {"options": options_of, "keys": keys_of, "forms": forms_of, "schema": schema_of}
-
-
-def filled(page: str) -> str:
-    """A page with its tables as they are now."""
-    return MARKED.sub(
-        lambda found: f"{found[1]}\n" + "\n".join(MAKERS[found[2]](found[3])).strip("\n") + f"\n\n{found[4]}", page
+    yield from (
+        *table("key", "type", "presence", "meaning"),
+        *(named.sub(r"`\1`", row) for row in rows_of(form)),
     )
 
 
-if __name__ == "__main__":
-    for path in PAGES:
-        path.write_text(filled(path.read_text(encoding="utf-8")), encoding="utf-8")
+def attacks(_: str) -> Lines:
+    """What attacks were tried, and by which tests."""
+    from tests.oracles.trust_table import rows
+
+    yield from rows()
+
+
+def mutants(_: str) -> Lines:
+    """The faults that are injected, each with the tests that are to fail."""
+    from tests.mutation.listed import MUTANTS
+
+    yield from (
+        f"{len(MUTANTS)} faults.",
+        "",
+        *table("file", "fault", "tests that fail"),
+    )
+    for mutant in sorted(MUTANTS, key=lambda mutant: (mutant.file, mutant.breaks)):
+        tests = ", ".join(f"`{test.removeprefix('tests/')}`" for test in mutant.tests)
+        yield f"| `{mutant.file}` | {escaped(mutant.breaks)} | {tests} |"
+
+
+def traced(_: str) -> Lines:
+    """The lines that run when a specimen of every format is loaded, verified and released; takes 45 seconds."""
+    from tests.house.trusted_base import of_specimens
+
+    with TemporaryDirectory() as folder:
+        yield of_specimens(Path(folder))
+
+
+MAKERS: Mapping[str, Callable[[str], Lines]] = {
+    "options": options_of,
+    "keys": keys_of,
+    "forms": forms_of,
+    "schema": schema_of,
+    "questions": questions,
+    "attacks": attacks,
+    "mutants": mutants,
+    "traced": traced,
+}
+MARK = re.compile(
+    rf"^<!-- ({'|'.join(MAKERS)})(?: ([\w-]+(?: \w+)?))? -->$", re.MULTILINE
+)
+
+
+def with_tables(text: str) -> str:
+    """A page with the tables that it names."""
+    return MARK.sub(
+        lambda mark: (
+            "\n" + "\n".join(MAKERS[mark[1]](mark[2] or "")).strip("\n") + "\n"
+        ),
+        text,
+    )
