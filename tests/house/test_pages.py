@@ -1,4 +1,4 @@
-"""Pages for readers speak of what is there: every file and every name in them exists, and no line runs on."""
+"""Pages for readers speak of what is there: every file and every name in them exists, and the theory that code cites."""
 
 from __future__ import annotations
 
@@ -13,19 +13,17 @@ DOCS = ROOT / "docs"
 SITE = [page for page in sorted(DOCS.rglob("*.md")) if "gallery" not in page.parts]
 # Those that speak of our own code: tutorials and guides from other libraries have names of their readers and of others.
 PAGES = [page for page in SITE if page.parent.name in ("guides", "explanation", "decisions") and "coming_from" not in page.name]
-# Lines of these are written by commands, from the texts of the program.
-WRITTEN = {"command_line.md", "problem_file_keys.md", "file_formats.md", "which_family.md", "limits.md"}
 ROOTS = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += ROOTS
-SOURCE = "\n".join(
-    path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))
-)
+CODE = {path: path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))}
+WORDS = {word for text in CODE.values() for word in re.findall(r"\w+", text)}
 FILES = [
     path.relative_to(ROOT)
     for place in ("designer", "solvers", "tests", "docs", "benchmarks", "examples")
     for path in (ROOT / place).rglob("*.*")
 ]
 FILES += [path.relative_to(ROOT) for path in ROOT.glob("*.*")]
+CITED = re.compile(r"docs/theory/(\w+\.md)(?:,\s+(?:sections?\s+)?(\d+)(?:(?:\s+(?:and|to)\s+|,\s+)(\d+)\b)?)?")
 # Files that a recipe has its reader write.
 EXAMPLES = {"ring.py", "spec.json", "release.json", "tables.json", "NAME.release.json"}
 
@@ -43,26 +41,17 @@ def ends(name: str) -> set[str]:
     return {"/" + "/".join(path.parts[-parts:]) for path in FILES if len(path.parts) >= parts}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
     prose = re.sub("```.*?```", "", page.read_text(), flags=re.DOTALL)
     names = set(re.findall(r"`([A-Za-z_]\w{5,})(?:\(.*?\))?`", prose))
-    assert [name for name in names if not re.search(rf"\b{name}\b", SOURCE) and not (ROOT / "designer" / name).exists()] == []
+    assert [name for name in names if name not in WORDS and not (ROOT / "designer" / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", [*SITE, *ROOTS, ROOT / "README.md"], ids=lambda page: page.name)
 def test_links_of_a_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#]+)", page.read_text())
     assert [t for t in targets if not t.startswith("https://") and not (page.parent / t).exists()] == []
-
-
-@pytest.mark.parametrize("page", [page for page in [*SITE, *ROOTS] if page.name not in WRITTEN], ids=lambda page: page.name)
-def test_lines_of_a_page_do_not_run_on(page: Path) -> None:
-    """Of prose: tables, what a program prints, formulas and the words for a picture are as long as they are."""
-    prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-    lines = [line for line in prose.splitlines() if not line.startswith(("|", "    ", "!["))]
-    assert [line for line in lines if len(line) > 128] == []
 
 
 def _missing_names(text: str) -> list[str]:
@@ -97,3 +86,13 @@ def test_every_word_of_the_glossary_has_one_entry() -> None:
     assert len(entries) == len(set(entries)) and entries == sorted(entries)
     forms = {form for word in entries for form in (word, word + "s", word + "es", word[:-1] + "ies")}
     assert {used for used in re.findall(r"\*([a-z -]+)\*", glossary) if used != "italics"} <= forms
+
+
+def test_cited_theory_exists() -> None:
+    """`docs/theory/name.md, section n` leads to a heading `## n. ...` of that page."""
+    cited = {found for path, text in CODE.items() if (ROOT / "tests") not in path.parents for found in CITED.findall(text)}
+    assert len(cited) > 100
+    for page, *numbers in sorted(cited):
+        text = (DOCS / "theory" / page).read_text()
+        for number in filter(None, numbers):
+            assert re.search(rf"^## {number}\. ", text, re.MULTILINE), f"{page}, section {number}"

@@ -1,53 +1,23 @@
-"""The page for auditors: what it lists is what runs, and what needs no trust does not run."""
+"""The trusted base: what needs no trust does not run, and the page for auditors names what is there."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
-import pytest
-
-from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, of_specimens
+from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, together, traced
+from tests.oracles.spec_specimens import specimens
 
 PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
-ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
-DRAWN = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
-BETWEEN = "### Between the random bits and a number"
 UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
 
 
-@pytest.fixture(scope="module")
-def tables(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return of_specimens(tmp_path_factory.mktemp("specs"))
-
-
-@pytest.mark.slow
-def test_the_page_lists_what_runs(tables: str) -> None:
-    """File by file; lines may differ by a little where another machine decides another draw in balls."""
-    now, told = ROW.findall(tables), ROW.findall(PAGE.read_text())
-    assert [(file, of, does) for file, _, of, does in now] == [(file, of, does) for file, _, of, does in told]
-    for (file, ran, _, _), (_, stated, _, _) in zip(now, told, strict=True):
-        assert abs(int(ran) - int(stated)) <= max(10, int(stated) / 5), file
-
-
-@pytest.mark.slow
-def test_the_page_lists_what_runs_between_the_random_bits_and_a_number(tables: str) -> None:
-    """Every law of noise takes words, and what runs then is among what is listed above, by a sampler or the plan itself."""
-    now, told = (
-        {file: int(ran) for file, ran, _ in DRAWN.findall(text[text.index(BETWEEN) :])} for text in (tables, PAGE.read_text())
-    )
-    assert now.keys() == told.keys() and all(abs(ran - told[file]) <= max(10, ran / 5) for file, ran in now.items())
-    assert set(now) <= {file for file, *_ in ROW.findall(tables)} and sum(now.values()) < 2000
-    laws = re.findall(r"^\| [a-z][^|]+ \| [^|]* \| (\d+) \| \d+ \| (\d+) \|$", tables, re.MULTILINE)
-    assert len(laws) > 30 and all(int(words) > 0 and 5 < int(lines) < 400 for words, lines in laws)
-
-
-@pytest.mark.slow
-def test_no_solver_runs_beside_those_that_are_named(tables: str) -> None:
-    listed = [file for file, *_ in ROW.findall(tables)]
-    assert len(listed) > 100 and not [file for file in listed if file.startswith(UNTRUSTED)]
-    assert {file.split("/")[1] for file in listed if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
-    named = set(re.findall(r"`([\w/.]+\.py)`", tables[tables.rindex("Not counted") : tables.index(BETWEEN)]))
-    assert {file for file in named if file.startswith("solvers/")} <= set(HARMLESS)
+def test_no_solver_runs_beside_those_that_are_named(tmp_path: Path) -> None:
+    """What is loaded, verified and released in a fresh interpreter: a specimen of every format and kind."""
+    paths = [str(made.save(tmp_path / f"{number}.json")) for number, made in enumerate(specimens().values())]
+    files = set(together(traced(paths))) - set(HARMLESS)
+    assert len(files) > 100 and not [file for file in files if file.startswith(UNTRUSTED)]
+    assert {file.split("/")[1] for file in files if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
 
 
 def test_every_stage_names_folders_that_are_there_and_pages_that_prove_it() -> None:
