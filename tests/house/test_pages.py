@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,6 @@ SITE = [page for page in sorted(DOCS.rglob("*.md")) if "gallery" not in page.par
 PAGES = [page for page in SITE if page.parent.name in ("guides", "explanation", "decisions") and "coming_from" not in page.name]
 ROOTS = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += ROOTS
-CODE = {path: path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))}
-WORDS = {word for text in CODE.values() for word in re.findall(r"\w+", text)}
-FILES = [
-    path.relative_to(ROOT)
-    for place in ("designer", "solvers", "tests", "docs", "benchmarks", "examples")
-    for path in (ROOT / place).rglob("*.*")
-]
-FILES += [path.relative_to(ROOT) for path in ROOT.glob("*.*")]
 CITED = re.compile(r"docs/theory/(\w+\.md)(?:,\s+(?:sections?\s+)?(\d+)(?:(?:\s+(?:and|to)\s+|,\s+)(\d+)\b)?)?")
 # Files that a recipe has its reader write.
 EXAMPLES = {"ring.py", "spec.json", "release.json", "tables.json", "NAME.release.json"}
@@ -35,17 +28,36 @@ def test_files_that_a_page_names_exist(page: Path) -> None:
     assert [name for name in missing if Path(name).name not in EXAMPLES] == []
 
 
+@cache
+def code() -> dict[Path, str]:
+    """The text of every file of the program and of its tests, read once a run."""
+    return {path: path.read_text() for place in ("designer", "solvers", "tests") for path in (ROOT / place).rglob("*.py")}
+
+
+@cache
+def names_in_code() -> set[str]:
+    return {word for text in code().values() for word in re.findall(r"\w+", text)}
+
+
+@cache
+def files() -> list[Path]:
+    """Those that a page may name, from the root on."""
+    places = ("designer", "solvers", "tests", "docs", "benchmarks", "examples")
+    found = [*(path for place in places for path in (ROOT / place).rglob("*.*")), *ROOT.glob("*.*")]
+    return [path.relative_to(ROOT) for path in found]
+
+
 def ends(name: str) -> set[str]:
     """Of the paths of files, from the root on, the last parts: as many as the name has."""
     parts = name.count("/") + 1
-    return {"/" + "/".join(path.parts[-parts:]) for path in FILES if len(path.parts) >= parts}
+    return {"/" + "/".join(path.parts[-parts:]) for path in files() if len(path.parts) >= parts}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_that_a_page_gives_in_code_are_in_the_source(page: Path) -> None:
     prose = re.sub("```.*?```", "", page.read_text(), flags=re.DOTALL)
     names = set(re.findall(r"`([A-Za-z_]\w{5,})(?:\(.*?\))?`", prose))
-    assert [name for name in names if name not in WORDS and not (ROOT / "designer" / name).exists()] == []
+    assert [name for name in names if name not in names_in_code() and not (ROOT / "designer" / name).exists()] == []
 
 
 @pytest.mark.parametrize("page", [*SITE, *ROOTS, ROOT / "README.md"], ids=lambda page: page.name)
@@ -90,7 +102,7 @@ def test_every_word_of_the_glossary_has_one_entry() -> None:
 
 def test_cited_theory_exists() -> None:
     """`docs/theory/name.md, section n` leads to a heading `## n. ...` of that page."""
-    cited = {found for path, text in CODE.items() if (ROOT / "tests") not in path.parents for found in CITED.findall(text)}
+    cited = {found for path, text in code().items() if (ROOT / "tests") not in path.parents for found in CITED.findall(text)}
     assert len(cited) > 100
     for page, *numbers in sorted(cited):
         text = (DOCS / "theory" / page).read_text()

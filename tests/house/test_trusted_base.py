@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.house.trusted_base import END, HARMLESS, ROOT, STAGES, START, code_lines, filled, lines_that_ran, together, traced
 from tests.oracles.spec_specimens import specimens
 
@@ -12,9 +14,14 @@ PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
 UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
 
 
-def test_no_solver_runs_beside_those_that_are_named(tmp_path: Path) -> None:
-    """What is loaded, verified and released in a fresh interpreter: a specimen of every format and kind."""
-    paths = [str(made.save(tmp_path / f"{number}.json")) for number, made in enumerate(specimens().values())]
+@pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.nightly)])
+def test_no_solver_runs_beside_those_that_are_named(every: bool, tmp_path: Path) -> None:
+    """When a specimen of every format and norm, or each one, is loaded, verified and released in a fresh interpreter."""
+    made = list(specimens().values())
+    made = (
+        made if every else list({(one.format, getattr(getattr(one, "norm", None), "order", "")): one for one in made}.values())
+    )
+    paths = [str(mechanism.save(tmp_path / f"{number}.json")) for number, mechanism in enumerate(made)]
     files = set(together(traced(paths))) - set(HARMLESS)
     assert len(files) > 100 and not [file for file in files if file.startswith(UNTRUSTED)]
     assert {file.split("/")[1] for file in files if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
