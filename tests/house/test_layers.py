@@ -34,7 +34,7 @@ def tree(name: str) -> ast.Module:
 
 
 def test_imports_keep_the_contracts(capsys: pytest.CaptureFixture[str]) -> None:
-    kept = lint_imports(config_filename=str(ROOT / "pyproject.toml"), cache_dir=None) == EXIT_STATUS_SUCCESS
+    kept = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
     assert kept, capsys.readouterr().out
 
 
