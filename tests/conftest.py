@@ -32,7 +32,7 @@ TESTS = Path(__file__).parent
 # What an unfinished addition fails, and what a broken promise fails first. Without paths, `pytest -m quick` collects these
 # files and no other.
 QUICK = (
-    *("house/test_additions.py", "house/test_layers.py", "house/test_prose.py", "house/test_public_names.py"),
+    *("house/test_additions.py", "house/test_layers.py", "house/test_public_names.py"),
     *("house/test_reference.py", "house/test_start_up.py", "house/test_tests.py", "house/test_refusals.py"),
     *("files/test_kinds.py", "files/test_corpus.py", "files/test_schema.py", "files/test_spec_formats.py"),
     *("files/test_releases.py", "files/test_stated_sentences.py"),

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable
 from designer.base.answers_for_people import answer_lines, has_errors
-from designer.base.arrays import LOCK, Floats, Immutable, ReadOnlyParts, Seal, locked
+from designer.base.arrays import Floats, Immutable, ReadOnlyParts, locked
 from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed
 from designer.base.errors import InvalidProblem
@@ -77,16 +77,17 @@ _INNER = """
 INNER = frozenset(_INNER.split())
 
 
-class _Sealed(ReadOnlyParts):
-    """Objects that are sealed when their constructor has run."""
+class _Certified(ReadOnlyParts):
+    """Objects that remember which parts their constructor certified."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         made = super().__call__(*args, **kwargs)
-        object.__setattr__(made, "_seal", Seal(made, NOTES))
+        certified = {name: part for name, part in vars(made).items() if name not in NOTES}
+        object.__setattr__(made, "_certified", MappingProxyType(certified))
         return made
 
 
-class Specified(Immutable, Displayed, metaclass=_Sealed):
+class Specified(Immutable, Displayed, metaclass=_Certified):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
@@ -106,7 +107,7 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
     optimality: Optimality | None = None
     provenance: Mapping[str, Any] = MappingProxyType({})
     about: About = NOTHING  # words of the maker for readers
-    _seal: ClassVar[Seal]  # of each object
+    _certified: ClassVar[Mapping[str, Any]]  # of each object
 
     def __dir__(self) -> list[str]:
         """What a user of the object needs; `INNER` is there, and not listed."""
@@ -326,15 +327,13 @@ class Specified(Immutable, Displayed, metaclass=_Sealed):
 
     def _twin(self, **notes: Any) -> Self:
         twin = object.__new__(type(self))
-        notes = {name: locked(note) for name, note in notes.items()}
-        with LOCK:  # another thread may be between what this object remembers and the seal of that
-            twin.__dict__.update(self.__dict__ | notes | {"_seal": self._seal.copy()})
+        twin.__dict__.update(self.__dict__ | locked(notes))
         return twin
 
     def require_unchanged(self) -> None:
-        """`InvalidProblem` where any part of this object is another than the one that was certified: what draws would then not
-        be what the guarantee speaks of. Nothing is computed anew; this takes microseconds for each part."""
-        if not self._seal.holds(self):
+        """`InvalidProblem` where an attribute of this object, such as its noise, is another than the certified one: what it
+        draws would then not be what the guarantee speaks of. Parts are compared by identity, since none can be written to."""
+        if any(vars(self).get(name) is not part for name, part in self._certified.items()):
             raise InvalidProblem(CHANGED)
 
     def release_entropy(self) -> Entropy:

@@ -4,7 +4,6 @@ near the noise is to the least, and which family proposed it."""
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
@@ -42,49 +41,6 @@ FLOATING_POINT = (
 )
 
 SOFTWARE = "dp-designer [0-9a-z.+]{1,40}"
-
-# What files say that were written before these sentences were reworded, and what is said today. Each pair means the same.
-FORMER_WORDS = (
-    (
-        r"One record may change from any (?:universe element|element|value) to any other",
-        "Any one record may change to any other value",
-    ),
-    (r"One record may change from any (point|place) to any other", r"Any one record may change to any other \1"),
-    (r"One record may", "Any one record may"),
-    (r" whatever the two are", ""),
-    (r"straight distance between the two", "Euclidean distance between the two"),
-    (r"\(1 coordinates\)", "(1 coordinate)"),
-    (r"are told apart with (budget|the transport)", r"are protected from each other with \1"),
-    (r"other margins are told apart", "other margins are not protected from each other"),
-    (r"as the relation says", "as the relation states"),
-    (r"nothing is claimed for groups beyond adding budgets", "budgets of groups add up, and nothing more is claimed for them"),
-    (r"for groups budgets do not add up under one delta", "budgets of groups do not add up under one delta"),
-    (r"says what it spends", "states what it spends"),
-    (r"invariant statistics as they are", "invariant statistics unchanged"),
-    (r"so the promise holds for each report", "so the guarantee holds for each report"),
-    (
-        r"Anyone who can time single (releases|reports) precisely is outside the guarantee",
-        r"The guarantee does not cover attackers who can time single \1 precisely",
-    ),
-    (r"So may the time of an aggregation depend on the table", "The time of an aggregation may depend on the table, too"),
-    (r"float (?:that is )?handed out", "float returned"),
-    (r"the chosen candidate leaves", "the chosen candidate is released"),
-    (r"before it leaves", "before it is released"),
-    (r"normal numbers are functions of random bits", "normal variates are computed from random bits"),
-    (r"of which as many are drawn as their rounding to the grid takes", "as many as their rounding to the grid needs"),
-    (r"drawn again where it is not below; nothing", "by rejection; nothing"),
-)
-
-
-def words_of_today(said: str) -> str:
-    """The sentence of a guarantee in the words that this version writes: files keep the words with which they were written.
-
-    >>> words_of_today("One record may change from any value to any other, with budget 1.0 whatever the two are.")
-    'Any one record may change to any other value, with budget 1.0.'
-    """
-    for former, now in FORMER_WORDS:
-        said = re.sub(former, now, said)
-    return said
 
 
 @dataclass(frozen=True, kw_only=True)

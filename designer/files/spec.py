@@ -25,7 +25,7 @@ from designer.base.runs import number_of_names
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.certified.guarantee import SOFTWARE, Guarantee, Optimality, words_of_today
+from designer.certified.guarantee import SOFTWARE, Guarantee, Optimality
 from designer.certified.release_form import RELEASE_FORMAT
 from designer.files.kinds import KINDS
 from solvers.exact.rational import float_above
@@ -288,9 +288,9 @@ def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: Specified, p
 
 
 def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-    """The version that designed may be another one, with other words for the same, and budgets rounded to floats may differ
-    between machines in the last digits."""
-    result = {key: _proven_words(said, proven.get(key)) for key, said in claimed.items()}
+    """The claims of a file, with the proven values where they may honestly differ: another version may have designed it, and
+    budgets that are rounded to floats may differ between machines in the last digits."""
+    result = dict(claimed)
     if re.fullmatch(SOFTWARE, str(claimed.get("software"))):
         result["software"] = proven["software"]
     parameters = claimed.get("parameters")
@@ -302,15 +302,6 @@ def proven_statement(claimed: dict[str, Any], proven: dict[str, Any]) -> dict[st
             for key, value in parameters.items()
         }
     return result
-
-
-def _proven_words(claimed: Any, proven: Any) -> Any:
-    """The proven words where those of the file say the same; else what the file says."""
-    if isinstance(claimed, str) and isinstance(proven, str):
-        return proven if words_of_today(claimed) == words_of_today(proven) else claimed
-    if isinstance(claimed, list) and isinstance(proven, list) and len(claimed) == len(proven):
-        return [_proven_words(one, other) for one, other in zip(claimed, proven, strict=True)]
-    return claimed
 
 
 def _same_float(one: Any, other: Any) -> bool:

@@ -2573,7 +2573,7 @@ def check_guarantee(said, made, fingerprint):
     fields(said, "guarantee", **dict.fromkeys((*proven, "software", "fingerprint"), anything))
     for field, value in proven.items():
         if field != "parameters":
-            require(words(said[field]) == words(value), f"guarantee.{field}: says {said[field]!r}, recomputed {value!r}")
+            require(said[field] == value, f"guarantee.{field}: says {said[field]!r}, recomputed {value!r}")
     fields(said["parameters"], "guarantee.parameters", **dict.fromkeys(proven["parameters"], anything))
     for field, value in proven["parameters"].items():
         claimed, where = said["parameters"][field], f"guarantee.parameters.{field}"
@@ -2604,7 +2604,7 @@ def check_release(release, spec, made):
         single = isinstance(own.rows, dict) and own.rows.get("rows_per_entity") is None
         only(single, "a release of what several rows of a table tell of one entity")
         for field in ("unit", "unprotected"):  # a text and a list, which go on behind what the spec says
-            proven, said = made.statement()[field], words(guarantee[field])
+            proven, said = made.statement()[field], guarantee[field]
             require(type(said) is type(proven) and said[: len(proven)] == proven, f"guarantee.{field}: recomputed {proven!r}")
             left.append(f"guarantee.{field} of the release, where it tells what one row was: {said[len(proven) :]}")
             guarantee = {**guarantee, field: proven}
@@ -2974,36 +2974,6 @@ plan afterwards: Anything computed from a release alone keeps the guarantee. Pol
     add up; a group of records loses at most (sum of sqrt(P(r)))^2.
 """
 
-# What files say that were written before these sentences were reworded => what is said today. Each pair means the same.
-FORMER = r"""
-One record may change from any (?:universe element|element|value) to any other => Any one record may change to any other value
-One record may change from any (point|place) to any other => Any one record may change to any other \1
-One record may => Any one record may
- whatever the two are =>
-straight distance between the two => Euclidean distance between the two
-\(1 coordinates\) => (1 coordinate)
-are told apart with (budget|the transport) => are protected from each other with \1
-other margins are told apart => other margins are not protected from each other
-as the relation says => as the relation states
-nothing is claimed for groups beyond adding budgets => budgets of groups add up, and nothing more is claimed for them
-for groups budgets do not add up under one delta => budgets of groups do not add up under one delta
-says what it spends => states what it spends
-invariant statistics as they are => invariant statistics unchanged
-so the promise holds for each report => so the guarantee holds for each report
-Anyone who can time single (releases|reports) precisely is outside the guarantee =>
-    The guarantee does not cover attackers who can time single \1 precisely
-So may the time of an aggregation depend on the table => The time of an aggregation may depend on the table, too
-float (?:that is )?handed out => float returned
-the chosen candidate leaves => the chosen candidate is released
-before it leaves => before it is released
-normal numbers are functions of random bits => normal variates are computed from random bits
-of which as many are drawn as their rounding to the grid takes => as many as their rounding to the grid needs
-drawn again where it is not below; nothing => by rejection; nothing
-"""
-FORMER_WORDS = tuple(
-    (line.partition(" =>")[0], line.partition(" =>")[2].strip()) for line in FORMER.replace("\n    ", " ").splitlines() if line
-)
-
 
 def read_sentences():
     """{name: sentence}."""
@@ -3031,15 +3001,6 @@ def every_name(called):
         return ", ".join(called)
     hashed = hashlib.sha256(json.dumps(list(called)).encode()).hexdigest()[:16]
     return f"{', '.join(called[:8])} and {len(called) - 8} more (SHA-256 of all names: {hashed})"
-
-
-def words(said):
-    """A sentence, or a list of them, in the words of today."""
-    if isinstance(said, list):
-        return [words(one) for one in said]
-    for former, now in FORMER_WORDS:
-        said = re.sub(former, now, text(said, "guarantee"))
-    return said
 
 
 # ------------------------------------------------------------------------------------------------------------------- 20 command

@@ -257,5 +257,5 @@ def tiled(points: Points, boundary: Boundary) -> Polytope | None:
 
 
 def _frozen(array: NDArray[np.float64]) -> NDArray[np.float64]:
-    array.setflags(write=False)
-    return array
+    """A copy that no flag makes writable; array: (...,), not empty."""
+    return np.frombuffer(array.tobytes()).reshape(array.shape)

@@ -1,29 +1,19 @@
-"""The layer rule: every import, function-local and type-only ones included, goes to the own room or a lower layer;
-no circles."""
+"""The layer rule: the contracts in pyproject.toml hold, as `lint-imports` says, no module imports itself, and rooms export."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
+import pytest
+from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
+
 ROOT = Path(__file__).parents[2]
-LAYERS = (
-    {"base", "verifier"},
-    {"problem", "promises", "sampling"},
-    {"certified"},
-    {"relations"},
-    {"mechanisms"},
-    {"tables"},
-    {"families"},
-    {"designing"},
-    {"files"},
-    {"accounts", "audit"},
-    {"reports", "exchange"},
-    {"cli", "designer", "accounting", "datasets", "extend", "invariants", "lattices", "metrics", "programs"},
-)
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 
 def modules(package: str) -> dict[str, Path]:
@@ -37,68 +27,35 @@ def modules(package: str) -> dict[str, Path]:
 MODULES = modules("designer") | modules("solvers")
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of the house that a file imports, wherever the import stands."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            inner = (f"{node.module}.{name.name}" for name in node.names)
-            found |= {name if name in MODULES else node.module for name in inner}
-        elif isinstance(node, ast.Import):
-            found |= {name.name for name in node.names}
-    return found & set(MODULES)
-
-
 @cache
-def edges() -> dict[str, set[str]]:
-    """What each module imports of the house, read once a run."""
-    return {name: imported(path) - {name} for name, path in MODULES.items()}
+def tree(name: str) -> ast.Module:
+    """A module, parsed once a run."""
+    return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
-def room(module: str) -> str:
-    """The room of a module; what `python -m designer` starts stands beside the command line."""
-    parts = module.split(".")
-    return "cli" if parts[-1] == "__main__" and len(parts) == 2 else parts[1] if len(parts) > 1 else parts[0]
+def test_imports_keep_the_contracts(capsys: pytest.CaptureFixture[str]) -> None:
+    kept = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
+    assert kept, capsys.readouterr().out
 
 
-def test_every_room_has_a_layer() -> None:
-    assert {room(name) for name in MODULES if name.startswith("designer")} <= set(LEVEL)
-
-
-def test_imports_go_to_the_own_room_or_down() -> None:
-    upwards = [
-        f"{name} imports {target}"
-        for name in sorted(MODULES)
-        if name.startswith("designer")
-        for target in sorted(edges()[name])
-        if target.startswith("designer") and room(target) != room(name) and LEVEL[room(target)] >= LEVEL[room(name)]
-    ]
-    assert upwards == []
+def test_there_are_no_circles_and_nothing_imports_the_public_names() -> None:
+    graph = grimp.build_graph("designer", "solvers", cache_dir=None)
+    assert graph.modules == set(MODULES)
+    assert graph.find_modules_that_directly_import("designer") <= {"designer.__main__"}
+    list(TopologicalSorter({name: graph.find_modules_directly_imported_by(name) for name in graph.modules}).static_order())
 
 
 def test_the_floors_that_readers_see_are_these() -> None:
-    page, picture = ((ROOT / "docs" / name).read_text() for name in ("explanation/architecture.md", "_static/house.svg"))
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "floors")
+    level = {room: floor for floor, rooms in enumerate(reversed(layers)) for room in rooms.split(" | ")}
+    floors = {name: floor for name, floor in level.items() if (ROOT / "designer" / name).is_dir()}
     page, picture = ((ROOT / "docs" / name).read_text() for name in ("explanation/architecture.md", "_static/house.svg"))
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page, re.MULTILINE)
-    floors = {name: LEVEL[name] for name in LEVEL if (ROOT / "designer" / name).is_dir()}
     assert {name: int(floor) for floor, name in rows} == floors and len(rows) == len(floors)
     drawn = re.findall(r'x="([\d.]+)" y="(\d+)"[^>]*font-weight="600"[^>]*>(\w+)</text>', picture)
     rising = [name for _, _, name in sorted(drawn, key=lambda text: (-int(text[1]), float(text[0]))) if name != "solvers"]
     assert [floors[name] for name in rising] == sorted(floors.values())
-
-
-def test_there_are_no_circles() -> None:
-    def reached(start: str) -> set[str]:
-        seen: set[str] = set()
-        todo = list(edges()[start])
-        while todo:
-            module = todo.pop()
-            if module not in seen:
-                seen.add(module)
-                todo += edges()[module]
-        return seen
-
-    assert [name for name in MODULES if name in reached(name)] == []
 
 
 def test_a_room_exports_and_does_nothing_else() -> None:
@@ -117,15 +74,15 @@ def test_a_room_exports_and_does_nothing_else() -> None:
 
     for name, path in MODULES.items():
         if path.name == "__init__.py":
-            assert [ast.unparse(node) for node in ast.parse(path.read_text()).body if not exports(node)] == [], name
+            assert [ast.unparse(node) for node in tree(name).body if not exports(node)] == [], name
 
 
-def public_functions(path: Path) -> set[str]:
-    """The functions that a module defines, or, for a room, that it exports."""
-    body = [inner for node in ast.parse(path.read_text()).body for inner in (node.body if isinstance(node, ast.If) else [node])]
-    defined = {node.name for node in body if isinstance(node, ast.FunctionDef)}
-    exported = {name.asname or name.name for node in body if isinstance(node, ast.ImportFrom) for name in node.names}
-    return {name for name in defined | (exported if path.name == "__init__.py" else set()) if not name.startswith("_")}
+def public_functions(name: str) -> set[str]:
+    """The functions that a module defines, or, for a room, the names that it exports."""
+    if MODULES[name].name == "__init__.py":
+        body = [inner for node in tree(name).body for inner in (node.body if isinstance(node, ast.If) else [node])]
+        return {alias.asname or alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return set(re.findall(r"^def ([a-z]\w*)", MODULES[name].read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_no_public_function_shadows_a_module() -> None:
@@ -133,6 +90,6 @@ def test_no_public_function_shadows_a_module() -> None:
     shadows = {}
     for name, path in MODULES.items():
         own = name if path.name == "__init__.py" else name.rpartition(".")[0]
-        if hidden := {f"{own}.{function}" for function in public_functions(path)} & set(MODULES):
+        if hidden := {f"{own}.{function}" for function in public_functions(name)} & set(MODULES):
             shadows[name] = hidden
     assert shadows == {}

@@ -1,4 +1,4 @@
-"""Pages for readers speak of what is there: every file and every name in them exists, and no line runs on."""
+"""Pages for readers speak of what is there: every file and every name in them exists, and the theory that code cites."""
 
 from __future__ import annotations
 
@@ -7,26 +7,14 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 DOCS = ROOT / "docs"
 SITE = [page for page in sorted(DOCS.rglob("*.md")) if "gallery" not in page.parts]
 # Those that speak of our own code: tutorials and guides from other libraries have names of their readers and of others.
 PAGES = [page for page in SITE if page.parent.name in ("guides", "explanation", "decisions") and "coming_from" not in page.name]
-# Lines of these are written by commands, from the texts of the program.
-WRITTEN = {"which_family.md", "limits.md"}
 ROOTS = [ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += ROOTS
-SOURCE = "\n".join(
-    path.read_text() for place in ("designer", "solvers", "tests") for path in sorted((ROOT / place).rglob("*.py"))
-)
-FILES = [
-    path.relative_to(ROOT)
-    for place in ("designer", "solvers", "tests", "docs", "benchmarks", "examples")
-    for path in (ROOT / place).rglob("*.*")
-]
-FILES += [path.relative_to(ROOT) for path in ROOT.glob("*.*")]
+CITED = re.compile(r"docs/theory/(\w+\.md)(?:,\s+(?:sections?\s+)?(\d+)(?:(?:\s+(?:and|to)\s+|,\s+)(\d+)\b)?)?")
 # Files that a recipe has its reader write.
 EXAMPLES = {"ring.py", "spec.json", "release.json", "tables.json", "NAME.release.json"}
 
@@ -39,14 +27,27 @@ def test_files_that_a_page_names_exist() -> None:
 
 
 @cache
-def ends(parts: int) -> set[str]:
-    """Of the paths of files, from the root on, so many last parts."""
-    return {"/" + "/".join(path.parts[-parts:]) for path in FILES if len(path.parts) >= parts}
+def code() -> dict[Path, str]:
+    """The text of every file of the program and of its tests, read once a run."""
+    return {path: path.read_text() for place in ("designer", "solvers", "tests") for path in (ROOT / place).rglob("*.py")}
 
 
-@pytest.mark.slow
+@cache
+def files() -> list[Path]:
+    """Those that a page may name, from the root on."""
+    places = ("designer", "solvers", "tests", "docs", "benchmarks", "examples")
+    found = [*(path for place in places for path in (ROOT / place).rglob("*.*")), *ROOT.glob("*.*")]
+    return [path.relative_to(ROOT) for path in found]
+
+
+def ends(name: str) -> set[str]:
+    """Of the paths of files, from the root on, the last parts: as many as the name has."""
+    parts = name.count("/") + 1
+    return {"/" + "/".join(path.parts[-parts:]) for path in files() if len(path.parts) >= parts}
+
+
 def test_names_that_a_page_gives_in_code_are_in_the_source() -> None:
-    known = set(re.findall(r"\w+", SOURCE))
+    known = {word for text in code().values() for word in re.findall(r"\w+", text)}
     for page in PAGES:
         prose = re.sub("```.*?```", "", page.read_text(), flags=re.DOTALL)
         names = set(re.findall(r"`([A-Za-z_]\w{5,})(?:\(.*?\))?`", prose))
@@ -58,14 +59,6 @@ def test_links_of_a_page_lead_somewhere() -> None:
     for page in [*SITE, *ROOTS, ROOT / "README.md"]:
         targets = re.findall(r"\]\(([^)#]+)", page.read_text())
         assert [t for t in targets if not t.startswith("https://") and not (page.parent / t).exists()] == [], page
-
-
-def test_lines_of_a_page_do_not_run_on() -> None:
-    """Of prose: tables, what a program prints, formulas and the words for a picture are as long as they are."""
-    for page in [page for page in [*SITE, *ROOTS] if page.name not in WRITTEN]:
-        prose = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
-        lines = [line for line in prose.splitlines() if not line.startswith(("|", "    ", "!["))]
-        assert [line for line in lines if len(line) > 128] == [], page
 
 
 def _missing_names(text: str) -> list[str]:
@@ -99,3 +92,13 @@ def test_every_word_of_the_glossary_has_one_entry() -> None:
     assert len(entries) == len(set(entries)) and entries == sorted(entries)
     forms = {form for word in entries for form in (word, word + "s", word + "es", word[:-1] + "ies")}
     assert {used for used in re.findall(r"\*([a-z -]+)\*", glossary) if used != "italics"} <= forms
+
+
+def test_cited_theory_exists() -> None:
+    """`docs/theory/name.md, section n` leads to a heading `## n. ...` of that page."""
+    cited = {found for path, text in code().items() if (ROOT / "tests") not in path.parents for found in CITED.findall(text)}
+    assert len(cited) > 100
+    for page, *numbers in sorted(cited):
+        text = (DOCS / "theory" / page).read_text()
+        for number in filter(None, numbers):
+            assert re.search(rf"^## {number}\. ", text, re.MULTILINE), f"{page}, section {number}"

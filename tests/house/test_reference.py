@@ -31,6 +31,9 @@ DIRECTIVE = re.compile(r"^\.\. auto(?:function|class|exception|data):: ([\w.]+)$
 SAID_ONCE = {*derived.EVERYWHERE, "--allow-vacuous", "--signer"}  # in the first paragraph of the page, for all commands
 CODE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 REFUSES = re.compile(r"\b[Rr](?:aises?|efuse[sd]?)\b|`(?:InvalidProblem|InvalidSpec|NotPrivate|DesignFailed)`")
+ARRAY = re.compile(r"NDArray|ndarray|ArrayLike|Floats|Integers|csr_array")
+# A tuple of sizes, such as (N,), (n, s), (..., s), (n_1, ..., n_r) or (number of groups,).
+SHAPE = re.compile(r"\((?:\.\.\.,|[\w +*/-]+,)(?: (?:\.\.\.|[\w +*/-]+),?)*\)")
 SOURCE = re.compile(r"\bSource:\s|docs/theory/|\b(?:DX|SEMI|INT|REC) (?:[A-Z]|section|equation|eq)|\]\(\.\./theory/")
 PUBLIC = {f"{module}.{name}" for module, names in (NAMES | DEEPER).items() for name in names.split()}
 
@@ -151,6 +154,19 @@ def test_every_entry_says_what_it_refuses() -> None:
 
 def test_every_entry_names_its_source() -> None:
     assert [name for name in CALLABLE if not SOURCE.search(words(name))] == [], "name the paper, or the page of theory"
+
+
+def array_parameters(wanted: Any) -> list[str]:
+    """Parameters of a function, or fields of a class, that are annotated as arrays."""
+    annotations = vars(wanted).get("__annotations__", {})
+    return [name for name, kind in annotations.items() if name[0] != "_" and name != "return" and ARRAY.search(str(kind))]
+
+
+def test_every_promised_name_is_documented_with_the_shapes_of_its_arrays() -> None:
+    for name in CALLABLE:
+        said = inspect.getdoc(thing(name)) or ""
+        assert said, name
+        assert not array_parameters(thing(name)) or SHAPE.search(" ".join(said.split())), name
 
 
 def test_every_promised_member_is_shown() -> None:

@@ -1,12 +1,14 @@
-"""What is traced for auditors: every law of noise takes random words, and what needs no trust does not run."""
+"""The trusted base: what is traced for auditors, and what needs no trust does not run."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
-from tests.house.trusted_base import HARMLESS, ROOT, STAGES, code_lines, lines_that_ran, of_specimens
+from tests.house.trusted_base import HARMLESS, ROOT, STAGES, code_lines, lines_that_ran, of_specimens, together, traced
+from tests.oracles.spec_specimens import specimens
 
 PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
@@ -30,12 +32,21 @@ def test_few_lines_run_between_the_random_bits_and_a_number(tables: str) -> None
 
 
 @pytest.mark.nightly
-def test_no_solver_runs_beside_those_that_are_named(tables: str) -> None:
+def test_no_solver_is_listed_beside_those_that_are_named(tables: str) -> None:
     listed = [file for file, *_ in ROW.findall(tables)]
     assert len(listed) > 100 and not [file for file in listed if file.startswith(UNTRUSTED)]
     assert {file.split("/")[1] for file in listed if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
     named = set(re.findall(r"`([\w/.]+\.py)`", tables[tables.rindex("Not counted") : tables.index(BETWEEN)]))
     assert {file for file in named if file.startswith("solvers/")} <= set(HARMLESS)
+
+
+def test_no_solver_runs_beside_those_that_are_named(tmp_path: Path) -> None:
+    """When a specimen of every format and norm is loaded, verified and released in a fresh interpreter."""
+    found = {(one.format, getattr(getattr(one, "norm", None), "order", "")): one for one in specimens().values()}
+    paths = [str(mechanism.save(tmp_path / f"{number}.json")) for number, mechanism in enumerate(found.values())]
+    files = set(together(traced(paths))) - set(HARMLESS)
+    assert len(files) > 100 and not [file for file in files if file.startswith(UNTRUSTED)]
+    assert {file.split("/")[1] for file in files if file.startswith("solvers/")} == {"exact", "lattices", "polytopes"}
 
 
 def test_every_stage_names_folders_that_are_there_and_pages_that_prove_it() -> None:

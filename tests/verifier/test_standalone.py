@@ -67,9 +67,6 @@ LEFT = {
     "table_others": "queries of kind 'pure_sum'",
     "table others": "queries of kind 'pure_sum'",
 }
-MOST_LINES = (
-    3112  # of all formats and ledgers; 382 are mathematics and what functions do, 222 the sentences that files must say
-)
 
 
 def described() -> dict[str, Any]:
@@ -102,9 +99,8 @@ def checked() -> dict[str, dict[str, Any]]:
     return {name: spec for name, spec in all_specs().items() if name not in LEFT and not name.startswith("named_")}
 
 
-def test_it_is_one_file_of_the_standard_library(capsys: pytest.CaptureFixture[str]) -> None:
-    text = FILE.read_text()
-    tree = ast.parse(text)
+def test_it_is_one_file_of_the_standard_library() -> None:
+    tree = ast.parse(FILE.read_text())
     names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name.split(".")[0] for name in names} <= sys.stdlib_module_names
@@ -114,10 +110,6 @@ def test_it_is_one_file_of_the_standard_library(capsys: pytest.CaptureFixture[st
         "__import__",
         "compile",
     }
-    lines = len(text.splitlines())
-    with capsys.disabled():
-        print(f"\n{FILE.name}: {lines} lines")
-    assert lines <= MOST_LINES
 
 
 @pytest.mark.parametrize("name", ["family_box", "lattice_rows", "staircase_metric"])

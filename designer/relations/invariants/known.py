@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.arrays import Floats
+from designer.base.arrays import Floats, Immutable
 from designer.certified.by_length import Longest
 from designer.relations.invariants.changes import sums_are_exact
 from designer.relations.invariants.lengths import Change, Lengths, Order, known_lengths
@@ -82,7 +82,7 @@ AT_ONCE = 256  # rows that are looked at together: what is made of them stays sm
 Booleans = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-class KnownChanges(ABC):
+class KnownChanges(Immutable):
     """The changes of at most a replaced records, of statistics of a known kind."""
 
     lengths: Lengths
@@ -151,11 +151,11 @@ class Exchanges(KnownChanges):
     lengths: Lengths
 
     @cached_property
-    def blocks(self) -> list[NDArray[np.intp]]:
+    def blocks(self) -> tuple[NDArray[np.intp], ...]:
         """The elements of each class that has at least two."""
         order = np.argsort(self.classes, kind="stable")
         parts = np.split(order, np.flatnonzero(np.diff(self.classes[order])) + 1)
-        return [np.sort(part) for part in parts if len(part) > 1]
+        return tuple(np.sort(part) for part in parts if len(part) > 1)
 
     def longest(self, weights: Floats, order: Order) -> Longest:
         """Exact: the two heaviest elements of one class. weights: (N,)."""
