@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
-from solvers.pivots import pivots
+from solvers.pivoting import pivots
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
 from solvers.polytopes.triangulation import proof_of
 from solvers.status import Status

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.pivots import pivots
+from solvers.pivoting import pivots
 from solvers.programs.changes import Changes
 
 Array = NDArray[np.float64]
