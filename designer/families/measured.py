@@ -23,7 +23,7 @@ from designer.certified.sensitivity import SensitivitySet
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.problem import Problem
 from solvers.exact.rational import dyadic_integers, exact_rank
-from solvers.pivoting import pivots
+from solvers.polytopes.pivot_columns import pivots
 
 # A query within this of a combination of others, relative to its largest entry, is that combination; the grid rounds as much.
 DEPENDENT = 2.0**-43

@@ -14,7 +14,7 @@ import numpy as np
 from solvers.ellipsoids.barrier import DIRECT_ROWS, follow_path, is_direct
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.rows import Rows, VectorRows
-from solvers.pivoting import pivots
+from solvers.polytopes.pivot_columns import pivots
 from solvers.work import is_over, spend
 
 # A working set can hold every row that binds, q (q + 1) / 2 at most in general position, up to this dimension.

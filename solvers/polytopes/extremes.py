@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
-from solvers.pivoting import pivots
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
+from solvers.polytopes.pivot_columns import pivots
 from solvers.polytopes.triangulation import proof_of
 from solvers.status import Status
 from solvers.work import ENTRIES, OutOfWork, go_on, spend, units_left

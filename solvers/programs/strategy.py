@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.pivoting import pivots
+from solvers.polytopes.pivot_columns import pivots
 from solvers.programs.changes import Changes
 
 Array = NDArray[np.float64]

@@ -184,7 +184,6 @@ def bytes_altered(original: Path, path: Path, places: range | list[int], change:
     return found
 
 
-@pytest.mark.slow
 def test_no_byte_of_the_file_says_something_else_unseen(original: Path, tmp_path: Path) -> None:
     size = len(original.read_bytes())
     places = sorted(random.Random(2).sample(range(size), 250))
@@ -207,7 +206,6 @@ def test_no_byte_of_the_file_says_something_else_unseen_in_full(original: Path, 
     assert bytes_altered(original, tmp_path / "altered", range(size), lambda byte: byte ^ mask) > size // 3
 
 
-@pytest.mark.slow
 def test_every_byte_of_an_entry_is_found(original: Path, tmp_path: Path) -> None:
     """Where its text stands in the file."""
     content, entry = original.read_bytes(), entries_of(original)[-1]

@@ -75,7 +75,6 @@ def test_what_is_left_is_what_is_missing() -> None:
     assert Total(epsilon="0.5").left(QUARTERS)["pure"] == 0
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     epsilon=st.fractions(min_value=Fraction(1, 2), max_value=3, max_denominator=50),

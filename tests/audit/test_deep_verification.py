@@ -155,7 +155,6 @@ def test_powers_beyond_what_tests_have_are_refused(given: dict[str, Any]) -> Non
         TestPower(**given)
 
 
-@pytest.mark.slow
 def test_the_command_prints_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(laplace().save(tmp_path / "spec.json"))
     assert main(["verify", path, "--deep", "--seconds", "0.3"]) == 0

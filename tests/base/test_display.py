@@ -106,7 +106,6 @@ def test_a_line_holds_the_head_of_the_fingerprint(name: str) -> None:
     assert f"fingerprint {getattr(made, 'mechanism', made).fingerprint[:12]}" in repr(made)
 
 
-@pytest.mark.slow
 def test_lines_do_not_grow_with_what_is_held() -> None:
     large = design(problem(2000), "uniform_budget")
     held = large.mechanism.release(np.arange(2000))

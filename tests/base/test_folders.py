@@ -178,7 +178,6 @@ write_folder(Path(sys.argv[1]), fill)
 """
 
 
-@pytest.mark.slow
 def test_a_killed_process_shows_no_folder(tmp_path: Path) -> None:
     running = subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path / "t")], cwd=ROOT, stdout=subprocess.PIPE)
     assert running.stdout is not None and running.stdout.readline() == b"0\n"

@@ -220,7 +220,6 @@ def test_without_hard_links_a_file_that_appears_meanwhile_is_not_replaced(
     assert [path.name for path in tmp_path.iterdir()] == ["new.json"] and target.read_text() == "of another"
 
 
-@pytest.mark.slow
 def test_save_replaces_a_file_and_nothing_else(folder: Path, made) -> None:
     assert json.loads(made.save("other.json").read_text())["fingerprint"] == made.fingerprint
     os.symlink("other.json", "link")
@@ -252,7 +251,6 @@ def test_many_threads_that_save_leave_one_whole_file(folder: Path, made) -> None
     assert not [name for name in os.listdir() if name.startswith(".")]
 
 
-@pytest.mark.slow
 def test_a_killed_program_leaves_the_target_alone(folder: Path) -> None:
     """Killed with the new file written and not yet moved: the worst moment."""
     code = (

@@ -164,7 +164,6 @@ def leaf_pairs_looked_at(n: int, tolerance: float) -> int:
     return taken[0]
 
 
-@pytest.mark.slow
 def test_a_bound_looks_at_a_number_of_pairs_that_grows_with_the_elements_where_a_search_looks_at_more() -> None:
     exact, bounded = ([leaf_pairs_looked_at(n, tolerance) for n in (2000, 8000)] for tolerance in (0.0, 0.5))
     assert bounded[1] < 5 * bounded[0] and exact[1] > 10 * exact[0]

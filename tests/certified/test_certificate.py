@@ -51,7 +51,6 @@ def brute(sensitivity: SensitivitySet, norm: Norm) -> Fraction | None:
     return worst
 
 
-@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0, 10**9), st.booleans())
 def test_verdict_and_ratio_against_fractions(seed: int, ties: bool) -> None:

@@ -104,7 +104,6 @@ def test_changes_beside_budgets_that_floats_take_for_0_are_not_dropped() -> None
     assert broken(relation, places) and not holds(relation, places)
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_certificates_agree_with_all_pairs_one_by_one(data: st.DataObject) -> None:

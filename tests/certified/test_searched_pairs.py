@@ -89,7 +89,6 @@ def bundles_of(draw: np.random.Generator, wide: int, corners: int) -> BundleNorm
     return BundleNorm([first, Gauge(np.ones((1, 1)), np.ones(1))], [(0, 1), (wide - 1,)], "sum", wide)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", range(17))
 def test_a_search_finds_the_certificate_of_a_look_at_every_pair(kind: int) -> None:
     for seed in range(3):
@@ -143,7 +142,6 @@ def test_a_search_finds_the_least_and_the_largest_budget(kind: int) -> None:
         assert found == pytest.approx(expected, rel=1e-11)
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(simple(), products(), nested()), st.integers(0, 5))
 def test_bounds_between_groups_are_below_every_budget(relation: Relation, seed: int) -> None:
@@ -180,7 +178,6 @@ def test_designs_by_search_lose_what_designs_by_every_pair_lose(family: str) -> 
     assert found.mechanism.guarantee.parameters.keys() == expected.mechanism.guarantee.parameters.keys()
 
 
-@pytest.mark.slow
 def test_places_that_many_elements_share_are_settled_at_once() -> None:
     places = np.repeat(np.random.default_rng(0).random((3, 2)), 3000, axis=0)
     shares = np.repeat(np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), 3000, axis=0)

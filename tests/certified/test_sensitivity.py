@@ -93,7 +93,6 @@ def brute_worst(points: np.ndarray, relation: Relation, norm: Norm) -> float:
     return worst
 
 
-@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(matrices(st.floats(-4, 4).map(lambda v: round(v, 3)), 6), st.integers(0, 10**6), st.sampled_from(["l1", "l2", "linf"]))
 def test_worst_against_brute_force(matrix: np.ndarray, seed: int, order: str) -> None:

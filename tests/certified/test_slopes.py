@@ -64,7 +64,6 @@ def test_the_largest_length_on_the_sphere_is_that_of_the_singular_values_and_of_
     assert steepest(lambda v: np.linalg.norm(v, axis=1), 6, "l2") is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_certificates_by_slopes_are_above_a_look_at_every_pair_and_look_at_few(kind: type) -> None:
     places, values = linear(3000)

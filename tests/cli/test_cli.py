@@ -118,7 +118,6 @@ def test_every_command_works_and_says_something(folder: Path, capsys: pytest.Cap
     assert run(capsys, "show", problem)[0] == 0
 
 
-@pytest.mark.slow
 def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def data(*arguments: object) -> dict[str, Any]:
         code, out, _ = run(capsys, *arguments, "--json")
@@ -384,7 +383,6 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
         assert "\\x1b[2Jheight" in out.replace("\\\\", "\\").replace("\\[", "[")  # Markdown escapes both marks
 
 
-@pytest.mark.slow
 def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
     (folder / "towns.csv").write_text(TOWNS.replace("A,", "Zürich東,"), encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -406,7 +404,6 @@ def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.slow
 def test_a_reader_that_has_enough_is_no_error(folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     command = f"{sys.executable} -m designer show spec.json --json | head -c 10"
@@ -433,7 +430,6 @@ def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
     assert "independent of the data" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_real_table_with_fixed_margins_from_problem_file_to_verified_release(tmp_path, capsys):
     """The 16 x 5 table of examples/adult_margins.toml: both margins of the release are those of the data."""
     spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", datasets.adult_education_race().path

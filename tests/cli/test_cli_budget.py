@@ -40,7 +40,6 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, captured.out, captured.err
 
 
-@pytest.mark.slow
 def test_the_least_budget_is_printed_drawn_and_saved(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, picture = problem.with_name("s.json"), problem.with_name("c.png")
     code, out, err = run(capsys, "budget", problem, "-o", spec, "--plot", picture)
@@ -73,7 +72,6 @@ def test_targets_hold_for_design_too(problem: Path, capsys: pytest.CaptureFixtur
     assert code == 3 and "all budgets times 2.00" in err and "north: standard error at most 5, reached 10" in err
 
 
-@pytest.mark.slow
 def test_what_cannot_be_answered_is_refused(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
     problem.write_text(PROBLEM.split("[targets]")[0])
     code, _, err = run(capsys, "budget", problem)

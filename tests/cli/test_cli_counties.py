@@ -14,7 +14,6 @@ from designer.cli import main
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
-@pytest.mark.slow
 def test_a_real_county_file_with_its_state_total_from_problem_file_to_verified_release(tmp_path, capsys):
     """The 102 counties of examples/illinois.toml: integers out, the state's total that of the data, the guarantee printed."""
     spec, release, data = tmp_path / "spec.json", tmp_path / "release.json", datasets.us_counties_illinois().path

@@ -35,7 +35,6 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", RELEASED)
 def test_an_example_goes_from_its_file_to_a_verified_release(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -52,7 +51,6 @@ def test_an_example_goes_from_its_file_to_a_verified_release(
     assert "Accuracy:" in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_averages_are_released_from_the_records_that_the_problem_file_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,7 +118,6 @@ def test_what_is_wrong_inside_the_records_is_not_said(rows: str, averages: Path,
     assert CANARY not in out + err and (out == "") == (err != "")
 
 
-@pytest.mark.slow
 def test_parquet_records_are_counted_alike(averages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from pyarrow import parquet, table
 
@@ -145,7 +142,6 @@ constant = "optimal"
 """
 
 
-@pytest.mark.slow
 def test_choices_on_the_command_line_go_before_those_of_the_file(averages: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("mwem.toml").write_text(MWEM)
     solved = said(capsys, "design", "mwem.toml", "--solver", "HIGHS")

@@ -55,7 +55,6 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
     return data
 
 
-@pytest.mark.slow
 def test_every_kind_that_is_listed_is_drawn_the_same_twice(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ("spec.json", "release.json", "--places", "places.csv")
     kinds = [entry["kind"] for entry in said(capsys, *given, "--kind", "list")["kinds"]]
@@ -80,7 +79,6 @@ def test_a_map_joins_answers_and_places_by_name(folder: Path, capsys: pytest.Cap
     assert code == 2 and "no column 'breite'" in err
 
 
-@pytest.mark.slow
 def test_what_a_problem_protects_is_drawn_without_a_design(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

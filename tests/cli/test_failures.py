@@ -169,7 +169,6 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
     assert told(capsys, "verify", "spec.json") == (130, "dp-designer: interrupted.\n")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("closed", "code"), [(">&-", 2), (">&- 2>&-", 2), ("2>&-", 0), (">/dev/full", 2)])
 def test_closed_streams_are_no_crash(closed: str, code: int, folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -213,7 +212,6 @@ def test_conditions_on_columns_of_other_types_are_refused_before_the_engine_sees
     assert Condition("n", ">=", 1).expression(table).type().is_boolean()
 
 
-@pytest.mark.slow
 def test_no_module_raises_what_main_does_not_know() -> None:
     """Every refusal is one of `designer.base.errors`; a plain ValueError would be taken for a defect of the program."""
     plain = [

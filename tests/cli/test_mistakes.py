@@ -243,7 +243,6 @@ def test_a_budget_that_hides_nothing_is_said_before_all_else(
     assert "WEAK" not in capsys.readouterr().out
 
 
-@pytest.mark.slow
 def test_answers_below_zero_are_explained(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,7 +161,6 @@ def test_a_page_is_written_over_no_input_and_over_nothing_unasked(folder: Path, 
     assert Path("page.html").read_text().startswith("<!doctype html>")
 
 
-@pytest.mark.slow
 def test_the_command_on_the_page_prints_the_fingerprint(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As it stands there, in a shell, without this program."""
     assert run(capsys, "report", "spec.json", "-o", "page.html")[0] == 0

@@ -194,7 +194,6 @@ def analytic(budget: float, delta: float) -> float:
     return 1 / float(optimize.brentq(over, 1e-6, 1e3, xtol=1e-15))
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian", "isotropic_gaussian"])
 @pytest.mark.parametrize(("budget", "delta"), [(0.1, 1e-5), (0.9, 1e-6), (1.0, 0.2), (4.0, 1e-9), (20.0, 1e-6)])
 def test_one_count_gets_the_analytic_deviation_which_is_below_the_classical(family: str, budget: float, delta: float) -> None:
@@ -234,7 +233,6 @@ def test_the_gaussian_of_unequal_budgets_agrees_with_a_modelling_layer(seed: int
     assert made.mechanism.privacy.holds and made.optimality is not None and made.optimality.gap < 1e-5
 
 
-@pytest.mark.slow
 def test_many_budgets_are_interpolated_and_still_proven() -> None:
     """1,225 distinct budgets: the worst pair is exact, the bound allows for the interpolation."""
     points = np.random.default_rng(2).random((50, 2))
@@ -245,7 +243,6 @@ def test_many_budgets_are_interpolated_and_still_proven() -> None:
     assert 1e-6 * (1 - 1e-4) < (made.mechanism.spent_delta() or 0) <= 1e-6
 
 
-@pytest.mark.first
 def test_every_change_says_what_it_spends_at_the_same_delta() -> None:
     made = design(approximate(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0), 1e-6), "gaussian").mechanism
     once, twice, nothing = made.privacy_loss([[-1, 1], [-2, 2], [0, 0]])
@@ -258,7 +255,6 @@ def test_every_change_says_what_it_spends_at_the_same_delta() -> None:
     assert made.privacy_loss(answers=[-1.0]) == pytest.approx(1, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_auto_takes_the_family_of_least_loss_whatever_its_own_notion() -> None:
     """A record in all of K counts: Laplace noise grows with K, Gaussian noise with its root."""
     chosen = {}
@@ -278,7 +274,6 @@ def test_auto_takes_the_family_of_least_loss_whatever_its_own_notion() -> None:
     assert wide.mechanism.family in ("gaussian", "diagonal_gaussian")
 
 
-@pytest.mark.slow
 def test_compare_shows_all_that_qualify_and_no_limit() -> None:
     asked = approximate(Workload.identity(3), metrics.uniform(3, 1.0), 0.05)
     rows = {
@@ -323,7 +318,6 @@ def test_biased_and_absolute_and_maximal_losses_are_served() -> None:
     )
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(
     ("options", "message"),
     [

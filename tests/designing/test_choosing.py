@@ -308,7 +308,6 @@ def test_the_floor_of_many_alike_elements_is_below_every_strategy() -> None:
         assert design(problem, "strategy_laplace", strategy=told).loss > least
 
 
-@pytest.mark.slow
 def test_no_family_that_cannot_win_wins() -> None:
     assert _no_family_beats_its_own_bound(range(12)) > 1
 
@@ -318,7 +317,6 @@ def test_no_family_that_cannot_win_wins_on_two_hundred_problems() -> None:
     assert _no_family_beats_its_own_bound(range(200)) > 20
 
 
-@pytest.mark.slow
 def test_a_hull_is_begun_whatever_it_may_take_and_given_up_where_it_would_not_end() -> None:
     """Ranges on a torus: 11 dimensions, which the estimate takes for 45 units and the hull for half of 20. Twelve cells among
     which a record moves: 705,432 simplices."""
@@ -520,7 +518,6 @@ def test_who_reads_that_work_was_short_reads_how_to_give_more(words: str, told: 
     ) == told and f"strategy_laplace: {words}" in shown
 
 
-@pytest.mark.slow
 def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Path) -> None:
     table = Problem(Workload.identity(6), invariants.margins((2, 3)).protect(3.0))
     made = design(table)
@@ -530,7 +527,6 @@ def test_a_lattice_from_auto_is_printed_saved_and_aimed(few: None, tmp_path: Pat
     assert made.mechanism.release([3, 1, 4, 1, 5, 9]).answers.sum() == 23
 
 
-@pytest.mark.slow
 def test_least_budgets_come_from_lattices_where_these_need_least(few: None) -> None:
     """A budget per distance has no other family; the factor is shown by two designs."""
     relation = invariants.margins((2, 3)).protect(1.0, per_distance="l1")
@@ -554,7 +550,6 @@ def test_what_a_notion_or_a_solver_leaves_out_is_said(few: None) -> None:
 # Against all families run to their ends, of which benchmarks/auto_choice.py takes a hundred problems -------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["counts", "budget per distance", "metric under margins", "Gaussian", "approximate"])
 def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listed, "FAMILIES", tuple(one for one in listed.FAMILIES if one.name != "strategy_laplace"))
@@ -571,7 +566,6 @@ def test_no_family_alone_is_better(kind: str, monkeypatch: pytest.MonkeyPatch) -
 # Searches that end with their work --------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_strategies_and_staircases_are_private_when_work_ends_early() -> None:
     """What is found by then is frozen and certified like everything else, and no better than to the end."""
     small = Problem(Workload([[0.0, 1, 2], [1, 0, 3]]), metrics.uniform(3, 2.0))

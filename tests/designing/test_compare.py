@@ -78,7 +78,6 @@ def test_one_family_may_be_named_by_itself(problem: Problem) -> None:
     assert [row["family"] for row in compare(problem, "uniform_budget").rows] == ["uniform_budget"]
 
 
-@pytest.mark.slow
 def test_plot_writes_a_picture(problem: Problem, tmp_path: Path) -> None:
     path = plot(compare(problem, ["laplace", "strategy_1"]), tmp_path / "table.png")
     assert path.read_bytes().startswith(b"\x89PNG")

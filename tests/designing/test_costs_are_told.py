@@ -71,7 +71,6 @@ def test_strategies_of_records_that_appear_reach_further_than_others(capsys: pyt
     assert "a strategy for 16 elements, about 33 s" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_hull_that_is_too_large_names_families_that_serve_and_their_cost() -> None:
     draw = np.random.default_rng(0)
     problem = Problem(Workload(draw.random((5, 40))), metrics.euclidean(draw.random((40, 2))))

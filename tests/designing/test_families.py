@@ -228,7 +228,6 @@ def test_a_total_of_weights_that_are_no_dyadic_numbers_is_answered_when_records_
         assert made.error() == pytest.approx(0.01 / (2 * np.sinh(0.5) ** 2) if family == "laplace" else 0.02, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_a_fitted_row_that_hardly_varies_is_published_without_noise() -> None:
     """With few records the best answer to a faint query is a constant."""
     relation = metrics.euclidean(np.arange(4.0)[:, None] / 4)
@@ -295,7 +294,6 @@ def test_a_gauge_with_a_weaker_scale_or_without_a_vertex_is_refused(tmp_path: Pa
 # The limit -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(40))
 def test_no_additive_family_beats_the_limit(seed: int) -> None:
     kind = {"notion": ("pure", "zcdp")[seed % 2], "loss": ("squared", "max")[seed // 2 % 2]}
@@ -385,7 +383,6 @@ def test_more_records_cost_more_and_in_the_end_bias_does_not_pay() -> None:
     assert values[-1] <= plain * (1 + 1e-6) and values[-1] == pytest.approx(plain, rel=1e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("records", [1.0, 20.0])
 def test_biased_designs_of_several_queries_are_below_laplace_and_above_their_bound(seed: int, records: float) -> None:
@@ -400,7 +397,6 @@ def test_biased_designs_of_several_queries_are_below_laplace_and_above_their_bou
 # The choice, and refusals --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pure", "zcdp"])
 def test_auto_takes_the_least_loss_and_lists_all_it_tried(kind: Any) -> None:
     problem = Problem(Workload.random(3, 7, "real", 5), metrics.uniform(7, 1.0), kind)

@@ -66,7 +66,6 @@ def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
     assert changes.budget.tolist() == [1.0] and changes.along([[3.0, 4.0]]).tolist() == [[-1.0]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_auto_compare_and_the_limit_serve_elements_at_distance_0(notion: str) -> None:
     problem, alone = twins(BLIND[:2], notion), merged(BLIND[:2], notion)
@@ -99,7 +98,6 @@ def breaking(monkeypatch: pytest.MonkeyPatch, failure: BaseException, family: st
     monkeypatch.setattr(listed, "FAMILIES", broken)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda f: type(f).__name__)
 def test_the_failure_of_one_family_is_reported_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, failure: Exception
@@ -117,7 +115,6 @@ def test_the_failure_of_one_family_is_reported_and_the_others_go_on(
         design(problem, "laplace")
 
 
-@pytest.mark.slow
 def test_an_interrupt_is_no_failure_of_a_family(monkeypatch: pytest.MonkeyPatch) -> None:
     breaking(monkeypatch, KeyboardInterrupt())
     for call in (design, compare):
@@ -125,7 +122,6 @@ def test_an_interrupt_is_no_failure_of_a_family(monkeypatch: pytest.MonkeyPatch)
             call(merged(BLIND[:2]))
 
 
-@pytest.mark.slow
 def test_a_design_whose_error_cannot_be_computed_is_reported_too(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = AdditiveMechanism.query_variances
 
@@ -159,7 +155,6 @@ def test_when_all_fail_the_refusal_lists_every_reason(monkeypatch: pytest.Monkey
         design(merged(BLIND[:2]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("queries", [1, 2])
 def test_without_the_convex_solver_laplace_joint_names_it_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, queries: int

@@ -35,7 +35,6 @@ def test_one_query_reaches_the_least_loss_of_the_problem(loss: str, weight: floa
     assert made.loss <= design(problem, "laplace").loss * (1 + 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("records", [0.5, 2.0, 20.0])
 def test_several_queries_lose_no_more_than_unbiased_ones_nor_than_program_6(seed: int, records: float) -> None:
@@ -48,7 +47,6 @@ def test_several_queries_lose_no_more_than_unbiased_ones_nor_than_program_6(seed
     assert made.loss <= min(other.loss for other in others) * (1 + 1e-6)
 
 
-@pytest.mark.slow
 def test_few_records_are_served_better_than_by_the_sum_over_elements() -> None:
     """Program (6) counts the bias of every element; the loss is that of the worst."""
     relation = metrics.euclidean(np.random.default_rng(0).random((7, 2)))
@@ -56,7 +54,6 @@ def test_few_records_are_served_better_than_by_the_sum_over_elements() -> None:
     assert design(problem, "laplace_joint").loss < 0.9 * design(problem, "laplace_joint", objective="squared").loss
 
 
-@pytest.mark.slow
 def test_the_bound_of_several_queries_is_below_every_feasible_design() -> None:
     """Random rows and scales that keep the budgets, measured by the definition."""
     rng, n = np.random.default_rng(4), 1.5
@@ -74,7 +71,6 @@ def test_the_bound_of_several_queries_is_below_every_feasible_design() -> None:
         assert n**2 * ((p - q) ** 2).sum(axis=0).max() + 2 * (c**2).sum() >= bound * (1 - 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
 @pytest.mark.parametrize("records", [1.0, 12.0, 300.0])
 def test_every_loss_of_several_queries_is_certified_and_below_laplace(loss: str, records: float) -> None:
@@ -141,7 +137,6 @@ def test_scans_know_the_origin_and_components(relation: Metric, loss: str, monke
     assert made.loss <= design(problem, "laplace").loss * (1 + 1e-4)
 
 
-@pytest.mark.slow
 def test_more_unknowns_than_asked_for_are_refused_before_they_are_tried() -> None:
     problem = Problem(Workload.random(3, 6, "real", 1), metrics.uniform(6, 1.0), records=5.0)
     with pytest.raises(DesignFailed, match=r"3 queries of 6 elements are 18 unknowns, more than 17.*options.most = 18"):
@@ -155,7 +150,6 @@ def test_more_unknowns_than_asked_for_are_refused_before_they_are_tried() -> Non
         design(large, "laplace_joint")
 
 
-@pytest.mark.slow
 def test_a_single_query_of_700_elements_is_solved_to_its_optimum() -> None:
     """Beyond what is written out; the paper's cities are 741."""
     relation = metrics.euclidean(np.random.default_rng(0).random((700, 2)))

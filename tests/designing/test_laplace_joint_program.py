@@ -75,7 +75,6 @@ def by_penalty(asked: Problem, start: tuple[np.ndarray, np.ndarray]) -> float:
     return float(minimize(loss, flat, method="Nelder-Mead", options={"maxiter": 4000, "maxfev": 4000}).fun)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_several_queries_are_below_unbiased_noise_and_above_their_bound(loss: str) -> None:
     for seed in range(2):
@@ -86,7 +85,6 @@ def test_several_queries_are_below_unbiased_noise_and_above_their_bound(loss: st
         assert 0 < made.optimality.lower_bound <= made.loss == pytest.approx(made.optimality.value, rel=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("records", [30.0, 1e4])
 def test_several_queries_end_where_the_specialised_descent_ends(records: float, loss: str) -> None:
@@ -99,7 +97,6 @@ def test_several_queries_end_where_the_specialised_descent_ends(records: float, 
         assert max(made.optimality.lower_bound, special.optimality.lower_bound) <= min(made.loss, special.loss) * (1 + 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_value_of_the_program_is_the_loss_written_out_element_by_element(loss: str) -> None:
     for queries in (1, 3):
@@ -110,7 +107,6 @@ def test_the_value_of_the_program_is_the_loss_written_out_element_by_element(los
         assert value == pytest.approx(programs.laplace_joint(asked).design().loss, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_with_few_records_absolute_errors_leave_rows_still() -> None:
     """One of three rows takes all budgets, as in the specialised descent: constants and one noise."""
     asked = problem(1, 3, "absolute", 0.5)
@@ -119,7 +115,6 @@ def test_with_few_records_absolute_errors_leave_rows_still() -> None:
     assert made.loss == pytest.approx(special.loss, rel=1e-3)
 
 
-@pytest.mark.slow
 def test_program_6_itself_for_several_queries() -> None:
     asked = problem(0, 3, records=20.0)
     made, special = programs.laplace_joint(asked, "squared").design(), design(asked, "laplace_joint", objective="squared")
@@ -127,7 +122,6 @@ def test_program_6_itself_for_several_queries() -> None:
     assert made.optimality.lower_bound <= special.optimality.value
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 def test_no_search_from_the_answer_finds_better_rows_and_scales(loss: str) -> None:
     asked = problem(1, 2, loss, records=20.0, elements=4)
@@ -135,7 +129,6 @@ def test_no_search_from_the_answer_finds_better_rows_and_scales(loss: str) -> No
     assert by_penalty(asked, (made.mechanism.effective, made.mechanism.scales)) >= made.loss * (1 - 1e-3)
 
 
-@pytest.mark.slow
 def test_linear_constraints_on_the_rows_are_kept_at_the_frozen_mechanism(tmp_path) -> None:
     asked = problem(2, 2, records=15.0)
     q = asked.workload.dense()
@@ -173,7 +166,6 @@ def test_one_query_with_constraints_against_all_pairs_written_out() -> None:
     assert made.loss == pytest.approx(least, rel=1e-5) and made.optimality.gap < 1e-3
 
 
-@pytest.mark.slow
 def test_another_objective_and_a_cap_on_the_bias() -> None:
     asked = problem(6, 2, records=20.0)
     program = programs.laplace_joint(asked)
@@ -193,7 +185,6 @@ def test_contradictions_are_told_in_the_words_of_the_user(queries: int) -> None:
         program.design()
 
 
-@pytest.mark.slow
 def test_elements_at_distance_zero_are_one_and_a_missing_record_weighs_nothing() -> None:
     d = np.array([[0, 0, 1, 2], [0, 0, 1, 2], [1, 1, 0, 1.5], [2, 2, 1.5, 0]], dtype=float)
     tied = Problem(Workload([[1.0, 1, 3, 7], [0, 0, 2, 1]]), metrics.from_matrix(d), records=3.0)

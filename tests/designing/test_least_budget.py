@@ -75,7 +75,6 @@ def gaussian_budget(target: float, *, margin: bool) -> float:
     return high
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", [0.01, 0.5, 1e6])
 def test_one_count_needs_what_the_closed_forms_say(target: float) -> None:
     """Geometric: variance `1 / (2 sinh^2(factor / 2))` and its own tail; Gaussian: 1 / target, 1.95996 / target where noise is
@@ -277,7 +276,6 @@ def test_bad_calls_are_refused() -> None:
         least_budget(ONE, good, "gaussian")
 
 
-@pytest.mark.slow
 def test_the_picture_is_drawn_and_not_over_another(tmp_path: Path) -> None:
     found = least_budget(CITIES, Targets(standard_error=2.0), "laplace", curve=3)
     assert plot(found, tmp_path / "curve.png").read_bytes()[:4] == b"\x89PNG"
@@ -373,7 +371,6 @@ def test_integer_noise_on_nine_cells_needs_what_the_sum_over_all_tables_says() -
     assert error(found.missed_at * 0.999) > 0.9
 
 
-@pytest.mark.slow
 def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
     problem = Problem(Workload.identity(36), invariants.margins((6, 6)).protect(1.0, 2))
     found = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)

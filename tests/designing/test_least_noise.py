@@ -90,7 +90,6 @@ def staircase(distance: int, epsilon: float, offset: float, first: int, power: i
     return float((weights * np.abs(z) ** power).sum() / weights.sum())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
 def test_one_query_meets_the_staircase_of_geng_and_viswanath(epsilon: float) -> None:
     """All differences up to Delta with one budget: the best staircase on the whole numbers for absolute loss; and in units of
@@ -132,7 +131,6 @@ def test_for_a_total_of_two_cells_independent_noise_is_not_the_best() -> None:
     assert found is not None and found.value == pytest.approx(two / 2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_no_family_beats_the_limit_on_whole_numbers(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -180,7 +178,6 @@ def test_budgets_that_floats_do_not_hold_have_no_limit() -> None:
     assert limit(Problem(Workload.identity(2), metrics.scaled(1e-20, metrics.uniform(2, 1e20)))) is not None
 
 
-@pytest.mark.slow
 def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None:
     for shape in ((2, 2), (2, 3)):
         problem = Problem(Workload.identity(math.prod(shape)), invariants.margins(shape).protect(2.0, 2))
@@ -190,7 +187,6 @@ def test_noise_on_the_lattice_of_an_invariant_is_never_below_the_limit() -> None
             assert design(problem, family).loss >= found.value * (1 - ROUNDED)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["l1", "l2"])
 def test_budgets_per_distance_have_a_limit_from_changes_of_few_records(distance: Any) -> None:
     for invariant, few in ((invariants.total(3), 1), (invariants.margins((2, 3)), 2)):
@@ -220,7 +216,6 @@ def test_of_sets_that_are_not_written_out_the_limit_sees_some_pairs(monkeypatch:
 # Public records ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_with_few_public_records_every_mechanism_together_needs_less_than_the_limit() -> None:
     """The table of the page. With n public the words speak of additive noise, and of unbiased mechanisms with half of it."""
     found = limit(Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, 1.0)))
@@ -340,7 +335,6 @@ def test_whole_numbers_are_not_always_the_best_for_whole_numbers() -> None:
         assert best_loss(steps, half, forms, 2, small, large)[0].sum() == pytest.approx(better, rel=5e-4)
 
 
-@pytest.mark.slow
 def test_the_bound_of_the_ball_is_false_at_finite_budgets() -> None:
     """The ball of radius 1/3 lies in the hull of u / b, and T8 would say 6/9."""
     points = np.array(box(40, 2))

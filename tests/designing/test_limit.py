@@ -83,7 +83,6 @@ def test_from_the_stated_number_of_records_on_the_limit_of_unbiased_mechanisms_i
     assert told in design_summary("t", made) and told in design_summary("t", design(Problem(ONE_OF_EACH, PARTS), "laplace"))
 
 
-@pytest.mark.slow
 def test_the_theorem_and_its_scope_are_printed_where_efficiency_is() -> None:
     problem = Problem(Workload([[1.0, 0.3, 0], [0.7, 2, 5]]), metrics.uniform(3, 1.0))
     table, made = compare(problem, ["laplace"]), design(problem, "laplace")

@@ -77,7 +77,6 @@ def test_a_norm_whose_slopes_the_installed_version_does_not_have_is_minimised_al
     assert float((made.mechanism.query_variances() ** 2).sum()) == pytest.approx(expected, rel=1e-5)
 
 
-@pytest.mark.slow
 def test_two_caps_leave_the_rest_of_the_budget_by_hand() -> None:
     """`w_north = w_south = 1/2` by caps; then `w_east <= 1/2` too, and its variance is theirs."""
     program = programs.laplace(ring())
@@ -225,7 +224,6 @@ def test_an_objective_that_leaves_a_query_out_is_no_design() -> None:
 # The frozen noise -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_what_repair_breaks_is_taken_up_by_a_second_solve(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver answers up to 1e-8, or 1e-3; a cap must hold exactly for the mechanism that was frozen."""
     monkeypatch.setattr(base.Program, "_accepts", lambda self, answer: answer.usable)
@@ -263,7 +261,6 @@ def test_caps_that_contradict_each_other_are_named_and_the_relaxation_is_that_by
     assert relaxed == pytest.approx([geometric(1 / 3)] * 2, rel=1e-3)
 
 
-@pytest.mark.slow
 def test_the_relaxation_that_is_offered_is_enough_and_a_hundredth_less_is_not() -> None:
     problem = scattered(1)
     free = design(problem, "laplace").mechanism.query_variances()
@@ -301,7 +298,6 @@ def test_the_cap_that_is_offered_is_that_of_a_linear_program() -> None:
     assert least < offered < 1.001 * least
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("ending", ["broke down", "infeasible", "optimal_inaccurate", "user_limit"])
 def test_what_a_user_is_told_does_not_depend_on_how_the_solver_says_that_it_ended(
     ending: str, monkeypatch: pytest.MonkeyPatch

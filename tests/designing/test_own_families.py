@@ -74,7 +74,6 @@ def test_a_registered_family_designs_like_those_of_the_house(mine: Family, tmp_p
         design(replace(THREE, notion="zcdp"), "mine")
 
 
-@pytest.mark.slow
 def test_a_registered_family_takes_part_in_the_comparison_and_in_auto(mine: Family) -> None:
     assert known_families() == (*FAMILIES, mine) and family_named("mine") is mine
     compared = compare(THREE, ["laplace", "mine"])

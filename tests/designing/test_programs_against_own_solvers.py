@@ -68,7 +68,6 @@ def beats_no_bound(made: Design, other: Design) -> None:
         assert made.optimality.value >= other.optimality.lower_bound * (1 - 1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("family", "seed"), CASES)
 def test_cvxpy_agrees_with_the_specialised_solver(family: str, seed: int) -> None:
     problem = drawn_problem(seed, family)

@@ -58,7 +58,6 @@ def test_the_program_agrees_with_the_solver_of_the_family_within_the_certified_g
     assert 1 - 1e-5 < worst_ratio(made.mechanism) <= 1 + 1e-12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_another_solver_is_repaired_and_certified_too(seed: int) -> None:
     made = program_of(random_problem(seed)).design(solver="SCS", eps=1e-5)

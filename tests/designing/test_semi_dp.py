@@ -151,7 +151,6 @@ def test_projection_of_a_hull_is_the_hull():
 # Strategies ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("shape", "adjacency", "least"), [((2, 5), 2, 64.0), ((2, 2, 2), 3, 128.0)])
 def test_strategies_leave_the_saddle_of_the_projected_cells(shape, adjacency, least):
     """Two rows: each cell is minus the other of its column, measured once, 2 x 2^2 x 4 free directions x 2.
@@ -162,7 +161,6 @@ def test_strategies_leave_the_saddle_of_the_projected_cells(shape, adjacency, le
     assert found.lower_bound <= found.value < 0.51 * made("projected_laplace", shape, adjacency).error()
 
 
-@pytest.mark.slow
 def test_auto_weighs_projected_noise_under_invariants_only():
     under = design(table((3, 3), 3), seconds=1e-3).mechanism.provenance["tried"]
     alone = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0))).mechanism.provenance["tried"]

@@ -31,7 +31,6 @@ def test_the_families_that_say_so_are_those_that_have_a_program() -> None:
     assert all(name.startswith(program.title) for name, program in PROGRAMS.items())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "solver"),
     [*((family, "CLARABEL") for family in PROGRAMS), ("laplace", "SCS"), ("ellipsoid", "SCS"), ("gaussian", "SCS")],
@@ -50,7 +49,6 @@ def test_any_solver_gives_a_certified_design_that_says_how_far_it_was_off(family
     assert loaded.fingerprint == made.mechanism.fingerprint and loaded.provenance["solver"] == solver
 
 
-@pytest.mark.slow
 def test_a_sloppy_answer_is_repaired_and_that_is_on_record() -> None:
     made = design(prefixes(), "laplace", solver="SCS", solver_options={"eps_abs": 1e-2, "eps_rel": 1e-2})
     worst = made.privacy.worst_ratio
@@ -93,7 +91,6 @@ def test_a_solver_that_cannot_take_the_program_is_refused_with_those_that_can() 
         design(prefixes(), "laplace", solver="OSQP")
 
 
-@pytest.mark.slow
 def test_the_own_solver_loads_no_cvxpy() -> None:
     code = (
         "import sys; from designer import Problem, Workload, design, metrics; "

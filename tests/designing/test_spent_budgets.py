@@ -60,7 +60,6 @@ def test_a_budget_per_distance_is_spent_in_the_norm_of_that_distance(distance: s
     assert made.privacy.worst_ratio == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", OPTIMISING, ids=lambda family: family.name)
 def test_additive_noise_spends_the_whole_budget(family: Family) -> None:
     for position, epsilon in enumerate(BUDGETS):

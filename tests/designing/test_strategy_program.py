@@ -44,7 +44,6 @@ def test_a_square_strategy_is_convex_as_a_whole_and_reaches_the_optimum_of_its_s
     assert made.loss == pytest.approx(best, rel=1e-5)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["squared", "max", "absolute"])
 def test_turns_never_raise_the_loss_and_end_no_worse_than_the_family(loss: Any) -> None:
     """From the rows of the family, whose scales and reconstruction are where the alternation begins."""
@@ -66,7 +65,6 @@ def test_the_values_after_a_design_are_the_variances_of_the_frozen_noise() -> No
     assert np.all(program.variances.value >= made.mechanism.query_variances() * (1 - 1e-12))
 
 
-@pytest.mark.slow
 def test_caps_hold_through_the_turns_and_at_the_frozen_noise() -> None:
     problem, rows = ranges(), np.vstack([np.eye(4), np.ones((1, 4))])
     free = programs.strategy(problem, rows).design().mechanism.query_variances()

@@ -132,7 +132,6 @@ def test_weights_and_the_convex_program_agree(loss: str) -> None:
         assert cap * (1 - 2e-4) <= made.mechanism.standard_errors()[int(query[1])] <= cap
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ["gaussian", "diagonal_gaussian"])
 def test_margins_are_met_with_gaussian_noise_too(family: str) -> None:
     problem = replace(CITIES, notion="zcdp", relation=metrics.euclidean(POINTS, per_unit=1.0))

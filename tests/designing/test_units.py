@@ -43,7 +43,6 @@ def test_rows_in_other_units_give_the_same_errors_in_those_units(family: str, un
         assert other.optimality is not None and other.optimality.gap <= max(1e-5, 2 * plain.optimality.gap)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("units", [UNITS["both ways"], UNITS["all small"]])
 def test_a_strategy_answers_every_row_in_its_own_units(units: list[float]) -> None:
     """The descent takes other steps in other units, but to about the same loss; each answer is exact beside its own entries."""

@@ -202,7 +202,6 @@ def test_features_are_as_they_were_afterwards() -> None:
     assert GLOBAL_FEATURES == before == {"contrib"}
 
 
-@pytest.mark.slow
 def test_every_kind_of_spec_is_a_measurement_or_says_why_not() -> None:
     outcomes = {}
     for name, specimen in specimens().items():

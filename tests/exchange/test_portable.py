@@ -100,7 +100,6 @@ def test_a_reader_of_the_lines_alone_makes_a_release_that_verifies(name: str) ->
             verify_release(mechanism, sealed(wrong))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize("language", TOOLS)
 def test_another_language_comes_to_the_same_release(language: str, name: str, tmp_path: Path) -> None:
@@ -122,7 +121,6 @@ def test_another_language_comes_to_the_same_release(language: str, name: str, tm
         verify_release(mechanism, target)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", TOOLS)
 def test_another_language_draws_its_own_bytes_and_refuses_in_one_line(language: str, tmp_path: Path) -> None:
     program, script = TOOLS[language]
@@ -148,7 +146,6 @@ def test_another_language_draws_its_own_bytes_and_refuses_in_one_line(language: 
     assert not (tmp_path / "other.json").exists()
 
 
-@pytest.mark.slow
 def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
     for make in MECHANISMS.values():
         mechanism: Any = make()
@@ -163,7 +160,6 @@ def test_the_laws_in_the_file_are_those_of_the_mechanism() -> None:
         assert len(byte_laws(mechanism)) == len(told) == len(mechanism.integers)
 
 
-@pytest.mark.slow
 def test_what_other_languages_do_not_release_is_refused_with_the_reason() -> None:
     reasons = {}
     for name, specimen in specimens().items():

@@ -133,7 +133,6 @@ def test_a_ledger_tells_how_often_and_what_it_all_costs(tmp_path: Path) -> None:
         registry_entry(made(metrics.add_remove(3, 0.125)), balance=people.balance())
 
 
-@pytest.mark.slow
 def test_every_kind_of_spec_has_an_entry() -> None:
     for name, specimen in specimens().items():
         deployment = read(registry_entry(specimen))

@@ -32,7 +32,6 @@ def test_other_names_are_refused() -> None:
         document("docs/theory/../../pyproject.toml")
 
 
-@pytest.mark.slow
 def test_a_wheel_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """The list of files that setuptools makes of pyproject.toml, without building."""
     setuptools = pytest.importorskip("setuptools")

@@ -19,7 +19,6 @@ RECOMPUTED = {name: made for name, made in subjects().items() if made.format in 
 ADDITIVE = [name for name, made in RECOMPUTED.items() if made.format == "dp-designer/mechanism" and not made.vacuous]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["spec", "problem"])
 def test_a_sample_of_altered_files_is_refused_or_keeps_its_promise(kind: str) -> None:
     outcomes = [one((case, kind)) for case in range(400)]

@@ -61,7 +61,6 @@ def test_a_first_line_that_may_be_a_record_is_refused_and_not_quoted(first: byte
     assert CANARY not in str(refused.value) and refused.value.__cause__ is None
 
 
-@pytest.mark.slow
 def test_a_parquet_file_states_types_and_its_values_do_not_matter(tmp_path: Path) -> None:
     import pyarrow
     from pyarrow import parquet

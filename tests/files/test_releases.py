@@ -73,7 +73,6 @@ def test_what_a_release_says_in_python_stands_at_the_same_places(name: str) -> N
     assert within(stated, document(name))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_every_alteration_is_found_by_the_seal(name: str) -> None:
     maker, made = specimens()[name], document(name)
@@ -107,7 +106,6 @@ def forged(name: str) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
             yield path, sealed(mutant)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have_made_it(name: str) -> None:
     maker, accepted = specimens()[name], set[tuple[Any, ...]]()
@@ -365,7 +363,6 @@ def test_the_software_that_released_may_be_another_version() -> None:
         verify_release(maker, sealed({**made, "guarantee": {**made["guarantee"], "software": "another program 1"}}))
 
 
-@pytest.mark.slow
 def test_standard_errors_of_tests_are_those_of_their_laws() -> None:
     """Against the integral of 2 x P(|N| > x) over the float distribution function, to four digits."""
     for tradeoff in (EpsilonDelta(1), EpsilonDelta("1/3"), Gaussian.of("1/2")):

@@ -219,7 +219,6 @@ def claims(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     return {k: v for k, v in spec["guarantee"].items() if k != "software"}, spec["certificate"]
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, tmp_path: Path) -> None:

@@ -82,7 +82,6 @@ def test_round_trip_and_schema(name: str, tmp_path: Path) -> None:
     assert twin.save(tmp_path / "again.json").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_unknown_and_missing_keys_are_refused_by_schema_and_loader(name: str, tmp_path: Path) -> None:
     spec, checked = spec_of(name), 0
@@ -125,7 +124,6 @@ def test_the_format_decides_the_shape(name: str, tmp_path: Path) -> None:
             read(tmp_path, resealed(mutant))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHER_THAN_ADDITIVE)
 def test_structural_mutants_do_not_fit_the_schema(name: str) -> None:
     spec = spec_of(name)
@@ -180,7 +178,6 @@ def refused_or_loaded(folder: Path, mutant: dict[str, Any]) -> Any:
     return made if canonical(made.core()) == canonical(mutant["mechanism"]) else None
 
 
-@pytest.mark.slow
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mutant_is_refused_or_keeps_the_promise_that_it_makes(name: str, tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ def check(name: str, full: bool) -> None:
         assert reached != (key in module.DIFFERENCES), f"{name}: {key} = {computed[key]}, published {low} to {high}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_example(name: str) -> None:
     check(name, full=False)

@@ -25,7 +25,6 @@ TYPED = pytest.mark.skipif(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [["ruff", "format", "--check", "."], ["ruff", "check", "."], pytest.param(["mypy"], marks=TYPED)],
@@ -50,7 +49,6 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.slow
 def test_import_loads_neither_packages_nor_families() -> None:
     """`import designer` runs its own file and what loads a public name when it is asked for."""
     modules = loaded_by("import designer") - loaded_by("pass")  # what the environment itself loads
@@ -59,7 +57,6 @@ def test_import_loads_neither_packages_nor_families() -> None:
     }
 
 
-@pytest.mark.slow
 def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
     modules = loaded_by("from designer.families import FAMILIES")
     assert "designer.families.lattice" in modules
@@ -100,7 +97,6 @@ for path in sys.argv[1:]:
 """
 
 
-@pytest.mark.slow
 def test_verifying_and_releasing_import_no_solver_and_no_optional_package(tmp_path: Path) -> None:
     """A specimen of every format and every norm, in a fresh interpreter in which any such import is an error."""
     made = specimens()
@@ -118,7 +114,6 @@ def blocks_of(page: str) -> list[str]:
 
 
 @TYPED
-@pytest.mark.slow
 def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: Path) -> None:
     """Each block by itself, strictly; so does a program that asks a design for what its family has,
     and one that asks another fails."""
@@ -150,7 +145,6 @@ told = people.release(load("spec.json"), [1, 2, 3]).to_dict()
     assert "Found 2 errors" in done.stdout, done.stdout
 
 
-@pytest.mark.slow
 def test_python_of_the_readme_runs(tmp_path: Path) -> None:
     code = "\n".join(blocks_of("README.md"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -7,15 +7,12 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import designer
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-@pytest.mark.slow
 def test_the_module_is_the_command() -> None:
     ran = subprocess.run([sys.executable, "-m", "designer", "--help"], capture_output=True, text=True, cwd=ROOT, check=True)
     assert ran.stdout.startswith("usage: dp-designer")

@@ -52,7 +52,6 @@ def test_elements_that_repeat_are_at_budget_0_from_themselves_alone() -> None:
         assert (found == 0) == (budget(int(chosen[a]), int(chosen[b])) == 0)
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(("appears", "least"), [(0.6, 0.6), (9.0, 0.5 * math.sqrt(2))])
 def test_the_least_budget_is_among_pairs_that_are_searched_and_those_beside_them(
     appears: float, least: float, monkeypatch: pytest.MonkeyPatch

@@ -206,7 +206,6 @@ def test_answer_refuses_a_wrong_histogram() -> None:
         Workload.identity(2).answer([1.0, float("nan")])
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 0.0], [1.0, -2.0], [1.0, np.inf], [1.0, np.nan], [[1.0, 1.0]]])
 def test_tables_have_a_positive_weight_each(weights: list[object]) -> None:
     subsets = MarginalWorkload.of(DOMAIN, [["sex"], ["age"]]).subsets
@@ -222,7 +221,6 @@ def test_a_table_has_up_to_2_to_the_28_cells() -> None:
         MarginalWorkload.of(largest, [["a", "b", "c", "d", "e"]])
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(
     ("domain", "terms"), [({"sex": ["F", "M"]}, [{"sex": "identity"}]), (DOMAIN, {"sex": "identity"}), (DOMAIN, ["sex"])]
 )
@@ -232,7 +230,6 @@ def test_products_are_of_a_domain_and_a_list_of_terms(domain: object, terms: obj
         StructuredWorkload.of(domain, terms)  # type: ignore[arg-type]
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(
     ("rows", "known"),
     [

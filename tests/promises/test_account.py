@@ -174,7 +174,6 @@ def test_pure_promises_that_hardly_count_leave_the_delta_of_zcdp() -> None:
     assert account.delta_at(3) == acc.zcdp_delta(Fraction(1, 2) + Fraction(1, 2 * 10**12), 3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factor", [EpsilonDelta("0.2"), LaplaceTradeoff("0.3"), discrete_laplace("0.6", 3)])
 def test_epsilon_and_delta_are_inverse(factor: Tradeoff) -> None:
     account = Account.of([(factor, 6), EpsilonDelta("0.1", "1e-9")])
@@ -193,7 +192,6 @@ def test_the_tradeoff_function_is_below_the_exact_product() -> None:
     assert float(below.fixed_point()) >= float(coarse.fixed_point()) - 1e-3
 
 
-@pytest.mark.slow
 def test_against_dp_accounting() -> None:
     """Theirs is pessimistic on a grid of 1e-3: never below our lower bound, and within its own discretisation of the upper."""
     library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

@@ -121,7 +121,6 @@ def test_zcdp_covers_every_single_bit() -> None:
         assert shortfall(from_distributions([q, 1 - q], [p, 1 - p]), acc.zcdp_tradeoff_below(rho, steps=10)) is None
 
 
-@pytest.mark.slow
 def test_zcdp_tradeoff_is_kept_by_the_gaussian_and_close_to_it() -> None:
     for rho in (0.02, 0.5, 4.0):
         below = acc.zcdp_tradeoff_below(rho)

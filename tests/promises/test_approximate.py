@@ -31,7 +31,6 @@ ROOTS = [
 MILLIONTH = GaussianAllowance(Fraction(1e-6))
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(("budget", "delta", "root"), ROOTS)
 def test_the_length_is_the_float_below_the_root(budget: float, delta: float, root: str) -> None:
     found, exact = largest_mu(Fraction(budget), Fraction(delta)), Fraction(root)
@@ -39,7 +38,6 @@ def test_the_length_is_the_float_below_the_root(budget: float, delta: float, roo
     assert found == gdp_mu(budget, delta)
 
 
-@pytest.mark.first
 def test_a_length_spends_its_delta_and_its_budget_and_the_next_float_spends_more() -> None:
     for budget in (Fraction(0), Fraction(1, 10), Fraction(1), Fraction(30)):
         length = MILLIONTH.most(budget)
@@ -77,7 +75,6 @@ def test_lengths_are_concave_in_the_budget_and_bent_no_more_than_the_interpolati
             assert here <= above <= here * (b + step) / b
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("delta", [1e-9, 0.01, 0.4])
 @pytest.mark.parametrize("budget", [0.0, 0.1, 1.0, 5.0])
 def test_randomised_response_spends_the_whole_delta_of_its_length(budget: float, delta: float) -> None:
@@ -92,13 +89,11 @@ def test_randomised_response_spends_the_whole_delta_of_its_length(budget: float,
     assert law.spent_budget(length) == pytest.approx(budget, abs=1e-12)
 
 
-@pytest.mark.first
 def test_the_length_agrees_with_floats_of_scipy() -> None:
     m = float(MILLIONTH.most(Fraction(1)))
     assert norm.cdf(m / 2 - 1 / m) - math.e * norm.cdf(-m / 2 - 1 / m) == pytest.approx(1e-6, rel=1e-9)
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("delta", [0, 1, -1e-6, 2, math.nan, math.inf, "small", True, 1e-101, None])
 def test_what_is_no_delta_is_refused(delta: object) -> None:
     with pytest.raises(InvalidProblem, match=r"problem\.delta"):

@@ -82,7 +82,6 @@ def test_samples_of_samples_and_whole_ones() -> None:
     assert poisson_subsampled(Gaussian.of(1), 0).trivial and Account.of([poisson_subsampled(Gaussian.of(1), 0)]).factors == ()
 
 
-@pytest.mark.slow
 def test_against_dp_accounting_where_both_directions_matter() -> None:
     library = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
     account = Account.of([(poisson_subsampled(Gaussian.of(1), "1/10"), 8)])

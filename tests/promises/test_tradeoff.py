@@ -65,7 +65,6 @@ def by_rejection_sets(p: list[int], q: list[int], alpha: Fraction) -> Fraction:
     return least
 
 
-@pytest.mark.slow
 @given(pairs(), st.fractions(0, 1, max_denominator=40))
 @settings(max_examples=60, deadline=None)
 def test_discrete_tradeoff_is_the_best_test(pair: tuple[list[int], list[int]], alpha: Fraction) -> None:
@@ -216,7 +215,6 @@ rationals = st.fractions(0, 3, max_denominator=8)
 small = st.fractions(0, 1, max_denominator=10).filter(lambda d: d < 1)
 
 
-@pytest.mark.slow
 @given(rationals, small, rationals, small)
 @settings(max_examples=80, deadline=None)
 def test_order_of_epsilon_delta(e: Fraction, d: Fraction, other_e: Fraction, other_d: Fraction) -> None:
@@ -266,7 +264,6 @@ def test_exact_composition() -> None:
         compose(Gaussian.of(1), EpsilonDelta(1))
 
 
-@pytest.mark.slow
 def test_composition_below() -> None:
     exact = Gaussian(HALF)
     found = compose_below(Gaussian.of(HALF), Gaussian.of(HALF))

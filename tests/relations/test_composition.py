@@ -27,7 +27,6 @@ def made(relation: Relation, notion: str = "pure", matrix: object = ((1.0, 2.0, 
     return design(Problem(Workload(matrix), relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(every_metric(), st.integers(1, 3))
 def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: Metric, copies: int) -> None:
@@ -49,7 +48,6 @@ def test_pure_budgets_add_and_gaussian_ones_in_squares(metric: Metric, copies: i
         assert square * (1 - Fraction(1, 2**78)) <= root**2 <= square * (1 + Fraction(1, 2**78))
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(with_origin(), st.sampled_from([0.1, 0.3, 2.0]))
 def test_budgets_of_appearing_compose_too(relation: AppearOrChange, epsilon: float) -> None:
@@ -129,7 +127,6 @@ def test_noisy_total_spends_nothing_on_changes() -> None:
     assert float(together.exact_budget(0, 3)) == pytest.approx(2.25, rel=1e-15)
 
 
-@pytest.mark.slow
 def test_cut_or_filled_lists_keep_the_promise_of_after_noisy_total() -> None:
     """Every list of at most 3 records, every place, every m: how far the histograms of exactly m records move."""
     epsilon = 0.5

@@ -77,7 +77,6 @@ def draw(combine: str, scale: Fraction, size: int) -> NDArray[np.int64]:
     return RoundAndReject(pair(combine, scale)).draw(size, SeededEntropy(1))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("combine", WAYS)
 def test_draws_follow_the_enumerated_law_and_draws_of_a_scale_one_per_cent_off_do_not(combine: str) -> None:
     draws = draw(combine, ONE, 400_000)

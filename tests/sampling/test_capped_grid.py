@@ -60,7 +60,6 @@ def single_points(cap: Fraction, draws: NDArray[np.int64]) -> float:
     return p_value(np.append(counts, (~inside).sum()), np.append(probabilities, 1e-9))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("cap", CAPS)
 def test_draws_follow_the_enumerated_law(cap: Fraction) -> None:
     draws = RoundAndReject(shape(cap, ONE)).draw(200_000, SeededEntropy(1))
@@ -68,7 +67,6 @@ def test_draws_follow_the_enumerated_law(cap: Fraction) -> None:
     assert single_points(cap, draws) > FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 def test_draws_of_a_scale_or_a_cap_a_little_off_are_seen() -> None:
     cap = Fraction(3, 2)
     assert shells(cap, RoundAndReject(shape(cap, Fraction(101, 100))).draw(400_000, SeededEntropy(1))) < FAILURE_PROBABILITY

@@ -46,7 +46,6 @@ def fit(rows: np.ndarray, reach: int, variance: Fraction, draws: np.ndarray) -> 
     return p_value(counts, np.append(mass / mass.sum() * (1 - 1e-7), 1e-7))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("levels", "repeats", "reach", "variance", "percent"),
     [
@@ -86,7 +85,6 @@ def test_tables_without_lines_follow_the_enumerated_law_and_wrong_variances_do_n
     assert fit(rows, reach, variance * Fraction(106, 100), draws) < FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 def test_tables_without_lines_have_the_covariance_of_their_span() -> None:
     draws = LineGaussian((2, 3, 4), Fraction(30)).draw(DRAWS, SeededEntropy(10))
     span = [np.eye(n) - 1 / n for n in (2, 3, 4)]

@@ -55,7 +55,6 @@ def column(variance: Fraction, size: int = DRAWS) -> NDArray[np.int64]:
     return DiscreteGaussian([variance]).draw(size, SeededEntropy(1))[:, 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("variance", LAWS)
 def test_draws_follow_the_exact_law_and_wrong_ones_do_not(variance: Fraction) -> None:
     draws = column(variance)
@@ -65,7 +64,6 @@ def test_draws_follow_the_exact_law_and_wrong_ones_do_not(variance: Fraction) ->
         assert fit(draws + 1, variance) < FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 def test_coordinates_with_laws_of_their_own() -> None:
     draws = DiscreteGaussian(LAWS).draw(150_001, SeededEntropy(2))
     assert all(fit(draws[:, k], law) > FAILURE_PROBABILITY for k, law in enumerate(LAWS))
@@ -87,7 +85,6 @@ def test_numbers_drawn_one_by_one_follow_the_law(monkeypatch: pytest.MonkeyPatch
     assert abs(correlation).max() * math.sqrt(len(draws)) < stats.norm.isf(FAILURE_PROBABILITY / 20)
 
 
-@pytest.mark.slow
 def test_vectors_drawn_one_at_a_time_follow_the_law() -> None:
     noise, entropy = DiscreteGaussian([Fraction(1), Fraction(1, 3)]), SeededEntropy(7)
     draws = np.concatenate([noise.draw(1, entropy) for _ in range(20_000)])
@@ -207,7 +204,6 @@ class _Replay:
         return self.later.random_words(count)
 
 
-@pytest.mark.slow
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integer_samplers, "CIRCLE_ERROR", 1e9)
     assert fit(column(THIRD, size=10_000), THIRD) > FAILURE_PROBABILITY

@@ -73,7 +73,6 @@ def column(rate: Fraction, seed: int) -> NDArray[np.int64]:
     return DiscreteLaplace([rate]).draw(DRAWS, SeededEntropy(seed))[:, 0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", RATES)
 def test_draws_follow_the_exact_law(rate: Fraction) -> None:
     assert fit(column(rate, seed=1), rate) > FAILURE_PROBABILITY
@@ -95,14 +94,12 @@ def test_a_shift_by_one_step_is_rejected(rate: Fraction) -> None:
     assert fit(column(rate, seed=1) + 1, rate) < FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", RATES)
 def test_a_one_sided_error_is_rejected(rate: Fraction) -> None:
     right, wrong = column(rate, seed=1), column(rate * 101 / 100, seed=1)
     assert fit(np.where(right > 0, wrong, right), rate) < FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", COARSE)
 def test_zero_counted_under_both_signs_is_rejected(rate: Fraction) -> None:
     draws = column(rate, seed=1)
@@ -124,7 +121,6 @@ def test_digits_sign_and_neighbours_are_independent() -> None:
         assert p_value(counts, np.full(2048, 1 / 2048)) > FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(1, 2**40)])
 def test_ball_arithmetic_decides_as_the_filter_does(rate: Fraction, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = DiscreteLaplace([rate])

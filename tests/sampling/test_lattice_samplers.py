@@ -229,7 +229,6 @@ def test_the_numbers_of_turns_have_the_weights_of_all_pairs_of_equal_totals(coun
     assert walks == pytest.approx(math.fsum(pairs), rel=1e-12)
 
 
-@pytest.mark.slow
 def test_many_cells_have_exchangeable_marginals_and_the_exact_variance() -> None:
     """102 cells: the marginal of a cell is `a^|z| W_101(-z)`, W by convolution; first, middle and last cell agree with it."""
     rate, count = Fraction(24, 125), 102
@@ -331,7 +330,6 @@ def test_determinations_complete_exactly_the_kernel() -> None:
         assert ((allowed & completed.all(axis=1)) == (grid @ TABLE.T == 0).all(axis=1)).all()
 
 
-@pytest.mark.slow
 def test_different_determinations_of_a_4x4_table_give_one_law() -> None:
     """Three rows as parts, or no parts at all: two samplers that share little, compared by the norm and by a corner cell."""
     table = np.array(
@@ -458,7 +456,6 @@ def test_theta_ratios_in_floats_and_balls(variance: Fraction) -> None:
         assert float(exact) == pytest.approx(direct, rel=1e-9)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variance", "centre"),
     [(Fraction(2, 5), Fraction(3, 7)), (Fraction(1, 20), Fraction(1, 2)), (Fraction(9), Fraction(-22, 7))],

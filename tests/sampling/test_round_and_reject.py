@@ -250,7 +250,6 @@ def test_rounding_without_rejection_is_rejected(name: str, falloff: NormLaw, siz
     assert single_points(name, falloff, everything) < FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["skew ellipse", "hexagon"])
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)

@@ -38,7 +38,6 @@ def columns() -> NDArray[np.int64]:
     return RoundedNormal(DEVIATIONS).draw(DRAWS, SeededEntropy(3))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("k", range(1, len(DEVIATIONS)))
 def test_draws_follow_the_exact_law_and_one_that_is_a_hundredth_off_is_seen(k: int) -> None:
     draws, deviation = columns()[:, k], float(DEVIATIONS[k])
@@ -76,7 +75,6 @@ def skew_law() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     return z, np.einsum("in,inj->ij", density, cells)
 
 
-@pytest.mark.slow
 def test_two_correlated_coordinates_follow_their_enumerated_law() -> None:
     z, law = skew_law()
     assert law.sum() == pytest.approx(1, abs=1e-9)
@@ -116,7 +114,6 @@ def test_fine_grids_are_decided_in_balls_and_agree_with_floats_where_those_decid
     assert np.abs(by_balls[:, 1] - by_floats[:, 1]).max() <= 1  # the same 64 bits, and others behind them
 
 
-@pytest.mark.slow
 def test_vectors_on_a_fine_grid_have_the_length_of_normal_ones() -> None:
     """Steps of 2^-36 deviations: `|F z|^2` of 200,000 draws against chi-square with two degrees of freedom, by Kolmogorov and
     Smirnov; a hundredth more or less is seen."""

@@ -74,7 +74,7 @@ def test_a_program_with_a_caption_is_written_and_not_run(assert_runs) -> None:
     assert_runs(fenced("{code-block} python", ":caption: tool.py\n\nprint(1 + 1)"), fenced("console", "$ python tool.py\n2"))
 
 
-@pytest.mark.parametrize("by", [pytest.param(by_shell, marks=pytest.mark.slow), by_call])
+@pytest.mark.parametrize("by", [pytest.param(by_shell, marks=pytest.mark.nightly), by_call])
 def test_a_refusal_has_to_be_declared(assert_runs, by) -> None:
     with pytest.raises(SybilFailure, match=r"ended with 2:\ndp-designer: "):
         assert_runs(fenced("console", "$ dp-designer show nothing.toml\n..."), by=by)
@@ -88,7 +88,6 @@ def test_a_declared_refusal_that_does_not_come_fails_the_page(assert_runs) -> No
         assert_runs(fenced("console", '$ dp-designer --version || echo "exit $?"\n...\nexit 2'), by=by_call)
 
 
-@pytest.mark.slow
 def test_both_ways_to_run_a_command_print_the_same() -> None:
     for command in ("dp-designer --version", "dp-designer show"):
         assert by_shell(command) == by_call(command)

@@ -72,7 +72,6 @@ def test_what_is_said_of_pages_is_said_of_pages_that_are_there() -> None:
     assert set(LEFT) <= set(PAGES)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_block_does_what_the_page_says(page: str, tmp_path: Path) -> None:
     names = run_page(PAGES[page], tmp_path)

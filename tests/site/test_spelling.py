@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 PAGES = [path for path in sorted((ROOT / "docs").rglob("*.md")) if "gallery" not in path.parts]
 PAGES += [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -26,7 +24,6 @@ def prose(text: str) -> str:
     return re.sub(r"```.*?```|`[^`]*`|\]\([^)]*\)|\"[^\"]*\"|^    .*$", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_codespell_finds_nothing() -> None:
     places = [*PAGES, *(ROOT / name for name in ("designer", "solvers", "examples", "benchmarks"))]
     command = [sys.executable, "-m", "codespell_lib", "-L", MEANT, "--skip", SKIPPED]

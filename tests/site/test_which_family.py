@@ -31,7 +31,6 @@ def test_the_page_says_of_the_default_what_was_measured() -> None:
     assert all(row["loss"] <= row["least"] * auto_choice.LIMITS[1] for row in rows)
 
 
-@pytest.mark.slow
 def test_every_problem_of_the_grid_was_measured_with_every_family_that_serves_it() -> None:
     assert list(FIGURES) == [asked.key for asked in GRID]
     for asked in GRID:
@@ -67,7 +66,6 @@ def close(found: Measured, kept: Measured) -> None:
         assert row.efficiency is None or row.efficiency == pytest.approx(of_kept[row.family].efficiency, rel=rel)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("key", CHEAP)
 def test_a_sample_of_the_figures_is_found_again(key: str) -> None:
     close(measured(next(asked for asked in GRID if asked.key == key)), FIGURES[key])

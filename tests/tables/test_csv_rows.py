@@ -19,7 +19,6 @@ def read(path: Path, *arguments: Any, **options: Any) -> dict[str, list[Any]]:
     return columns
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("place", [0, 1, 50_000])
 def test_a_byte_that_is_no_utf_8_changes_its_own_field_only(place: int, tmp_path: Path) -> None:
     """Wherever it stands: in the first block that a reader looks at, or far behind it."""

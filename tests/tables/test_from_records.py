@@ -147,7 +147,6 @@ def test_conditions_further_queries_and_a_splitting_go_with_it(tmp_path: Path) -
     assert again == plan and again.optimality is not None and again.optimality.value == plan.optimality.value  # type: ignore[union-attr]
 
 
-@pytest.mark.slow
 def test_released_answers_are_made_consistent_from_the_release_alone() -> None:
     rows = {"state": ["DE", "DE", "RI", "NY"], "county": ["1", "3", "1", "1"], "jobs": [10, 20, 30, 40], "pay": [1.0, 2, 3, 4]}
     release = plan_of().simulate(1, seed=3, data=ibis.memtable(rows))[0]

@@ -121,7 +121,6 @@ def exact(measure: Measure, state: str | None, county: int | None = None) -> flo
 ROWS = firms(300, seed=31)
 
 
-@pytest.mark.slow
 def test_what_is_drawn_is_the_exact_sum_with_the_stated_noise() -> None:
     """400 releases: standardised means within 4.5 (probability below 1e-5 each), spreads of Laplace noise within a fifth."""
     plan, table = TablePlan([PURE, HEAVY, SLOW], unlisted="drop"), on_duckdb(ROWS)

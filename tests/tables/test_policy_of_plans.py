@@ -85,7 +85,6 @@ FOUND = Groups(["industry"], selection=PartitionSelection.design("1/8", 1e-6, SP
 NOISE = VarianceBy("industry", {"Mining": 10**6, "Retail": 4}, 2500)
 
 
-@pytest.mark.slow
 def test_noise_by_label_serves_groups_that_are_found_privately(tmp_path: Any) -> None:
     """Groups of 200 rows are found but for a probability below 1e-6; every one has the noise of its name."""
     plan = TablePlan([Sum("jobs", FOUND, variance=NOISE, measure=EMP), Average("pay", FOUND, (), PAY, NOISE, NOISE)])

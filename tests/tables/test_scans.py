@@ -129,7 +129,6 @@ def test_levels_share_a_scan_where_one_is_below_the_other_or_few_labels_are_list
     assert together([a, found]) == [[a], [found]]  # nobody knows how many there are
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("levels", [COUNTIES, [Groups(["state"], [["DE"], ["RI"]])]], ids=["three", "one"])
 def test_sums_of_floats_are_taken_only_while_they_are_exact(levels: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """2^53 over the bound is many millions of rows; here the limit is set to three, so that most groups are beyond it."""

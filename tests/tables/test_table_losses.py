@@ -255,7 +255,6 @@ def test_decimals_of_any_width_are_measured_and_compared_as_here(precision: int,
         assert found == [condition.meets({"x": x}) for x in [*values, None]]
 
 
-@pytest.mark.slow
 def test_whole_numbers_of_any_width_are_compared_as_here() -> None:
     values = {
         "int8": [-128, 127, 5],

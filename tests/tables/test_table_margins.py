@@ -58,7 +58,6 @@ def test_margins_say_how_far_they_were_moved() -> None:
     assert all("more than its own noise explains" in answer.post_processing for answer in wrong)
 
 
-@pytest.mark.slow
 def test_the_stated_variances_are_those_of_many_releases() -> None:
     """300 releases: mean squares within 35 % of the variances (chi-square of 300, four deviations, 19 cells: below 1e-3)."""
     exact = TablePlan([Count(name, level, variance="1/10000") for name, level in LEVELS.items()]).simulate(

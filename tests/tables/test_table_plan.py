@@ -137,7 +137,6 @@ def test_negative_sums_are_put_together_from_limbs() -> None:
     assert exact(plan, rows) == [{("DE",): [-5_000_000_000 + 2 - 2**51]}]
 
 
-@pytest.mark.slow
 def test_the_policy_is_what_every_neighbour_shows() -> None:
     """`sum of (change / deviation)^2 / 2` over all released numbers, for each record of a table, against the closed form."""
     plan, rows = everything(), firms(14, seed=4)
@@ -221,7 +220,6 @@ def test_a_stated_rate_below_the_recomputed_one_is_not_private() -> None:
         TablePlan(plan.queries, SPLITTING, plan.rho * Fraction(999_999, 1_000_000))
 
 
-@pytest.mark.slow
 def test_release_answers_listed_groups_and_found_ones() -> None:
     plan, rows = replace(everything(), unlisted="drop"), firms(300, seed=5)
     release = plan.release(on_duckdb(rows))
@@ -289,7 +287,6 @@ def test_variances_are_those_of_what_is_drawn() -> None:
     assert answers["w"].variances == pytest.approx([1e6, 1e8, 1e7])
 
 
-@pytest.mark.slow
 def test_a_seeded_draw_is_repeated_and_stamped() -> None:
     plan, table = replace(everything(), unlisted="drop"), on_duckdb(firms(50, seed=7))
     one, two = plan.simulate(1, seed=5, data=table)[0], plan.simulate(1, seed=5, data=table)[0]
@@ -360,7 +357,6 @@ def test_tables_of_other_types_are_refused() -> None:
         everything().release([[1, 2]])
 
 
-@pytest.mark.slow
 def test_a_file_larger_than_the_memory_of_the_engine(tmp_path: Path) -> None:
     """23 MB of random numbers: sums in 20 MB of memory, distinct ids, whose tables take more, in 40 MB.
     The numbers are exact."""

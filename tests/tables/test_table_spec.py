@@ -136,7 +136,6 @@ def test_refusals_of_plans(build: Any, message: str) -> None:
         build()
 
 
-@pytest.mark.slow
 def test_plans_need_no_engine(tmp_path: Path) -> None:
     code = """
 import sys

@@ -25,7 +25,6 @@ from tests.tables.test_table_collations import TEXTS
 ibis = pytest.importorskip("ibis")
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
@@ -159,7 +158,6 @@ def listed_alone(level: Groups, found: Mapping[Any, Any]) -> dict[Any, Any]:
     return {key: value for key, value in found.items() if level.keys is None or key in level.place}
 
 
-@pytest.mark.slow
 def test_exact_numbers_agree(table: Any) -> None:
     plan, here = everything(), on_duckdb(ROWS)
     for level in plan.levels:
@@ -192,7 +190,6 @@ def test_awkward_values_agree(spark: Any, tmp_path: Path) -> None:
         assert sorted(found) == sorted(measure.units(value) for value in AWKWARD)
 
 
-@pytest.mark.slow
 def test_a_release_on_spark(table: Any) -> None:
     plan = replace(everything(), unlisted="drop")
     release = plan.release(table)

@@ -85,7 +85,6 @@ record = st.fixed_dictionaries(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(record=record, thresholds=st.tuples(st.integers(1, 50), st.integers(1, 500)))
 def test_rows_add_up_are_bounded_and_as_few_as_possible(record: dict[str, Any], thresholds: tuple[int, int]) -> None:

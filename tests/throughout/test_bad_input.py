@@ -341,7 +341,6 @@ def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_o
         best_selection(table, relation)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("integers", [[[0, 1, 2]], [[7, 7, 7]]])  # many sums, and one sum in many steps
 @pytest.mark.parametrize("size", [2**53 - 1, 10**6])
 def test_small_databases_are_not_listed_without_end(size: int, integers: list[list[int]]) -> None:

@@ -38,7 +38,6 @@ CHECKED = (
 ON_WHOLE_NUMBERS = ("coarse", "staircase", "lattice", "laplace")  # the next atom may be far
 
 
-@pytest.mark.slow
 def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> None:
     """Two drawn by chains are called custom, as all noise of one's own is."""
     made = [make() for make in CASES.values()]

@@ -30,7 +30,6 @@ def rows_on_the_page(title: str) -> dict[str, list[str]]:
     return {cells[0]: cells for cells in lines[2:]}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in MAKERS if name != "opendp"])
 def test_the_small_problems_come_out_as_the_page_says(name: str) -> None:
     for table in MAKERS[name](True):
@@ -41,7 +40,6 @@ def test_the_small_problems_come_out_as_the_page_says(name: str) -> None:
             assert float(written[row.problem][2 + columns]) == pytest.approx(row.ratio, abs=1e-4)
 
 
-@pytest.mark.slow
 def test_the_counts_in_opendp_come_out_as_the_page_says() -> None:
     pytest.importorskip("opendp")
     errors, times = MAKERS["opendp"](True)

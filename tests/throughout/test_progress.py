@@ -220,7 +220,6 @@ print("done")
 """
 
 
-@pytest.mark.slow
 def test_a_long_task_shows_its_name_on_a_terminal_and_is_erased() -> None:
     """Also where it reports nothing: the task ends once its name was seen."""
     outer, inner = pty.openpty()
@@ -246,7 +245,6 @@ def test_a_long_task_shows_its_name_on_a_terminal_and_is_erased() -> None:
     assert b"\x1b" not in drawn and b"\n" not in drawn
 
 
-@pytest.mark.slow
 def test_commands_are_quiet_in_pipes(tmp_path: Path) -> None:
     problem = tmp_path / "p.toml"
     problem.write_text('[workload]\nbuilder = "identity"\nsize = 40\n[relation]\nmetric = "uniform"\nepsilon = 1.0\n')

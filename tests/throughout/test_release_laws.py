@@ -44,8 +44,6 @@ from designer.sampling import entropy
 from designer.tables import Count, Groups, TablePlan
 from tests.oracles.shallow import shallow
 
-pytestmark = pytest.mark.slow
-
 LIMIT, FAILURE_PROBABILITY = 2.6, 0.0094
 DEGREES = 240_000  # 1 % of a scale is 4.9 standard errors
 BATCH = 4096
@@ -137,7 +135,6 @@ SMALL = {"k_norm": 8, "bundles": 8, "laplace_joint": 8, "strategy_laplace": 6}
 LOSING = {"projected_laplace", "strategy_laplace"}  # noise that answers do not give back
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", ADDITIVE, ids=lambda family: family.name)
 def test_additive_noise(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = SMALL.get(family.name, 50)
@@ -166,7 +163,6 @@ def test_additive_noise(family: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     follows(radial(made.norm(noise), dimension, made.falloff), 0.005 if made.falloff == "gaussian" else 0.01)
 
 
-@pytest.mark.slow
 def test_rounded_normal_noise_under_a_delta(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lengths in units of what (b, delta) allows are those of normal vectors."""
     size = 50
@@ -177,7 +173,6 @@ def test_rounded_normal_noise_under_a_delta(monkeypatch: pytest.MonkeyPatch) -> 
     follows(radial(made.norm(answers), size, "gaussian"), 0.005)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("budget", [0.3, 0.6])
 def test_noise_of_least_loss(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two queries: mean absolute values, by the law that the design states."""
@@ -198,7 +193,6 @@ def mean_l1(size: int, rate: float) -> float:
     return 2 * ((size - 1) * x / (1 - x) + float(k @ weights) / weights.sum())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "shape", "size"),
     [
@@ -273,7 +267,6 @@ def test_tables() -> None:
     follows(radial(np.sqrt([(numbers**2).sum() / float(variance)]), numbers.size, "gaussian"), 0.005)
 
 
-@pytest.mark.slow
 def test_odds_ratio_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tulap noise is `L + U`, L discrete Laplace with ratio b = exp(-epsilon), U uniform:
     `E |N| = 2 b / (1 - b^2) + P(L = 0) / 4`."""
@@ -349,7 +342,6 @@ def indicators(size: int, epsilon: float) -> LipschitzQueries:
     return LipschitzQueries.on_grid(Workload.identity(size), metrics.uniform(size, epsilon), np.eye(size), 0)
 
 
-@pytest.mark.slow
 def test_small_databases(monkeypatch: pytest.MonkeyPatch) -> None:
     """`P(y)` proportional to `exp(-epsilon error / 2)` over the histograms y of m records, scaled to all."""
     size, records, m, epsilon = 6, 600, 5, 0.06
@@ -368,7 +360,6 @@ def test_small_databases(monkeypatch: pytest.MonkeyPatch) -> None:
 ROUNDS = 300
 
 
-@pytest.mark.slow
 def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first round: scores are distances from the uniform histogram, and half of the budget goes to the choice."""
     size, records, epsilon = 60, 600, 0.028
@@ -385,7 +376,6 @@ def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     follows(chosen(seen, law))
 
 
-@pytest.mark.slow
 def test_measurements_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     """`E |z| = 1 / sinh(rate)` for discrete Laplace noise; the rate is the round's share of what moves the query by one."""
     made = MWEM(indicators(3, 1.0), 30, ((Fraction(1, 6000), Fraction(1, 10 * ROUNDS)),) * ROUNDS)

@@ -162,7 +162,6 @@ def test_the_mechanism_does_not_depend_on_data() -> None:
     assert (made.fingerprint, made.verify(), made.integers.tolist()) == before
 
 
-@pytest.mark.slow
 def test_no_random_generator_with_state_is_near_a_release() -> None:
     """Generators of numpy and the standard library occur in the builders of random workloads, in the seeded stream, and in
     the directions in which a search of pairs starts."""
@@ -184,7 +183,6 @@ def test_no_random_generator_with_state_is_near_a_release() -> None:
         assert used <= allowed.get(path.name, set()), path
 
 
-@pytest.mark.slow
 def test_no_baseline_beats_the_optimum_and_every_certificate_holds() -> None:
     """200 random problems, every loss, metrics with ties, zeros of Q and silent queries among them."""
     generator = np.random.default_rng(20)

@@ -199,7 +199,6 @@ def open_quietly(engine: Any, path: Path) -> Any:
     return engine.read_csv(str(path), auto_detect=False, header=True, columns=columns, delim=",")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(by_records()))
 def test_engines_that_fail_in_the_middle_of_a_query(name: str, lines: Path) -> None:
     pytest.importorskip("ibis")
@@ -252,7 +251,6 @@ def canaries(folder: Path) -> list[Path]:
     return [good, *(folder / name for name in given)]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["counts", "records"])
 def test_files_on_the_command_line(kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """No line of the two streams holds the canary, and every run ends with a code of its own: no traceback."""
@@ -270,7 +268,6 @@ def test_files_on_the_command_line(kind: str, tmp_path: Path, capfd: pytest.Capt
     assert 2 in ended
 
 
-@pytest.mark.slow
 def test_a_process_that_dies_of_it_prints_no_canary(tmp_path: Path, lines: Path) -> None:
     """The traceback on the standard error of a Python that catches nothing."""
     pytest.importorskip("ibis")

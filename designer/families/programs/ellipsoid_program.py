@@ -32,7 +32,7 @@ from designer.mechanisms.additive.interface import Falloff
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.problem import Problem
 from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
-from solvers.pivoting import pivots
+from solvers.polytopes.pivot_columns import pivots
 
 # Of the largest cost of a direction, and of the largest eigenvalue of an answer: what the others have at least.
 FAINT, FLAT = 1e-12, 1e-10

@@ -202,7 +202,6 @@ def test_groups_of_each_mechanism_come_first() -> None:
     assert told.delta(9, records=3) < 1e-5
 
 
-@pytest.mark.slow
 def test_established_accountants_agree() -> None:
     """Pure promises and normal noise of unequal sizes, against privacy loss distributions of dp-accounting."""
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")

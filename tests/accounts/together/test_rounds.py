@@ -70,7 +70,6 @@ def test_a_plan_that_finds_groups_costs_the_delta_of_its_largest_record(at_most:
     assert found.delta == Fraction(selection.delta_of(at_most)) and (at_most == 1 or selection.delta_of(1) < found.delta)
 
 
-@pytest.mark.slow
 def test_a_delta_that_one_release_spends_is_not_there_for_another() -> None:
     """Noise of 1/8-zCDP beside a release that fails with probability 0.999e-6: at 1e-6 in all, a billionth is left for it."""
     fails, most = Cost(epsilon=Fraction(1, 1000), delta=Fraction(999, 10**9)), Fraction(1, 10**6)

@@ -86,7 +86,6 @@ def least_for_scales(name: str, scales: np.ndarray, n: float) -> float:
     return float(n**2 * solved**2 + 2 * np.square(scales).sum())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [3.0, 20.0])
 def test_one_by_one_nothing_is_lost_against_all_functions_of_a_row(n: float) -> None:
     made = squared_averages(asked("one by one"), n)
@@ -97,7 +96,6 @@ def test_one_by_one_nothing_is_lost_against_all_functions_of_a_row(n: float) -> 
         assert least_for_scales("one by one", made.scales * factors, n) >= value * (1 - 1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["two of a group", "shared"])
 def test_the_descent_finds_what_a_search_over_scales_finds(name: str) -> None:
     """For given scales the best p is a convex program: here over all functions of rows, of which sums over groups are some."""
@@ -175,7 +173,6 @@ def test_rows_alone_and_bounds_against_a_modelling_layer(seed: int, n: float) ->
         assert multiplier_bound(q, changes, n, loss, load, signs, guide) <= loss.value(moved - q, scales, n) * (1 + 1e-12)
 
 
-@pytest.mark.slow
 def test_weights_and_release() -> None:
     queries = asked("two of a group")
     made = squared_averages(queries, 10.0, {"top": 100.0})

@@ -53,7 +53,6 @@ def ratios(made, asked: StatisticalQueries) -> float:
     return worst
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["CLARABEL", "HIGHS"])
 @pytest.mark.parametrize("n", [1.0, 8.0, 1000.0])
 def test_program_14_is_that_of_the_closed_form(n: float, solver: str) -> None:
@@ -97,7 +96,6 @@ def test_squared_errors_of_averages_apart() -> None:
         assert made.is_biased and made.efficiency is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["absolute", "squared"])
 def test_groups_that_decide_several_averages(loss: str) -> None:
     """Program (13): no worse than unbiased noise, near it and near the bound for many records, certified always."""
@@ -114,7 +112,6 @@ def test_groups_that_decide_several_averages(loss: str) -> None:
             assert made.optimality.gap < 1e-3
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("n", [2.0, 20.0, 2000.0])
 def test_a_group_that_decides_two_averages_against_the_specialised_descent(n: float) -> None:
     """Every average has one group: both minimise the same squared error, and neither is below the other's bound."""

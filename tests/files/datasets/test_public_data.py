@@ -81,7 +81,6 @@ def test_columns_hold_what_the_file_holds(data: PublicData) -> None:
         )
 
 
-@pytest.mark.slow
 def test_what_is_derived_is_derived_from_what_is_shipped() -> None:
     """The smaller tables, counted again from the larger ones."""
     adult = datasets.adult()

@@ -500,7 +500,6 @@ def test_what_no_mechanism_can_do_says_so(folder: Path) -> None:
             read_request(folder / "problem.toml").least()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", GOOD, ids=" ".join)
 def test_schema_and_reader_agree(case: tuple[str, str], folder: Path) -> None:
     """What is good fits the schema; unknown keys, and values of another type, are refused by both; what the reader takes,

@@ -122,7 +122,6 @@ def test_a_default_that_is_written_out_changes_nothing(name: str, folder: Path) 
     assert repr(left_out) == repr(written_out)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_schema_and_form_agree_about_altered_files(name: str) -> None:
     """Whatever is changed: what the schema tells an editor is what the reader asks for. Every third change, of long files."""
@@ -141,7 +140,6 @@ def _is_date(data: Any) -> bool:
     return "datetime.date" in repr(data)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_the_reader_refuses_in_one_sentence_what_the_form_refuses(name: str, folder: Path) -> None:
     data = tomllib.loads(GOOD[name])
@@ -232,7 +230,6 @@ def test_choices_that_a_kind_does_not_take_are_refused(folder: Path) -> None:
             request.made(choices)
 
 
-@pytest.mark.slow
 def test_a_file_of_linear_queries_is_read_by_its_kind_too(tmp_path: Path) -> None:
     path = tmp_path / "p.toml"
     text = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'

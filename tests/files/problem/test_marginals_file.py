@@ -76,7 +76,6 @@ def test_targets_in_a_file_are_those_of_python(folder: Path) -> None:
     assert found.data["factor"] < 1 and found.data["reached"]["sex x age"] <= 3 and "Least factor:" in "\n".join(found.lines)
 
 
-@pytest.mark.slow
 def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, release, least = tmp_path / "spec.json", tmp_path / "release.json", tmp_path / "least.json"
     assert main(["show", str(EXAMPLE)]) == 0 and "36" in capsys.readouterr().out

@@ -128,7 +128,6 @@ def test_unknown_and_missing_keys_are_refused_by_schema_and_reader(name: str, ta
                 assert not VALIDATOR.is_valid(as_json(less)) and not read(tables, less), (path, key)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_values_of_another_type_are_refused_by_schema_and_reader(name: str, tables: Path) -> None:
     """Whatever the reader takes, the schema takes: an editor marks no file that works. And it marks what is of another type."""

@@ -49,7 +49,6 @@ def folder(tmp_path: Path) -> Path:
     return write_tables(tmp_path)
 
 
-@pytest.mark.slow
 def test_every_query_is_the_one_of_python(folder: Path) -> None:
     jobs, wages = Measure("jobs", upper=1000), Measure("pay", "0.01", "-1/2", 5000)
     conditions = (Condition("status", "in", ("open", "new")), Condition("jobs", "present"))
@@ -112,7 +111,6 @@ def test_a_design_is_the_one_of_python(folder: Path) -> None:
     assert capped.optimality is not None and capped != wanted
 
 
-@pytest.mark.slow
 def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec, release = tmp_path / "spec.json", tmp_path / "release.json"
     assert main(["show", str(EXAMPLE)]) == 0 and "designed  employees, payroll_usd by state, county" in capsys.readouterr().out

@@ -173,7 +173,6 @@ def test_wrong_arguments_are_refused(options: dict[str, object], text: str) -> N
         made.accuracy(**{"n": 5, **options})
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("beta", [0.3, 0.01])
 def test_the_sum_over_all_signs_reaches_the_probability_of_a_gaussian_tail(beta: float) -> None:
     """Rows of unequal noise: `2 sum over pairs of signs of exp(-t^2 / (2 sigma_e^2))` is beta, to the last digits."""

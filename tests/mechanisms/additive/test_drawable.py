@@ -26,7 +26,6 @@ def built(norm: Norm, steps: tuple[int, ...], falloff: str) -> AdditiveMechanism
     return AdditiveMechanism("custom", Workload(np.eye(rows, 2)), metrics.uniform(2, 1.0), norm, Grid(steps), falloff)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_odd_maps_and_grids_are_refused_at_construction_or_release(data: st.DataObject) -> None:
@@ -70,7 +69,6 @@ def on_a_lattice(map_: list[float], order: str, falloff: str) -> LatticeMechanis
     return LatticeMechanism("custom", Workload.identity(len(map_)), relation, Norm(np.array(map_), order), falloff)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from([("l1", "exponential"), ("l2", "exponential"), ("l2", "gaussian"), ("linf", "exponential")]),

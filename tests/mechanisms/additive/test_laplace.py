@@ -66,7 +66,6 @@ def exact_worst_ratio(problem: Problem, mechanism: AdditiveMechanism) -> Fractio
     return worst
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", range(10))
 def test_no_baseline_beats_the_optimum_and_certificates_hold_exactly(block: int) -> None:
     """200 random problems: optimum below every baseline, certified gap,

@@ -54,7 +54,6 @@ def test_every_tail_is_bounded_by_both_ways(name: str, t: float) -> None:
     assert law.beyond(t) <= law.chernoff(t) <= 1
 
 
-@pytest.mark.slow
 def test_strategies_are_bounded_near_the_quantile_of_their_noise() -> None:
     """20,000 draws: beyond a true 1 - delta quantile lie more than 1.3 (0.05) or 2 (1e-3)
     times delta of them with probability below 1e-4."""

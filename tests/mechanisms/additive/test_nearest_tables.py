@@ -241,7 +241,6 @@ def test_bad_arrays_are_refused(call, message):
         call()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("side", [34, 100])
 def test_real_tables_of_any_side_keep_their_margins(side):
     """The projection onto two-way margins in closed form: rows and columns are corrected by their means,

@@ -136,7 +136,6 @@ def test_renyi_divergences_of_gaussian_noise_are_within_the_budget(family: str, 
     assert tightest == pytest.approx(float(made.privacy.worst_ratio) ** 2, rel=1e-9)  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), [*CASES, *((f, "plane") for f in GAUSSIAN)])
 def test_draws_follow_the_enumerated_law_and_not_one_a_hundredth_wider(family: str, name: str) -> None:
     made = coarse(family, name)
@@ -208,7 +207,6 @@ def assert_moments(drawn: np.ndarray, variances: np.ndarray, absolutes: np.ndarr
         assert (np.abs(values.mean(axis=0) - expected) <= error + 1e-9 * expected).all()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("family", [*PURE, *GAUSSIAN])
 @pytest.mark.parametrize("name", ["plane", "total public", "ranges"])
 def test_moments_agree_with_draws(family: str, name: str) -> None:

@@ -8,7 +8,6 @@ import pytest
 from examples.int_convergence import LATTICES, across_chains, correlation_time, coupled, distances, kernel, scale_reduction
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LATTICES)
 def test_the_kernel_of_algorithm_1_keeps_its_target_and_comes_closer_with_every_step(name: str) -> None:
     moves, target, states = kernel(name)

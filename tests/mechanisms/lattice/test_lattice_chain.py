@@ -92,7 +92,6 @@ def test_budgets_of_few_records_carry_their_delta():
         mechanism.epsilon_at(delta / 2)
 
 
-@pytest.mark.slow
 def test_specs_are_assessed_anew(tmp_path):
     mechanism = chained()
     file = mechanism.save(tmp_path / "spec.json")
@@ -130,7 +129,6 @@ def test_a_slow_assessment_says_so_before_it_starts(monkeypatch, capsys):
     assert "assessing a Markov chain: lag 5000" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_nobody_gets_a_chain_without_asking_or_where_exact_noise_is_feasible(monkeypatch):
     problem = Problem(Workload.identity(6), TABLE.protect(0.5, per_distance="l1"))
     assert design(problem, "lattice_laplace", shape="l1", chain=True).mechanism.chain is None

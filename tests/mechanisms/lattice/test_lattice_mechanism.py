@@ -234,7 +234,6 @@ def test_bad_input_is_refused(build, kind, message):
         build()
 
 
-@pytest.mark.slow
 def test_lattices_without_a_feasible_sampler_are_refused_with_a_way_on():
     """l1 on a 4 x 4 x 4 table accepts far less than one proposal in 50,000."""
     problem = Problem(Workload.identity(64), invariants.margins((4, 4, 4)).protect(1.0, per_distance="l1"))

@@ -61,7 +61,6 @@ def test_noise_that_hardly_ever_moves_has_its_error() -> None:
     assert made.error() == pytest.approx(4 / (2 * np.sinh(6.0) ** 2), rel=1e-9)
 
 
-@pytest.mark.slow
 def test_draws_of_a_hull_agree_with_the_sums() -> None:
     """Mean squares of 20,000 draws lie within 5 standard errors, which fails with probability 6e-7 for each of 9 cells."""
     made = design(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(4.0, 2)), "lattice_laplace", shape="hull")

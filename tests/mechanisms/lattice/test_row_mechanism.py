@@ -69,7 +69,6 @@ def law(rows: int, columns: int, rate: float, reach: int) -> dict[tuple[int, ...
     return {z: m / total for z, m in mass.items()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rows", "columns", "reach"), [(2, 3, 8), (3, 2, 14)])
 def test_draws_follow_the_law_written_out_and_a_rate_2_percent_off_does_not(rows: int, columns: int, reach: int) -> None:
     known = law(rows, columns, 1.0, reach)
@@ -177,7 +176,6 @@ def test_closed_covariances_are_those_of_the_draws() -> None:
     assert np.abs(draws.T @ draws / DRAWS - known).max() < 0.02 * known.max()
 
 
-@pytest.mark.slow
 def test_less_noise_than_projected_laplace_and_every_other_family_where_hulls_end() -> None:
     invariant = invariants.margins((6, 6))
     problem = Problem(Workload.identity(36), invariant.protect(1.0, 2))

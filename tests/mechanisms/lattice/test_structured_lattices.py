@@ -44,7 +44,6 @@ def counties(size: int = 3_143, states: int = 51) -> list[int]:
     return np.sort(np.random.default_rng(0).integers(0, states, size)).tolist()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "options", "kind"),
     [("lattice_gaussian", {}, PartitionGaussian), ("lattice_laplace", {"shape": "l1"}, PartitionLaplace)],

@@ -90,7 +90,6 @@ def test_narrow_noise_is_judged_by_its_own_law() -> None:
     assert all(error(found.mechanism, tuple(name.split(" x "))) <= 0.3 for name in found.reached)
 
 
-@pytest.mark.slow
 def test_margins_hold_for_the_tables_that_are_drawn() -> None:
     found = least_marginal_budget(ASK, ATTRIBUTES, Targets(margin={("age", "sex"): 20.0, ("state",): 10}))
     made, draws = found.mechanism, 400

@@ -39,7 +39,6 @@ def records() -> dict[str, list[Any]]:
     }
 
 
-@pytest.mark.first
 def test_tables_of_one_scan_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
     table = ibis.memtable(records())
     one_by_one = tables.tables_of_database(PAIRS, table)
@@ -53,7 +52,6 @@ def test_tables_of_one_scan_are_those_of_the_engine(monkeypatch: pytest.MonkeyPa
     assert all(np.array_equal(again[subset], counts) for subset, counts in one_by_one.items())
 
 
-@pytest.mark.first
 @pytest.mark.parametrize("wrong", [None, 300, -1])
 def test_values_outside_the_domain_are_refused_with_the_same_text(wrong: object, monkeypatch: pytest.MonkeyPatch) -> None:
     given = records()

@@ -266,7 +266,6 @@ def _pushed_covariance(made: MarginalMechanism, names: list[tuple[str, ...]]) ->
     return np.array(columns).T @ np.array(columns)
 
 
-@pytest.mark.slow
 def test_discrete_variances_by_simulation_where_the_integers_show() -> None:
     """Narrow noise: each cell's own variance from 3,000 tables,
     each within 6 standard errors (failure below 1e-6 over 8 cells)."""
@@ -488,7 +487,6 @@ def test_programs_whose_path_once_went_astray(attributes: int, order: int, seed:
     assert made.optimality is not None and made.optimality.gap <= 1e-6
 
 
-@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**31))
 def test_any_workload_is_certified_within_its_gap(seed: int) -> None:

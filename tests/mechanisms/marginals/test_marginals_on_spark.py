@@ -23,7 +23,6 @@ from tests.tables.test_tables_on_spark import as_table, spark
 ibis = pytest.importorskip("ibis")
 pyspark = pytest.importorskip("pyspark")
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs a Java runtime"),
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
 ]
@@ -50,7 +49,6 @@ def table(spark: Any, columns: dict[str, list[Any]], tmp_path_factory: pytest.Te
     yield as_table(spark, pa.table(columns), tmp_path_factory.mktemp("marginals") / "rows.parquet")
 
 
-@pytest.mark.slow
 def test_tables_are_those_of_the_columns(table: Any, columns: dict[str, list[Any]]) -> None:
     plain = {**columns, "rate": [rate + 0.0 for rate in columns["rate"]]}  # zero without its sign
     expected, found = tables_of_columns(MARGINALS, plain), tables_of_database(MARGINALS, table)

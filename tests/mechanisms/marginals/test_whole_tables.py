@@ -108,7 +108,6 @@ def test_whole_tables_of_records_that_change_have_the_published_number_of_record
     assert {whole_tables(plan.release(columns)).records for _ in range(20)} == {23}
 
 
-@pytest.mark.slow
 def test_no_single_step_is_better() -> None:
     """Brute force on 2 x 2 x 2: no histogram one record away is nearer, and the best of all small ones is not much nearer."""
     random = np.random.default_rng(2)

@@ -90,7 +90,6 @@ def test_errors_and_ratios_are_those_of_the_matrices_written_out(noise: str, pro
         assert made.variances(k, everything).sum() == pytest.approx(total, rel=1e-9)
 
 
-@pytest.mark.slow
 def test_answers_are_unbiased_and_their_variances_those_that_are_stated() -> None:
     """100 draws: each mean is within 6 standard deviations, each variance within 85 % (failure below 1e-6 for 91 answers)."""
     random = np.random.default_rng(0)

@@ -97,7 +97,6 @@ def test_errors_come_near_those_of_the_dense_optimum(protection: str, most: floa
     assert dense.optimality.lower_bound <= made.error() <= most * dense.loss
 
 
-@pytest.mark.slow
 def test_residuals_have_the_best_strengths_for_metrics_of_attributes() -> None:
     """With the measured matrices as they are, `min sum c_k / s_k` over strengths s that keep every pair of elements, stated
     over the rows written out and bounded by its dual, `2 sum sqrt(c_k (L' y)_k) - sum y` for any y >= 0: none are better."""

@@ -52,7 +52,6 @@ STEPS = steps_up_to(5, 2.0)
 # Closed forms --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(("budget", "told"), [(1.0, 1.841), (2.0, 0.362), (4.0, 0.038), (8.0, 0.00067)])
 def test_one_count_has_the_geometric_law(budget: float, told: float) -> None:
     made = design(counts(1, budget), "staircase")
@@ -141,7 +140,6 @@ def to_plain(made: StaircaseMechanism) -> Any:
     return json.loads(json.dumps(to_spec(made)["mechanism"]))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("relation", "queries", "reach"),
     [
@@ -188,7 +186,6 @@ def test_real_numbers_get_the_staircase_of_geng_and_viswanath(budget: float) -> 
     assert absolute.loss == pytest.approx(delta * math.exp(budget / 2) / math.expm1(budget), rel=1e-6)
 
 
-@pytest.mark.slow
 def test_stairs_are_drawn_as_their_moments_say_and_keep_unequal_budgets() -> None:
     made = design(Problem(Workload([[0.0, 0.31, 2.9]]), metrics.from_matrix(TRIANGLE)), "staircase").mechanism
     assert isinstance(made.noise, Stairs) and made.privacy.holds
@@ -224,7 +221,6 @@ def test_every_probability_keeps_the_promise(name: str) -> None:
     assert loss is not None and 0.99 * ratio <= loss <= ratio * (1 + 1e-9) and ratio <= 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unequal budgets", "three counts", "largest loss"])
 def test_draws_follow_the_law_by_definition(name: str) -> None:
     """Against Dijkstra's heights; a law that is 1 % wider is rejected."""
@@ -247,7 +243,6 @@ def test_draws_follow_the_law_by_definition(name: str) -> None:
         assert (p_value(seen, pooled / pooled.sum()) > FAILURE_PROBABILITY) == right
 
 
-@pytest.mark.slow
 def test_draws_outside_the_table_follow_the_law_too() -> None:
     """The same law from a table so small that every fifth draw is outside."""
     noise = design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism.drawn
@@ -267,7 +262,6 @@ def test_draws_outside_the_table_follow_the_law_too() -> None:
     )
 
 
-@pytest.mark.slow
 def test_variances_are_those_of_the_enumerated_law() -> None:
     for name in ("unequal budgets", "euclidean"):
         made = design(LAWS[name], "staircase").mechanism
@@ -292,7 +286,6 @@ def test_losses_are_never_below_their_bounds_nor_above_other_families() -> None:
 # Mechanisms ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_no_point_of_small_loss_outside_the_domain_spoils_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that is wide along one direction of small loss: the bound was that of a point outside, 16 % below the law."""
     rows = np.random.default_rng(3).integers(0, 3, (3, 5)).astype(float)
@@ -343,14 +336,12 @@ def test_the_loss_of_a_change_is_the_cheapest_way() -> None:
     assert made.privacy_loss([1, 0]) == pytest.approx(0.5) and made.privacy_loss([[2, 1], [0, 0]]) == pytest.approx([2.0, 0.0])
 
 
-@pytest.mark.slow
 def test_comparisons_and_auto_take_it() -> None:
     rows = {row["family"]: row for row in compare(STEPS).rows}
     assert rows["staircase"]["loss"] < rows["laplace"]["loss"] and rows["staircase"]["gap"] < 1e-4
     assert design(STEPS).mechanism.family == "staircase"
 
 
-@pytest.mark.first
 @pytest.mark.parametrize(
     ("problem", "message"),
     [

@@ -75,13 +75,11 @@ def test_every_transcript_of_one_round_and_every_pair_of_neighbours(kind: str, s
     assert 0.3 < worst_ratio(coarse(RELATIONS[kind], 1, selection), 2) <= 1 + 1e-12
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", RELATIONS)
 def test_every_transcript_of_two_rounds(kind: str) -> None:
     assert 0.2 < worst_ratio(coarse(RELATIONS[kind], 2), 1) <= 1 + 1e-12
 
 
-@pytest.mark.slow
 def test_uneven_rounds_and_shares() -> None:
     shares = ((Fraction(1, 10), Fraction(3, 10)), (Fraction(1, 5), Fraction(2, 5)))
     assert 0.2 < worst_ratio(coarse(shares=shares), 1) <= 1 + 1e-12
@@ -118,7 +116,6 @@ def test_probability_of_a_round_written_out() -> None:
     assert total == pytest.approx(1.0, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_simulated_transcripts_follow_their_probabilities() -> None:
     made, x = coarse(metrics.uniform(3, 6.0), 2), np.array([0, 1, 1])
     listed = transcripts(made, 3)
@@ -158,7 +155,6 @@ def real_problem(records: int = 20_000, epsilon: float = 2.0, seed: int = 0) -> 
     )
 
 
-@pytest.mark.slow
 def test_bound_holds_and_is_sharper_than_theorem_8() -> None:
     """Fails with probability 0.1 at most: more than 12 failures in 40 runs have probability below 3e-4.
     In fact there are none."""
@@ -273,7 +269,6 @@ def test_release_and_refusals_say_nothing_about_the_data() -> None:
         made.release(x, 1)
 
 
-@pytest.mark.slow
 def test_spec_round_trip_and_edited_specs(tmp_path) -> None:
     p, _ = real_problem()
     made = mwem(p, rounds=3, selection="permute_and_flip", output="replay")

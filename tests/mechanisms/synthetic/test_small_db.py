@@ -107,7 +107,6 @@ def test_law_is_the_papers_with_y_scaled_to_n() -> None:
     np.testing.assert_allclose(made.pmf(x), weights / weights.sum(), rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_simulated_choices_follow_the_law() -> None:
     made, x = tiny(constant=0.15), np.array([2, 0, 0, 1])
     answers = np.ldexp(made.candidates.answers.astype(float), made.queries.exponent) * made.records / made.size
@@ -136,7 +135,6 @@ def test_algorithm_1_as_printed_answers_for_m_records_only() -> None:
     assert corrected < 30 and literal > 230
 
 
-@pytest.mark.slow
 def test_bound_holds() -> None:
     """A bound that fails with probability beta at most: with 60 runs,
     more than 15 failures at beta = 0.1 have probability below 1e-3."""
@@ -207,7 +205,6 @@ def test_too_many_candidates_are_refused_with_advice() -> None:
         tiny("x")
 
 
-@pytest.mark.slow
 def test_chain_reaches_the_law_where_both_are_known() -> None:
     """Identity queries tell all histograms apart, so candidates are histograms;
     100 moves forget the start of 2 records among 3 elements."""

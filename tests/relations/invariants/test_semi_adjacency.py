@@ -118,7 +118,6 @@ def test_no_bound_is_offered_in_place_of_tables_where_none_is_known():
         semi_adjacency(with_structural_zeros((3, 3), [0]), [60] * 6 + [0])
 
 
-@pytest.mark.slow
 def test_literal_is_at_most_worst_case_is_at_most_the_bound():
     generator = np.random.default_rng(3)
     for _ in range(4):

@@ -9,8 +9,6 @@ from designer import invariants
 from designer.relations.invariants.structure import FREE, Structure, structure_of
 from solvers.lattices.kernel import integer_kernel
 
-pytestmark = pytest.mark.first
-
 
 def _sums(structure: Structure) -> np.ndarray:
     """The statistics that a structure stands for: a row for each class."""

@@ -149,7 +149,6 @@ def test_higher_thresholds_protect_more_and_smooth_protects_most() -> None:
     assert all(b <= s * (1 + 1e-9) for b, s in zip(blow, smooth, strict=True))
 
 
-@pytest.mark.slow
 def test_large_universe_stays_cheap() -> None:
     """741 places as in the paper: only joined pairs are listed, and the farthest are found by hops."""
     points = np.random.default_rng(0).random((741, 2)) * 50

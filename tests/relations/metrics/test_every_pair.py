@@ -50,14 +50,12 @@ def test_every_kind_lists_every_pair(name: str) -> None:
     assert_complete(SPECIMENS[name])
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(every_metric())
 def test_every_metric_lists_every_pair(metric: Metric) -> None:
     assert_complete(metric)
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(with_origin())
 def test_so_does_every_metric_with_an_origin(relation: Relation) -> None:

@@ -118,7 +118,6 @@ CHECKS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 @settings(max_examples=50, deadline=None)
 @given(relation=every_relation)
@@ -145,7 +144,6 @@ def test_every_kind_that_a_spec_may_hold_is_tested() -> None:
     assert set(SPECIMENS) | single | several == set(RELATIONS)
 
 
-@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(every_relation, st.integers(0, 10**6))
 @example(metrics.line([0.0, 0.0, 0.0], period=0.1, epsilon=0.1), 0)

@@ -52,7 +52,6 @@ def test_the_graph_of_every_kind_has_all_finite_budgets(kind: str) -> None:
     as_the_graph_says(SPECIMENS[kind])
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.one_of(every_metric(), with_origin()))
 def test_the_graph_of_any_relation_has_all_finite_budgets(relation: Any) -> None:
@@ -262,7 +261,6 @@ def test_the_relation_is_drawn_by_show_and_by_a_comparison(tmp_path: Path, capsy
     assert plot(result, tmp_path / "compared.svg", kind="relation").read_text().count("<path") > 6
 
 
-@pytest.mark.slow
 def test_distances_in_a_picture_are_budgets_where_a_plane_holds_them() -> None:
     """A rectangle of sides 3 and 4 comes back up to motions; parts that nothing joins do not overlap."""
     pytest.importorskip("matplotlib")

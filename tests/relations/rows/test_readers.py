@@ -70,7 +70,6 @@ def test_one_record_in_a_thousand_files_of_each_reader(name: str, tmp_path: Path
     inserted(name, 2, 1000, tmp_path)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_one_record_moves_one_label_of_each_level_by_no_more_than_stated(name: str, tmp_path: Path) -> None:
     read = 0

@@ -39,7 +39,6 @@ def test_elements_are_told_apart_by_bytes(collation: str) -> None:
     assert quiet().release(stored(collation)).answers.round().tolist() == EXACT
 
 
-@pytest.mark.slow
 def test_records_are_rows_of_one_table_unless_the_caller_says_what_they_are() -> None:
     table = stored()
     twice = table.cross_join(table.view().select(other="place"))

@@ -76,7 +76,6 @@ def test_an_element_for_pages_has_its_words_and_the_colour_of_the_page() -> None
     assert "#000000" not in text and "*{" not in text.replace("line-figure_1 *{", "")
 
 
-@pytest.mark.slow
 def test_files_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     code = (
         "from designer.reports.pictures.drawing import Drawing; import sys\n"
@@ -91,7 +90,6 @@ def test_files_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
         assert first == second and len(first) > 500
 
 
-@pytest.mark.slow
 def test_pyplot_knows_of_a_figure_where_it_is_used_and_is_not_loaded_otherwise() -> None:
     code = (
         "import sys; from designer.reports.pictures.drawing import Drawing\n"
@@ -105,7 +103,6 @@ def test_pyplot_knows_of_a_figure_where_it_is_used_and_is_not_loaded_otherwise()
     assert done.stdout.split("\n") == ["False", "[1] True", ""], done.stderr
 
 
-@pytest.mark.slow
 def test_without_matplotlib_everything_is_refused_clearly() -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"

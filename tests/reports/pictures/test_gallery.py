@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("matplotlib")
 
 
-@pytest.mark.slow
 def test_the_gallery_writes_every_picture_that_it_names(tmp_path: Path) -> None:
     from examples.pictures import GALLERY, write_all
 

@@ -171,7 +171,6 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in FILES if path.stem not in LONG], ids=lambda path: path.stem)
 def test_a_file_of_the_gallery_draws_what_its_text_states(path: Path, alone: Path) -> None:
     draw(path)

@@ -93,7 +93,6 @@ def test_a_simplex_by_symmetry(size: int) -> None:
     assert minimise_maximum(Differences.of(np.eye(size))).value == pytest.approx(2 * (size - 1) / size, rel=1e-6)
 
 
-@pytest.mark.slow
 def test_equal_weights_on_the_longest_rows_are_tried_first_and_proven() -> None:
     """Alternating signs around 4 or 6 cells of a table: its symmetries leave no direction of zero margins alone, so Sigma is 6
     times the projection onto these 16 dimensions."""
@@ -132,7 +131,6 @@ def test_prefix_sums_of_64_cells() -> None:
         assert np.sqrt(solution.value / 64) == pytest.approx(2.09986, abs=5e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("workload", [prefix, all_ranges])
 @pytest.mark.parametrize("size", [8, 16, 24])
 def test_workloads_against_the_conic_solver(workload, size: int) -> None:

@@ -74,7 +74,6 @@ def test_a_precision_holds_to_the_end_of_its_block() -> None:
     assert all(seen) and precision() == before
 
 
-@pytest.mark.slow
 def test_no_other_module_sets_the_precision() -> None:
     users = {
         path.name

@@ -76,7 +76,6 @@ def test_coupled_jumps_have_both_laws_and_agree_as_often_as_possible(gap: int) -
     assert p_value(np.array([agree, 100_000 - agree]), np.array([overlap, 1 - overlap])) > FAILURE_PROBABILITY
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("directions", "jointly"), [(BASIS, True), (MOVES, False)])
 def test_both_chains_of_a_pair_follow_the_single_kernel(directions: NDArray[np.int64], jointly: bool) -> None:
     """One step from two fixed states, against one step of the chain alone from each."""

@@ -121,7 +121,6 @@ def test_particular_solutions() -> None:
     assert particular_solution([[6, 10]], [1]) is None
 
 
-@pytest.mark.slow
 def test_large_and_degenerate_matrices() -> None:
     huge = integer_kernel([[10**40, 3 * 10**40 + 7, -(2**90)]])
     assert huge.dimension == 2 and not (huge.basis @ np.array([10**40, 3 * 10**40 + 7, -(2**90)], dtype=object)).any()
@@ -186,7 +185,6 @@ def test_euclidean_short_vectors() -> None:
     assert short_vectors(matrix, 5, norm="l2").vectors.tolist() == sorted(wanted)
 
 
-@pytest.mark.slow
 def test_limits_are_a_status() -> None:
     assert short_vectors(margins(5, 5), 6, limit=699).status is Status.TOO_LARGE
     assert short_vectors(margins(5, 5), 6, limit=700).status is Status.OPTIMAL

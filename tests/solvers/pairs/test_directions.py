@@ -9,8 +9,6 @@ import pytest
 
 from solvers.pairs.directions import DirectionTable, gauges
 
-pytestmark = pytest.mark.first
-
 
 def facets(seed: int, wide: int, count: int = 200) -> np.ndarray:
     """Of a long and a flat body, in coordinates of very different sizes."""

@@ -77,7 +77,6 @@ def test_exact_cdd_proposes_every_body_whole(name: str) -> None:
     assert body.proposer == EXACT_CDD and same(body, convex_hull(BODIES[name]))
 
 
-@pytest.mark.slow
 def test_cdd_that_leaves_a_hole_is_replaced_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """Doubles lose facets of this body (see test_hull.py); the gap shows in the ridges before anything is proven."""
     pytest.importorskip("cdd")

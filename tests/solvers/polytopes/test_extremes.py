@@ -58,7 +58,6 @@ def test_rounds_end_where_their_work_is_done() -> None:
     assert budget.cut and budget.spent == 0
 
 
-@pytest.mark.slow
 def test_a_hull_that_is_forecast_far_above_the_limit_is_refused_while_it_is_small() -> None:
     """The hull of all 300 points has more than the limit; the largest that was built has fewer."""
     points, told = sphere(300, 6), list[str]()

@@ -104,7 +104,6 @@ def test_hexagon() -> None:
     assert np.allclose(regular @ body.second_moment @ regular.T, 5 / 24 * np.eye(2), rtol=0, atol=1e-15)
 
 
-@pytest.mark.slow
 def test_tables_3x3() -> None:
     basis, coordinates = span_coordinates(basic_moves(3, 3))
     body = convex_hull(coordinates)
@@ -151,7 +150,6 @@ def test_volume_and_facets_against_scipy(s: int) -> None:
     assert 2 * len(body.vertices) == len(other.vertices) and body.simplex_count == len(other.simplices)
 
 
-@pytest.mark.slow
 def test_second_moment_against_monte_carlo() -> None:
     """Rejection from a box with scipy's facets; 12 entries at 5.2 standard errors: failure probability below 3e-6."""
     points = np.random.default_rng(11).standard_normal((9, 3))
@@ -174,7 +172,6 @@ def clouds(draw: st.DrawFn) -> Points:
     return Points.of([*rows, *np.eye(s, dtype=int).tolist()])
 
 
-@pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(clouds(), st.lists(small, min_size=8, max_size=8))
 def test_hull_properties(points: Points, entries: list[Fraction]) -> None:

@@ -108,7 +108,6 @@ class Scanned:
         return self.all.steepest(rows, min(limit, self.most))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("count", [3.0, 100.0])
 def test_separation_reaches_the_optimum_of_the_written_out_pairs(name: str, count: float) -> None:
@@ -154,7 +153,6 @@ def test_no_feasible_pair_of_a_grid_is_below_the_bound_or_far_below_the_value(na
     assert found.value <= least * (1 + 2e-2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LOSSES)
 @given(st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -227,7 +225,6 @@ def test_losses_are_what_their_definitions_say() -> None:
         assert loss.value(off, c, 1.7) == pytest.approx(by_definition(name, off, c, 1.7), rel=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "binary"])
 @pytest.mark.parametrize("count", [3.0, 30.0, 1000.0])
 def test_several_rows(kind: str, count: float) -> None:
@@ -252,7 +249,6 @@ def test_several_rows(kind: str, count: float) -> None:
         assert loss >= found.value * (1 - 1e-3)
 
 
-@pytest.mark.slow
 def test_the_start_is_stuck_for_plain_alternation_but_not_here() -> None:
     """At P = Q the best P for the scales is Q (no bias), the best scales for Q are the start's: yet a better pair exists."""
     changes, q = plane(3, 8), np.random.default_rng(3).random((2, 8))
@@ -261,7 +257,6 @@ def test_the_start_is_stuck_for_plain_alternation_but_not_here() -> None:
     assert fit_rows_jointly(q, changes, 5.0).value < 0.9 * TOTAL_SQUARES.value(q - q, start.scales, 5.0)
 
 
-@pytest.mark.slow
 def test_where_records_are_few_some_rows_are_left_still() -> None:
     """Absolute errors: one row takes the budgets, the other one is a constant without noise."""
     changes, q = plane(3, 8), np.random.default_rng(3).random((2, 8))

@@ -98,7 +98,6 @@ def test_rows_of_any_size_do_not_leave_the_newton_matrix_singular(small: float, 
     assert 3 * 3**power <= found.value * (1 + 1e-12) <= 3 * 3**power + 2 * (4 * small) ** power + 1e-9
 
 
-@pytest.mark.slow
 def test_random_rows_of_twelve_orders_are_solved_to_their_certificate() -> None:
     generator = np.random.default_rng(3)
     for _ in range(150):

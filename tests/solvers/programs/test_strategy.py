@@ -224,7 +224,6 @@ def test_p_identity_value_is_the_dense_one_and_feasible() -> None:
     assert found.lower_bound <= found.value < identity.error(q, Changes.units(b))
 
 
-@pytest.mark.slow
 def test_published_error_of_all_ranges_of_256() -> None:
     """5.717 a query is published for the p-identity optimiser at unit budgets, in units where a measurement has variance 1.
 
@@ -261,7 +260,6 @@ def test_rectangular_reweighing_is_not_convex() -> None:
     assert errors[2] > (errors[0] + errors[1]) / 2
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["units", "pairs", "threshold"])
 def test_searches_are_feasible_never_worse_and_above_the_bound(kind: str) -> None:
     n = 10
@@ -323,7 +321,6 @@ def test_answer_coordinates() -> None:
     assert found.value <= fit_to_budgets(rows, changes, "rows").error(q, changes)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["real", "binary"])
 def test_few_answers_of_a_plane(kind: str) -> None:
     """N = 30 points, Euclidean budgets, K = 5: well below the rows of Q at their optimal scales, and G B d = Q d throughout."""

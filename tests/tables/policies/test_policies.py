@@ -132,7 +132,6 @@ def test_table_2_of_the_paper() -> None:
 positive = st.fractions(Fraction(1, 1000), 10**6, max_denominator=1000)
 
 
-@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.dictionaries(st.sampled_from("abc"), st.tuples(positive, positive), min_size=1),

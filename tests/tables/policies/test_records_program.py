@@ -46,7 +46,6 @@ def met(made, accuracies: list[Accuracy]) -> list[float]:
 KINDS = [{}, {"average": True}, {"families": True}, {"families": True, "largest": True}]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_the_design_is_that_of_the_specialised_solver(kind: dict[str, bool]) -> None:
     for seed in range(2):
@@ -83,7 +82,6 @@ def test_h_is_what_least_squares_know() -> None:
         assert np.allclose(program.standard_errors.value[a], known**-0.5, rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_a_cap_on_one_standard_error_binds_at_the_frozen_precisions() -> None:
     asked = case(2)
     free = programs.records(**asked).design()
@@ -96,7 +94,6 @@ def test_a_cap_on_one_standard_error_binds_at_the_frozen_precisions() -> None:
     assert max(met(made, asked["accuracies"])) <= 1 + 1e-9
 
 
-@pytest.mark.slow
 def test_least_error_for_a_cap_on_every_loss() -> None:
     """The inverse: precisions of least mean variance whose policy stays below a limit at every record."""
     asked = case(3)

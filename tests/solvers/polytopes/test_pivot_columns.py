@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from solvers.exact.rational import exact_rank
-from solvers.pivoting import TIES, pivots
+from solvers.polytopes.pivot_columns import TIES, pivots
 
 
 def marginals() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
