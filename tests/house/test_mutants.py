@@ -66,7 +66,7 @@ REPLACED = (
 def test_every_mutant_fits_the_source_once_in_one_form() -> None:
     for mutant in (*MUTANTS, *equivalent()):
         assert mutant.site() and len(mutant.breaks.split()) > 1
-    assert len({(mutant.file, mutant.where, mutant.old, mutant.new, mutant.nth) for mutant in MUTANTS}) == len(MUTANTS) >= 838
+    assert len({(mutant.file, mutant.where, mutant.old, mutant.new, mutant.nth) for mutant in MUTANTS}) == len(MUTANTS) > 800
 
 
 def test_every_named_test_is_there() -> None:
