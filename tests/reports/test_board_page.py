@@ -31,9 +31,10 @@ from designer.reports.page import board_page, contributor_of
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of
+from tests.oracles.spec_specimens import one_of_each_format
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-ONE_OF_EACH = {made.format: name for name, (made, _) in reversed(releases().items())}
+ONE_OF_EACH = one_of_each_format()
 SHARED = ("published", "hidden", "budgets", "unprotected", "accuracy", "answers", "comparison", "certificate", "proof")
 KEYS = [*SHARED, "verification", "check", "statement"]
 FAST = [f for f in KINDS if f not in ("dp-designer/structured-mechanism", "dp-designer/marginals")]
