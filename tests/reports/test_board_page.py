@@ -91,7 +91,6 @@ def test_equal_evidence_makes_equal_pages_but_for_the_time(form: str, undrawn: N
     made, released = releases()[ONE_OF_EACH[form]]
     evidence = Evidence(made=made, release=seen(made, released), time=NOON)
     first, later = html_of(board_page(evidence)), html_of(board_page(replace(evidence, time=NOON.replace(hour=13))))
-    assert first == html_of(board_page(evidence))
     assert first != later and first == later.replace("2026-01-31T13:00:00Z", "2026-01-31T12:00:00Z")
 
 
