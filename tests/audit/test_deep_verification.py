@@ -25,14 +25,14 @@ from designer.cli.entry import main
 from designer.files.kinds import KINDS
 from designer.mechanisms.additive.noise import noise_for
 from designer.sampling.entropy import SeededEntropy
-from tests.oracles.spec_specimens import specimens
+from tests.oracles.spec_specimens import one_of_each_format, specimens
 
 FALSE_ALARM = 1e-6
 LOOK = 0.02
 # By that clock, where a draw is dear or there are many sources; other mechanisms have 1.5 seconds, 80,000 draws or more.
 SECONDS = {"mwem": 0.15, "small-db": 0.3, "table plan": 5.0}
 QUICK = [subject for subject in subjects() if subject.name in ("laplace, whole", "lattice, l1")]
-ONE_OF_EACH = {mechanism.format: name for name, mechanism in reversed(specimens().items())}
+ONE_OF_EACH = one_of_each_format()
 
 
 @pytest.fixture(autouse=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -27,6 +28,10 @@ from designer.base.display import Displayed, Preview, as_html
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Count, Groups, TablePlan
 
+NAMES = (
+    *("problem", "workload", "design", "mechanism", "release", "lattice", "comparison", "least budget", "marginals"),
+    *("marginal workload", "marginal release", "plan", "table release", "structured workload"),
+)
 EVIL = '</td><script>alert("1")</script>\n\u202e&'
 
 
@@ -35,6 +40,7 @@ def problem(queries: int = 3, name: str = EVIL) -> Problem:
     return Problem(Workload(np.eye(queries), names), metrics.add_remove(queries, 1.0))
 
 
+@cache
 def objects() -> dict[str, Any]:
     asked = problem()
     made = design(asked, "laplace")
@@ -61,9 +67,6 @@ def objects() -> dict[str, Any]:
     }
 
 
-OBJECTS = objects()
-
-
 class Tags(HTMLParser):
     """The tags of a text, and whether they close."""
 
@@ -84,16 +87,16 @@ class Tags(HTMLParser):
         assert self.opened.pop() == tag
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_line_tells_the_kind_and_is_short(name: str) -> None:
-    line = repr(OBJECTS[name])
-    assert line.startswith(f"<{type(OBJECTS[name]).__name__}: ") and line.endswith(">")
+    line = repr(objects()[name])
+    assert line.startswith(f"<{type(objects()[name]).__name__}: ") and line.endswith(">")
     assert len(line) < 250 and line.isprintable()
 
 
-@pytest.mark.parametrize("name", OBJECTS)
+@pytest.mark.parametrize("name", NAMES)
 def test_html_is_whole_and_holds_no_markup_of_names_no_address_and_no_colour(name: str) -> None:
-    text = OBJECTS[name]._repr_html_()
+    text = objects()[name]._repr_html_()
     tags = Tags(text)
     assert tags.opened == [] and tags.seen <= {"div", "p", "strong", "table", "thead", "tbody", "tr", "th", "td"}
     assert tags.attributes <= {"style=text-align: right", "style=text-align: left"}
@@ -102,7 +105,7 @@ def test_html_is_whole_and_holds_no_markup_of_names_no_address_and_no_colour(nam
 
 @pytest.mark.parametrize("name", ["design", "mechanism", "release", "marginals", "marginal release", "plan", "table release"])
 def test_a_line_holds_the_head_of_the_fingerprint(name: str) -> None:
-    made = OBJECTS[name]
+    made = objects()[name]
     assert f"fingerprint {getattr(made, 'mechanism', made).fingerprint[:12]}" in repr(made)
 
 
@@ -127,5 +130,5 @@ def test_a_long_value_is_cut_and_an_empty_table_is_one() -> None:
 
 
 def test_the_numbers_of_a_release_are_in_its_table() -> None:
-    released = OBJECTS["table release"]
+    released = objects()["table release"]
     assert f"{released.answers[EVIL].values[0]:.6g}" in released._repr_html_()

@@ -138,6 +138,7 @@ def test_java_is_asked_for_its_version(text: str, state: str, tmp_path: Path, mo
     assert java().state == "missing" and "JAVA_HOME" in java().words
 
 
+@pytest.mark.nightly
 def test_this_machine_is_described_whole() -> None:
     done = subprocess.run([sys.executable, "-m", "designer", "doctor", "--json"], cwd=ROOT, capture_output=True, text=True)
     told = json.loads(done.stdout)

@@ -371,6 +371,7 @@ def test_integer_noise_on_nine_cells_needs_what_the_sum_over_all_tables_says() -
     assert error(found.missed_at * 0.999) > 0.9
 
 
+@pytest.mark.nightly
 def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
     problem = Problem(Workload.identity(36), invariants.margins((6, 6)).protect(1.0, 2))
     found = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)

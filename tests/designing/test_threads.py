@@ -47,6 +47,7 @@ def fingerprints(threads: str | None) -> list[str]:
     return ran.stdout.split()
 
 
+@pytest.mark.nightly
 def test_designs_are_the_same_with_any_number_of_threads() -> None:
     alone = fingerprints("1")
     assert len(alone) == 8

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from scipy.stats import norm as normal
 
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, invariants, metrics
 from designer.exchange.noise_law import SINGLE, noise_document, noise_rows, noise_schema
+from tests.oracles.lazy import Lazy
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]
@@ -106,15 +108,17 @@ def summed(kind: str, variance: float) -> float:
     return float((z**2 * weights).sum() / weights.sum())
 
 
-LAWS = {
-    "discrete_laplace": made("laplace"),
-    "discrete_gaussian": made("gaussian", Workload.identity(2)),
-    "rounded_normal": made("gaussian", Workload.identity(2), notion="approximate", delta=1e-6),
-    "ellipsoid": made("ellipsoid"),
-    "gaussian ellipsoid": made("gaussian"),
-    "polytope": made("k_norm"),
-    "strategy": made("strategy_laplace", Workload(np.tri(3)), LINE),
-}
+LAWS = Lazy(
+    {
+        "discrete_laplace": partial(made, "laplace"),
+        "discrete_gaussian": partial(made, "gaussian", Workload.identity(2)),
+        "rounded_normal": partial(made, "gaussian", Workload.identity(2), notion="approximate", delta=1e-6),
+        "ellipsoid": partial(made, "ellipsoid"),
+        "gaussian ellipsoid": partial(made, "gaussian"),
+        "polytope": partial(made, "k_norm"),
+        "strategy": partial(made, "strategy_laplace", Workload(np.tri(3)), LINE),
+    }
+)
 
 
 @pytest.mark.parametrize("name", LAWS)

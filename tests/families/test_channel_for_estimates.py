@@ -42,6 +42,7 @@ def test_counts_under_one_budget_have_the_error_of_randomised_response(size: int
         assert made.loss == pytest.approx(known, rel=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("prior", [None, [0.4, 0.25, 0.15, 0.1, 0.05, 0.05]])
 def test_the_loss_is_what_estimates_of_many_reports_are_off_by(prior: Any) -> None:
     """The trace of the exact covariance at people as the prior has them, and by simulation."""

@@ -15,13 +15,13 @@ from designer.files.releases import SAID, release_document, save_release, sealed
 from designer.files.schema import release_file_schema, spec_schema
 from designer.files.spec import from_spec
 from tests.oracles.release_specimens import releases
-from tests.oracles.spec_specimens import specimens
+from tests.oracles.spec_specimens import one_of_each_format
 
 ABOUT = About(
     "Commuters", "Register of residents", "2024", "City of Zürich", "office@example.org", "one resident", {"*": "persons"}
 )
 SPECS, RELEASES = (jsonschema.Draft202012Validator(schema()) for schema in (spec_schema, release_file_schema))
-FIRST_OF_FORMAT = list({maker.format: name for name, maker in reversed(specimens().items())}.values())
+FIRST_OF_FORMAT = list(one_of_each_format().values())
 
 
 def described(name: str) -> tuple[Specified, Any]:

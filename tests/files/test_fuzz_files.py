@@ -12,11 +12,14 @@ import pytest
 
 from designer import metrics
 from designer.base.json_text import plain
+from tests.files.test_spec import mechanisms
 from tests.oracles.additive_promises import additive, at_most
-from tests.oracles.fuzz_files import ORACLES, PROBLEMS, designed, judged, one, prepare, problem_text, run, subjects
+from tests.oracles.fuzz_files import PROBLEMS, designed, judged, one, prepare, problem_text, run, subjects
+from tests.oracles.promises import LOSSES
+from tests.oracles.spec_specimens import names_of
 
-RECOMPUTED = {name: made for name, made in subjects().items() if made.format in ORACLES}
-ADDITIVE = [name for name, made in RECOMPUTED.items() if made.format == "dp-designer/mechanism" and not made.vacuous]
+ADDITIVE = [*names_of("dp-designer/mechanism"), *(f"{name} by norm or name" for name in mechanisms() if name != "vacuous")]
+RECOMPUTED = [*names_of(*LOSSES), *ADDITIVE, "vacuous by norm or name"]
 
 
 @pytest.mark.parametrize("kind", ["spec", "problem"])

@@ -38,6 +38,7 @@ from designer.certified.frozen import save, seal, to_spec
 from designer.cli import main
 from designer.designing.printouts import page
 from designer.files.schema import spec_schema
+from tests.oracles.lazy import Lazy, designed
 
 SCHEMA = spec_schema()
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
@@ -47,7 +48,7 @@ CORPUS = Path(__file__).parents[1] / "data" / "specs"
 
 
 @cache
-def mechanisms() -> dict[str, AdditiveMechanism]:
+def mechanisms() -> Lazy[AdditiveMechanism]:
     generator = np.random.default_rng(1)
     matrix = generator.integers(-2, 3, (3, 5)).astype(float)
     matrix[2] = 1.0  # constant: silent under every metric that keeps the number of records
@@ -68,13 +69,15 @@ def mechanisms() -> dict[str, AdditiveMechanism]:
         "add_remove": Problem(named, metrics.add_remove(5, [0.1, 0.2, 0.3, 0.4, INF])),
         "vacuous": Problem(named, metrics.from_matrix(np.where(np.eye(5) == 1, 0, INF)), allow_vacuous=True),
     }
-    made = {name: design(problem, "laplace").mechanism for name, problem in problems.items()}
     plane = Problem(Workload(matrix[:2], elements=NAMES), metrics.uniform(5, 0.5))
     normal = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="zcdp")
-    made |= {name: design(plane, name).mechanism for name in ("k_norm", "ellipsoid", "box")}
-    made |= {name: design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
     told = Problem(Workload(matrix, elements=NAMES), metrics.uniform(5, 0.5), notion="approximate", delta=0.01)
-    return made | {f"approximate {name}": design(told, name).mechanism for name in ("gaussian", "diagonal_gaussian", "laplace")}
+    return Lazy(
+        {name: designed(problem, "laplace") for name, problem in problems.items()}
+        | {name: designed(plane, name) for name in ("k_norm", "ellipsoid", "box")}
+        | {name: designed(normal, name) for name in ("gaussian", "diagonal_gaussian")}
+        | {f"approximate {name}": designed(told, name) for name in ("gaussian", "diagonal_gaussian", "laplace")}
+    )
 
 
 KINDS = list(mechanisms())

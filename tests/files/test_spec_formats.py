@@ -25,7 +25,7 @@ from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from tests.files.test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
 from tests.oracles.promises import LOSSES as LOSSES_BUT_OF_STAIRCASES
 from tests.oracles.promises import keeps_tradeoff
-from tests.oracles.spec_specimens import specimens
+from tests.oracles.spec_specimens import format_of, one_of_each_format, specimens
 from tests.oracles.staircase_laws import largest_loss
 
 NAMES = list(specimens())
@@ -40,7 +40,7 @@ def spec_of(name: str) -> dict[str, Any]:
     return spec
 
 
-FIRST_OF_FORMAT = {spec_of(name)["format"]: name for name in reversed(NAMES)}.values()
+FIRST_OF_FORMAT = one_of_each_format().values()
 
 
 def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
@@ -196,7 +196,7 @@ def test_a_mutant_is_refused_or_keeps_the_promise_that_it_makes(name: str, tmp_p
             assert loss <= min(1.0, float(made.privacy.worst_ratio)) * (1 + 1e-7) + 1e-9, path
 
 
-@pytest.mark.parametrize("name", [n for n in OTHER_THAN_ADDITIVE if spec_of(n)["format"] in LOSSES])
+@pytest.mark.parametrize("name", [n for n in OTHER_THAN_ADDITIVE if format_of(n) in LOSSES])
 def test_the_recomputation_sees_the_unaltered_promises(name: str) -> None:
     """A recomputation that found 0 everywhere would prove nothing."""
     spec = spec_of(name)

@@ -114,6 +114,7 @@ def blocks_of(page: str) -> list[str]:
 
 
 @TYPED
+@pytest.mark.nightly
 def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: Path) -> None:
     """Each block by itself, strictly; so does a program that asks a design for what its family has,
     and one that asks another fails."""

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
@@ -42,6 +42,7 @@ from tests.files.problem.test_relation_file import TABLE as PLACES
 from tests.files.test_spec import changed, delete, double, get, leaves, mechanisms, put, resealed
 from tests.files.test_spec_formats import core_edits, refused_or_loaded
 from tests.oracles.additive_promises import additive
+from tests.oracles.lazy import Lazy
 from tests.oracles.promises import LOSSES, keeps_tradeoff
 from tests.oracles.spec_specimens import specimens
 
@@ -61,9 +62,10 @@ def overdue(*_: object) -> None:
 
 
 @cache
-def subjects() -> dict[str, Specified]:
+def subjects() -> Lazy[Specified]:
     """The mechanisms whose specs are altered: every format, every kind of part, every norm, sparse and dense queries."""
-    return specimens() | {f"{name} by norm or name": made for name, made in mechanisms().items()}
+    others = {f"{name} by norm or name": partial(mechanisms().__getitem__, name) for name in mechanisms()}
+    return Lazy({name: partial(specimens().__getitem__, name) for name in specimens()} | others)
 
 
 def with_one_place_altered(spec: dict[str, Any], dice: random.Random) -> dict[str, Any]:

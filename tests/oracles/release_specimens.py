@@ -1,9 +1,9 @@
-"""A release of every specimen of a spec, from invented data, made once."""
+"""A release of every specimen of a spec, from invented data, each made when it is first asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.relations.rows.tabulation import TakesCounts
+from tests.oracles.lazy import Lazy
 from tests.oracles.spec_specimens import specimens
 
 RECORDS = {
@@ -68,9 +69,14 @@ def table_of(rows: int = 40) -> Mapping[str, list[Any]]:
 
 
 @cache
-def releases() -> dict[str, tuple[Specified, Released]]:
+def releases() -> Lazy[tuple[Specified, Released]]:
     """Every specimen with a release of it."""
-    return {name: (maker, _release(maker)) for name, maker in specimens().items()}
+    return Lazy({name: partial(_released, name) for name in specimens()})
+
+
+def _released(name: str) -> tuple[Specified, Released]:
+    maker = specimens()[name]
+    return maker, _release(maker)
 
 
 def _release(maker: Specified) -> Released:

@@ -1,14 +1,18 @@
-"""A small mechanism of every format and kind that a spec file holds, made once."""
+"""A small mechanism of every format and kind that a spec file holds, each made when it is first asked for.
+
+Names and formats are known before, so that tests are collected without a design.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
-from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
+from designer import Problem, ReportProblem, StructuredWorkload, Workload, invariants, metrics
 from designer.certified.frozen import Specified
 from designer.certified.norms import Norm
 from designer.designing.products_plan import design_structured
@@ -34,6 +38,7 @@ from designer.promises.piecewise import from_distributions
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.row_groups import RowGroups
 from designer.sampling.lattices.lattice_chain import ChainPlan
+from tests.oracles.lazy import Lazy, designed
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.oracles.table_plans import full_plan
 
@@ -42,7 +47,25 @@ MARGINS = Margins((6, 4), (5, 5))
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
 
-def lattices() -> dict[str, Specified]:
+Made = Callable[[], Specified]
+# By the first words of the names of specimens.
+FORMATS = {
+    "lattice rows": "dp-designer/row-mechanism",
+    "table": "dp-designer/table-plan",
+    "lattice": "dp-designer/lattice-mechanism",
+    "staircase": "dp-designer/staircase-mechanism",
+    "marginals": "dp-designer/marginals",
+    "structured": "dp-designer/structured-mechanism",
+    "test": "dp-designer/odds-ratio-test",
+    "mwem": "dp-designer/mwem",
+    "small-db": "dp-designer/small-db",
+    "selection": "dp-designer/selection",
+    "channel": "dp-designer/channel",
+    **dict.fromkeys(("linked", "laplace", "bundles", "capped_l1"), "dp-designer/mechanism"),
+}
+
+
+def lattices() -> dict[str, Made]:
     """Integer noise on a kernel: every shape, and every relation it is for."""
     total, total4, tables = invariants.total(3), invariants.total(4), invariants.margins((2, 2))
     pure = Problem(Workload.identity(3), total.protect(0.5, 1))
@@ -50,59 +73,59 @@ def lattices() -> dict[str, Specified]:
     normal = Problem(Workload.identity(4), tables.protect(0.5, 2), notion="zcdp")
     costs = Problem(Workload.identity(3), metrics.from_matrix(TRIANGLE) & total.at(2))
     walk = ChainPlan(steps=60, decay=0.5, lag=60, pairs=60)
-    moved = LatticeMechanism("custom", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk)
+    moved = partial(
+        LatticeMechanism, "custom", Workload.identity(4), tables.protect(0.5, 2), Norm(np.full(4, 0.125), "l1"), chain=walk
+    )
     far = Problem(Workload.identity(4), tables.protect(0.5, per_distance="l2"))
     return {
-        "lattice l1": design(pure, "lattice_laplace", shape="l1").mechanism,
-        "lattice ellipsoid": design(square, "lattice_laplace", shape="ellipsoid").mechanism,
-        "lattice hull": design(pure, "lattice_laplace", shape="hull").mechanism,
-        "lattice gaussian": design(normal, "lattice_gaussian", shape="ellipsoid").mechanism,
-        "lattice metric": design(costs, "lattice_laplace", shape="l2").mechanism,
+        "lattice l1": designed(pure, "lattice_laplace", shape="l1"),
+        "lattice ellipsoid": designed(square, "lattice_laplace", shape="ellipsoid"),
+        "lattice hull": designed(pure, "lattice_laplace", shape="hull"),
+        "lattice gaussian": designed(normal, "lattice_gaussian", shape="ellipsoid"),
+        "lattice metric": designed(costs, "lattice_laplace", shape="l2"),
         "lattice chain": moved,
-        "lattice rows": design(Problem(Workload.identity(4), tables.protect(0.5, 2)), "lattice_rows").mechanism,
-        "lattice impossible": design(
-            Problem(Workload.identity(4), total4.without([2]).protect(0.5)), "lattice_laplace"
-        ).mechanism,
-        "lattice distance": design(far, "lattice_laplace", shape="l2").mechanism,
+        "lattice rows": designed(Problem(Workload.identity(4), tables.protect(0.5, 2)), "lattice_rows"),
+        "lattice impossible": designed(Problem(Workload.identity(4), total4.without([2]).protect(0.5)), "lattice_laplace"),
+        "lattice distance": designed(far, "lattice_laplace", shape="l2"),
     }
 
 
-def staircases() -> dict[str, Specified]:
+def staircases() -> dict[str, Made]:
     """Noise of least loss: on a lattice with unequal budgets, on a coset, on a kernel, and stairs of one real number."""
     costs = metrics.from_matrix(TRIANGLE)
     far = Problem(Workload([[0, 5, 2]]), metrics.uniform(3, 4.0))
     kept = Problem(Workload.identity(3), invariants.total(3).protect(1.5, 2))
     return {
-        "staircase metric": design(Problem(Workload([[0, 1, 2], [1, 0, 1]]), costs), "staircase").mechanism,
-        "staircase coset": design(far, "staircase", offset="best").mechanism,
-        "staircase total": design(kept, "staircase").mechanism,
-        "staircase real": design(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase").mechanism,
+        "staircase metric": designed(Problem(Workload([[0, 1, 2], [1, 0, 1]]), costs), "staircase"),
+        "staircase coset": designed(far, "staircase", offset="best"),
+        "staircase total": designed(kept, "staircase"),
+        "staircase real": designed(Problem(Workload([[0, 0.3, 2.7182818]]), metrics.uniform(3, 2.0)), "staircase"),
     }
 
 
-def linked() -> dict[str, Specified]:
+def linked() -> dict[str, Made]:
     """Two tables of the same records with projected noise, whose matrices no spec holds."""
     people = Domain.of({"age": 2, "sex": ["F", "M"], "place": 2})
     both = invariants.linked(people, {"sexes": ["age", "sex"], "places": ["age", "place"]}, [["age"]])
-    return {"linked projected": design(Problem(both.workload(), both.protect(0.5, 2)), "projected_laplace").mechanism}
+    return {"linked projected": designed(Problem(both.workload(), both.protect(0.5, 2)), "projected_laplace")}
 
 
-def marginals() -> dict[str, Specified]:
+def marginals() -> dict[str, Made]:
     """Marginals with a budget per attribute, one of them unprotected, and with a budget for the presence of a record."""
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": ["here", "there"]})
     asked = MarginalWorkload.of(domain, {("sex", "age"): 1.0, ("place",): 2.0})
     others = MarginalWorkload.of(Domain.of({"sex": ["F", "M", OTHERS]}, "count as others"), [["sex"]])
     return {
-        "marginals attributes": design_marginals(asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
-        "marginals presence": design_marginals(asked, Presence(0.5), "max"),
-        "marginals others": design_marginals(others, Presence(0.5)),
-        "marginals drop": design_marginals(
-            MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}, "drop"), [["sex"]]), Presence(0.5)
+        "marginals attributes": partial(design_marginals, asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
+        "marginals presence": partial(design_marginals, asked, Presence(0.5), "max"),
+        "marginals others": partial(design_marginals, others, Presence(0.5)),
+        "marginals drop": partial(
+            design_marginals, MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}, "drop"), [["sex"]]), Presence(0.5)
         ),
     }
 
 
-def structured() -> dict[str, Specified]:
+def structured() -> dict[str, Made]:
     """Products of queries: one product, residuals with budgets for attributes, residuals with a metric for each, Laplace."""
     domain = Domain.of({"age": 4, "sex": ["F", "M"], "pay": 3})
     tables = StructuredWorkload.tables(domain, [["age"], ["age", "sex"], ["sex", "pay"]], {"age": "prefix"})
@@ -110,78 +133,80 @@ def structured() -> dict[str, Specified]:
     line = metrics.from_matrix(np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0))))
     parts = metrics.product(domain, [line, metrics.from_matrix(1 - np.eye(2)), metrics.from_matrix(2 - 2 * np.eye(3))])
     return {
-        "structured attributes": design_structured(tables, metrics.hamming(domain, [0.5, 1.0, math.inf])),
-        "structured metrics": design_structured(tables, parts),
-        "structured presence": design_structured(single, Presence(0.5)),
-        "structured laplace": design_structured(tables, Presence(0.5), "laplace"),
-        "structured together": design_structured(tables, Presence(4.0)),
-        "structured together laplace": design_structured(tables, metrics.hamming(domain, [0.5, 1.0, math.inf]), "laplace"),
+        "structured attributes": partial(design_structured, tables, metrics.hamming(domain, [0.5, 1.0, math.inf])),
+        "structured metrics": partial(design_structured, tables, parts),
+        "structured presence": partial(design_structured, single, Presence(0.5)),
+        "structured laplace": partial(design_structured, tables, Presence(0.5), "laplace"),
+        "structured together": partial(design_structured, tables, Presence(4.0)),
+        "structured together laplace": partial(
+            design_structured, tables, metrics.hamming(domain, [0.5, 1.0, math.inf]), "laplace"
+        ),
     }
 
 
-def odds_ratio_tests() -> dict[str, Specified]:
+def odds_ratio_tests() -> dict[str, Made]:
     """A test for every kind of tradeoff function."""
     rung = from_distributions([3, 1], [1, 3])
     return {
-        "test pure": OddsRatioTest(MARGINS, EpsilonDelta(1)),
-        "test approximate": OddsRatioTest(MARGINS, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
-        "test gaussian": OddsRatioTest(MARGINS, Gaussian.of("1/2")),
-        "test laplace": OddsRatioTest(MARGINS, LaplaceTradeoff("1/2")),
-        "test rungs": OddsRatioTest(MARGINS, rung, noise="piecewise"),
-        "test group": OddsRatioTest(MARGINS, EpsilonDelta("1/2").group(2)),
+        "test pure": partial(OddsRatioTest, MARGINS, EpsilonDelta(1)),
+        "test approximate": partial(OddsRatioTest, MARGINS, EpsilonDelta("1/2", "1/100"), adjacency=2, exponent=20),
+        "test gaussian": partial(OddsRatioTest, MARGINS, Gaussian.of("1/2")),
+        "test laplace": partial(OddsRatioTest, MARGINS, LaplaceTradeoff("1/2")),
+        "test rungs": partial(OddsRatioTest, MARGINS, rung, noise="piecewise"),
+        "test group": partial(OddsRatioTest, MARGINS, EpsilonDelta("1/2").group(2)),
     }
 
 
-def synthetic() -> dict[str, Specified]:
+def synthetic() -> dict[str, Made]:
     """MWEM and SmallDB on three elements."""
     asked = Workload([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]], ["far", "ends"], ["a", "b", "c"])
     line = LipschitzQueries.on_grid(asked, metrics.euclidean([[0.0], [1.0], [2.5]]), asked.dense(), 0)
     apart = metrics.from_matrix([[0, 0.5, math.inf], [0.5, 0, math.inf], [math.inf, math.inf, 0]])
     islands = LipschitzQueries.on_grid(asked, apart, asked.dense(), -3)
     return {
-        "mwem": MWEM(line, 6, ((TENTH, HALF), (TENTH, Fraction(3, 10)))),
-        "mwem islands": MWEM(islands, 6, ((HALF, HALF),), "permute_and_flip", "replay"),
-        "small-db": SmallDB(line, 6, 2),
-        "small-db islands": SmallDB(islands, 6, 3, "permute_and_flip"),
+        "mwem": partial(MWEM, line, 6, ((TENTH, HALF), (TENTH, Fraction(3, 10)))),
+        "mwem islands": partial(MWEM, islands, 6, ((HALF, HALF),), "permute_and_flip", "replay"),
+        "small-db": partial(SmallDB, line, 6, 2),
+        "small-db islands": partial(SmallDB, islands, 6, 3, "permute_and_flip"),
     }
 
 
-def selections() -> dict[str, Specified]:
+def selections() -> dict[str, Made]:
     """A selection for every kind of score, over a metric and with records that appear."""
     asked = Workload([[0.0, 1.0, 2.5], [2.0, 0.0, 2.0], [-1.0, 0.5, 0.0]], ["p", "q", "r"])
     metric, rows = metrics.from_matrix(TRIANGLE), [[1.0, 0.0, 2.0], [0.5, 0.5, 0.5]]
     table = Tabulated.of(lambda x: [float(min(x)), x[0] / 2], ["a", "b"], records=3, candidates=["low", "half"])
     return {
-        "selection linear": best_selection(Linear(asked, [0.5, 0.0, 0.0]), metric),
-        "selection error": best_selection(AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])),
-        "selection closeness": best_selection(Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
-        "selection database": best_selection(LargestError(asked, rows, ["one", "two"]), metric),
-        "selection table": best_selection(table, metrics.uniform(2, 0.5)),
-        "selection invariant": best_selection(Linear(asked), invariants.total(3).protect(0.5, 2)),
+        "selection linear": partial(best_selection, Linear(asked, [0.5, 0.0, 0.0]), metric),
+        "selection error": partial(
+            best_selection, AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])
+        ),
+        "selection closeness": partial(best_selection, Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
+        "selection database": partial(best_selection, LargestError(asked, rows, ["one", "two"]), metric),
+        "selection table": partial(best_selection, table, metrics.uniform(2, 0.5)),
+        "selection invariant": partial(best_selection, Linear(asked), invariants.total(3).protect(0.5, 2)),
     }
 
 
-def channels() -> dict[str, Specified]:
+def channels() -> dict[str, Made]:
     """One person's own report: over a metric of points, and over one budget, with names of a column."""
     line, codes = metrics.euclidean([0.0, 1.0, 3.0], 0.5), Keys(("answer",), (("no",), ("yes",)))
     answers = ReportProblem(metrics.uniform(2, 1.0), prior=[0.75, 0.25], loss="zero_one", keys=codes)
     two, both = metrics.euclidean([[0.0], [1.0]], 1.0), ("here", "there")
     return {
-        "channel line": design(ReportProblem(line), "channel").mechanism,
-        "channel answers": design(answers, "randomised_response").mechanism,
-        "channel distance": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("distance", (0, 1))),
-        "channel squared": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("squared", (0, 1))),
-        "channel zero one": Channel(two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("zero_one", (0, 1))),
+        "channel line": designed(ReportProblem(line), "channel"),
+        "channel answers": designed(answers, "randomised_response"),
+        "channel distance": partial(Channel, two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("distance", (0, 1))),
+        "channel squared": partial(Channel, two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("squared", (0, 1))),
+        "channel zero one": partial(Channel, two, both, both, ((7, 3), (3, 7)), 10, [0.5, 0.5], LossRule("zero_one", (0, 1))),
     }
 
 
-def additive() -> dict[str, Specified]:
+def additive() -> dict[str, Made]:
     """An additive mechanism for every relation that has no other home here."""
     generator = np.random.default_rng(5)
-    made: dict[str, Specified] = {}
-    for name, relation in RELATIONS.items():
-        asked = Workload(generator.integers(-2, 3, (2, relation.size)).astype(float))
-        made[f"laplace {name}"] = design(Problem(asked, relation), "laplace").mechanism
+    drawn = {name: generator.integers(-2, 3, (2, relation.size)).astype(float) for name, relation in RELATIONS.items()}
+    made = {name: Problem(Workload(drawn[name]), relation) for name, relation in RELATIONS.items()}
     groups = RowGroups((metrics.uniform(2, 0.5), metrics.euclidean([0.0, 1.0, 2.5], 0.3)), ("sex", "age"))
     sums = Problem(Workload([[1, 0, 1, 0, 0], [0, 2, 0, 1, 3]]), groups)
     kept = Problem(Workload([[1, 0, 0.5, 0]]), invariants.margins((2, 2)).protect(0.5, 2))
@@ -190,19 +215,18 @@ def additive() -> dict[str, Specified]:
     told = Problem(Workload([[1, 0, 2, 0]]), metrics.graph([(0, 1), (1, 2), (2, 3)], nodes=4), notion="approximate", delta=0.01)
     cells = [[1, 1, 0, 0, 0], [0, 0, 1, 1, 0], [1, 0, 1, 0, 2], [0, 1, 0, 1, 0]]
     crowd = Problem(Workload(cells), metrics.euclidean([0.0, 1.0, 2.5, 3.0, 5.0], 0.3))
-    bundled = {f"bundles {way}": design(crowd, "bundles", largest=2, combine=way).mechanism for way in ("sum", "max")}
-    capped = {"capped_l1": design(crowd, "capped_l1").mechanism}
+    bundled = {f"bundles {way}": designed(crowd, "bundles", largest=2, combine=way) for way in ("sum", "max")}
+    capped = {"capped_l1": designed(crowd, "capped_l1")}
     others = {"with delta": told, "great_circle": globe, "row_groups": sums, "invariant": kept, "metric_and_invariant": costs}
-    return (
-        made | bundled | capped | {f"laplace {name}": design(problem, "laplace").mechanism for name, problem in others.items()}
-    )
+    plain = {f"laplace {name}": designed(problem, "laplace") for name, problem in made.items()}
+    return plain | bundled | capped | {f"laplace {name}": designed(problem, "laplace") for name, problem in others.items()}
 
 
 @cache
-def specimens() -> dict[str, Specified]:
-    """All of them, by name; the first word or two say the format."""
-    return {
-        "table plan": full_plan(),
+def specimens() -> Lazy[Specified]:
+    """All of them, by name."""
+    makers = {
+        "table plan": full_plan,
         **lattices(),
         **staircases(),
         **linked(),
@@ -214,3 +238,26 @@ def specimens() -> dict[str, Specified]:
         **channels(),
         **additive(),
     }
+    return Lazy({name: partial(_of_its_format, name, make) for name, make in makers.items()})
+
+
+def _of_its_format(name: str, make: Made) -> Specified:
+    made = make()
+    assert made.format == format_of(name), name
+    return made
+
+
+def format_of(name: str) -> str:
+    """The format of the specimen of that name, which is not made."""
+    words = name.split(" ")
+    return FORMATS.get(" ".join(words[:2])) or FORMATS[words[0]]
+
+
+def names_of(*formats: str) -> list[str]:
+    """The specimens of these formats, in order."""
+    return [name for name in specimens() if format_of(name) in formats]
+
+
+def one_of_each_format() -> dict[str, str]:
+    """The first specimen of every format."""
+    return {format_of(name): name for name in reversed(list(specimens()))}

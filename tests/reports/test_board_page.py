@@ -31,9 +31,10 @@ from designer.reports.page import board_page, contributor_of
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of
+from tests.oracles.spec_specimens import one_of_each_format
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
-ONE_OF_EACH = {made.format: name for name, (made, _) in reversed(releases().items())}
+ONE_OF_EACH = one_of_each_format()
 SHARED = ("published", "hidden", "budgets", "unprotected", "accuracy", "answers", "comparison", "certificate", "proof")
 KEYS = [*SHARED, "verification", "check", "statement"]
 FAST = [f for f in KINDS if f not in ("dp-designer/structured-mechanism", "dp-designer/marginals")]
@@ -90,7 +91,6 @@ def test_equal_evidence_makes_equal_pages_but_for_the_time(form: str, undrawn: N
     made, released = releases()[ONE_OF_EACH[form]]
     evidence = Evidence(made=made, release=seen(made, released), time=NOON)
     first, later = html_of(board_page(evidence)), html_of(board_page(replace(evidence, time=NOON.replace(hour=13))))
-    assert first == html_of(board_page(evidence))
     assert first != later and first == later.replace("2026-01-31T13:00:00Z", "2026-01-31T12:00:00Z")
 
 

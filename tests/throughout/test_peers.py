@@ -30,7 +30,10 @@ def rows_on_the_page(title: str) -> dict[str, list[str]]:
     return {cells[0]: cells for cells in lines[2:]}
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if name != "opendp"])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.nightly) if name == "products" else name for name in MAKERS if name != "opendp"],
+)
 def test_the_small_problems_come_out_as_the_page_says(name: str) -> None:
     for table in MAKERS[name](True):
         written = rows_on_the_page(table.title)

@@ -17,20 +17,15 @@ from designer.certified.guarantee import Guarantee
 from designer.mechanisms.additive import mechanism as additive
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.noise import Grid, noise_for
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
 from designer.problem import relation
 from designer.problem.histogram import ExactRows, Universe
 from designer.sampling import entropy
 from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from tests.oracles.spec_specimens import specimens
+from tests.oracles.spec_specimens import names_of, specimens
 
-FROM_COUNTS = [
-    name
-    for name, made in specimens().items()
-    if isinstance(made, (AdditiveMechanism, LatticeMechanism, StaircaseMechanism)) and "impossible" not in name
-]
+ADDED = ("mechanism", "lattice-mechanism", "row-mechanism", "staircase-mechanism")
+FROM_COUNTS = [name for name in names_of(*(f"dp-designer/{form}" for form in ADDED)) if "impossible" not in name]
 
 
 @pytest.fixture

@@ -173,7 +173,7 @@ def test_rounded_normal_noise_under_a_delta(monkeypatch: pytest.MonkeyPatch) -> 
     follows(radial(made.norm(answers), size, "gaussian"), 0.005)
 
 
-@pytest.mark.parametrize("budget", [0.3, 0.6])
+@pytest.mark.parametrize("budget", [0.6, pytest.param(0.3, marks=pytest.mark.nightly)])
 def test_noise_of_least_loss(budget: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two queries: mean absolute values, by the law that the design states."""
     problem = Problem(Workload([[0.0, 1, 2], [1, 0, 1]]), metrics.uniform(3, budget))

@@ -90,7 +90,7 @@ def described() -> dict[str, Any]:
 def all_specs() -> dict[str, dict[str, Any]]:
     """Those of `tests/data`, and the specimens made here."""
     read = {path.stem: json.loads(path.read_text()) for path in FILES}
-    return read | {name: json.loads(json.dumps(plain(to_spec(made)))) for name, made in (specimens() | described()).items()}
+    return read | {name: json.loads(json.dumps(plain(to_spec(made)))) for name, made in {**specimens(), **described()}.items()}
 
 
 @cache

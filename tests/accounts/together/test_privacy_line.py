@@ -50,7 +50,7 @@ def epsilon_of_gaussian(mu: float, delta: float) -> float:
     return high
 
 
-@pytest.mark.parametrize("name", specimens())
+@pytest.mark.parametrize("name", list(specimens()))
 def test_every_format_has_the_line_and_its_numbers_agree_with_another_conversion(name: str) -> None:
     line = privacy_line(specimens()[name])
     if name in UNBOUNDED:

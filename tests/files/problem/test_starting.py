@@ -68,7 +68,9 @@ def test_there_is_a_start_for_every_kind() -> None:
     assert list(STARTS) == list(KINDS)
 
 
-@pytest.mark.parametrize("kind", STARTS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.nightly) if kind == "linear_queries" else kind for kind in STARTS]
+)
 def test_a_starting_file_is_accepted_once_it_is_filled_in(kind: str, tmp_path: Path) -> None:
     text = filled(starting_file(COLUMNS, "people", kind, numbers=["pay"]))
     assert f"{MARK}:" not in text

@@ -108,6 +108,7 @@ def test_continuous_moments_are_above_the_sums_by_what_is_said(shape: str, notio
         assert (ratios >= 1 - 1e-6).all() and (ratios <= 1 + near.above + 1e-6).all()
 
 
+@pytest.mark.nightly
 def test_wide_noise_is_simulated_with_one_error_for_cells_that_are_alike() -> None:
     made = design(Problem(Workload.identity(36), invariants.margins((6, 6)).protect(0.5, 2)), "lattice_laplace", shape="l1")
     errors, words = made.mechanism.standard_errors(), made.mechanism.accuracy_words

@@ -16,15 +16,15 @@ from designer.mechanisms.products.mechanism import StructuredMechanism
 from designer.problem.domain import Domain
 from designer.relations.metrics.metric import Metric
 from designer.relations.rows.row_unit import RowUnit
-from tests.oracles.spec_specimens import structured
+from tests.oracles.spec_specimens import names_of, specimens
 
-MADE = structured()
+PRODUCTS_MADE = names_of("dp-designer/structured-mechanism")
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", PRODUCTS_MADE)
 def test_noise_that_is_a_hundredth_too_strong_is_not_private(name: str) -> None:
     """Strengths are precisions or rates: a hundredth more of each spends more than the whole budget."""
-    made = MADE[name]
+    made = specimens()[name]
     assert isinstance(made, StructuredMechanism)
     blocks = tuple(replace(block, strength=block.strength * 1.01) for block in made.blocks)
     with pytest.raises(NotPrivate):
@@ -102,7 +102,8 @@ def test_what_a_change_spends_is_that_of_the_products_written_out(
 @pytest.mark.parametrize("rows", [1, 2, 5])
 def test_an_entity_of_several_rows_has_the_budget_of_all_of_them(rows: int) -> None:
     """The worst record moves its products by so much, and as many rows of it together by as many times that."""
-    made = next(m for m in MADE.values() if isinstance(m, StructuredMechanism) and isinstance(m.protection, Presence))
+    made = specimens()["structured presence"]
+    assert isinstance(made, StructuredMechanism) and isinstance(made.protection, Presence)
     stated = made.guarantee_for(RowUnit("row", "person", rows)).parameters["budget_of_an_entity"]
     assert made.privacy.worst_ratio is not None
     power = 1 if made.noise == "laplace" else 2

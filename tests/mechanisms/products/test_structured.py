@@ -161,6 +161,7 @@ def test_plain_tables_cost_what_marginals_cost(protection: object) -> None:
     assert structured.error() == pytest.approx(tables.error(), rel=1e-3)
 
 
+@pytest.mark.nightly
 def test_a_billion_prefix_sums() -> None:
     """64^5: below the 55.1 that products of square-root Toeplitz factors have at sensitivity 1, in the same calibration."""
     domain = Domain.of({f"a{i}": 64 for i in range(5)})

@@ -231,7 +231,7 @@ def test_refusals_name_the_room_that_serves() -> None:
     with pytest.raises(InvalidProblem, match="a StructuredProblem is designed"):
         large.written_out()
     domain = Domain.of({f"a{i}": 64 for i in range(5)})
-    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
+    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "identity")]), Presence(1.0))
     with pytest.raises(InvalidProblem, match=r"fewer of the attributes at once \(`StructuredWorkload.tables`\)"):
         made.release(None)
     with pytest.raises(DesignFailed, match="budget"):

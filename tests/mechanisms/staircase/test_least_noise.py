@@ -286,6 +286,7 @@ def test_losses_are_never_below_their_bounds_nor_above_other_families() -> None:
 # Mechanisms ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_no_point_of_small_loss_outside_the_domain_spoils_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     """Noise that is wide along one direction of small loss: the bound was that of a point outside, 16 % below the law."""
     rows = np.random.default_rng(3).integers(0, 3, (3, 5)).astype(float)

@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 
+@pytest.mark.nightly
 def test_the_gallery_writes_every_picture_that_it_names(tmp_path: Path) -> None:
     from examples.pictures import GALLERY, write_all
 
