@@ -6,12 +6,15 @@ import itertools
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from solvers.exact.rational import exact_rank
 from solvers.polytopes.pivot_columns import TIES, pivots
 
+Array = NDArray[np.float64]
 
-def marginals() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+
+def marginals() -> Array:
     """Differences (24, 36) of cells in all tables of at most two of three attributes: 17 columns are independent."""
     cells = list(itertools.product(range(4), range(2), range(3)))
     kept = [axes for k in range(3) for axes in itertools.combinations(range(3), k)]
@@ -20,13 +23,13 @@ def marginals() -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         for value in itertools.product(*(range((4, 2, 3)[axis]) for axis in axes)):
             columns.append([all(cell[axis] == v for axis, v in zip(axes, value, strict=True)) for cell in cells])
     table = np.array(columns, dtype=np.float64).T
-    return table - table[0]
+    return np.asarray(table - table[0])
 
 
 @pytest.mark.parametrize(
     "table", [marginals(), np.eye(30) - np.eye(30, k=1), 1.0 - np.eye(12)], ids=["marginals", "steps", "rest"]
 )
-def test_ties_are_not_decided_by_last_digits(table: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> None:
+def test_ties_are_not_decided_by_last_digits(table: Array) -> None:
     rank = exact_rank(table)
     first = pivots(table)[0][:rank]
     assert exact_rank(table[:, first]) == rank
