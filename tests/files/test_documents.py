@@ -37,7 +37,7 @@ def test_a_wheel_holds_them(monkeypatch: pytest.MonkeyPatch) -> None:
     setuptools = pytest.importorskip("setuptools")
     table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
     monkeypatch.chdir(ROOT)
-    packages = setuptools.find_namespace_packages(".", include=table["packages"]["find"]["include"])
+    packages = setuptools.find_namespace_packages(".", **table["packages"]["find"])
     command = setuptools.Distribution({"packages": packages, "package_data": table["package-data"]}).get_command_obj("build_py")
     command.ensure_finalized()
     shipped = {f"{package.replace('.', '/')}/{name}" for package, _, _, names in command.data_files for name in names}
