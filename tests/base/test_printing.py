@@ -186,13 +186,6 @@ def test_a_statement_that_holds_raw_names_is_refused(tmp_path: Path) -> None:
         read(tmp_path, resealed(spec))
 
 
-@pytest.mark.parametrize("name", list(specimens()))
-def test_what_the_program_itself_says_is_printed_as_it_is(name: str) -> None:
-    guarantee = specimens()[name].guarantee
-    for text in [*guarantee.unprotected, *(t for t in guarantee.to_dict().values() if isinstance(t, str))]:
-        assert printed(text) == one_line(text) == text
-
-
 def test_every_character_that_breaks_or_hides_is_escaped_once() -> None:
     for point in range(0x110000):
         character = chr(point)

@@ -81,17 +81,6 @@ def test_plain_data_are_closed(given: Any, words: str) -> None:
     assert not SCHEMA.is_valid(given)
 
 
-@pytest.mark.parametrize("name", list(specimens()))
-def test_words_change_nothing_that_a_mechanism_does(name: str) -> None:
-    maker = specimens()[name]
-    said = maker.described(EVERYTHING)
-    assert said == maker and said.fingerprint == maker.fingerprint and not maker.about and said.about is EVERYTHING
-    assert said.privacy is maker.privacy and said.core() == maker.core()
-    before, after = to_spec(maker), to_spec(said)
-    assert "about" not in before
-    assert {key for key in after if after[key] != before.get(key)} == {"about", "seal"}
-
-
 def test_words_stay_through_notes_and_copies_and_are_taken_away_by_none() -> None:
     said = MADE.described(EVERYTHING)
     assert said.annotated({"family": "laplace"}).about is EVERYTHING

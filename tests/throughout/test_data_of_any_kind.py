@@ -177,15 +177,6 @@ def test_every_kind_has_one_verb_for_releases_and_one_for_simulations(name: str)
             made.simulate(1, 1, data=[1])
 
 
-@pytest.mark.parametrize("name", list(specimens()))
-def test_a_mechanism_lists_what_a_user_needs(name: str) -> None:
-    made = specimens()[name]
-    listed = [word for word in dir(made) if not word.startswith("_")]
-    assert {"about", "check", "fingerprint", "guarantee", "privacy", "release", "save", "simulate", "verify"} <= set(listed)
-    assert len(listed) <= 50 and not INNER & set(listed)
-    assert all(hasattr(type(made), word) or word in vars(made) for word in listed)
-
-
 def test_what_is_not_listed_is_somewhere_there() -> None:
     found = {word for made in specimens().values() for word in object.__dir__(made)}
     assert found >= INNER

@@ -11,7 +11,6 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem
 from designer.certified.frozen import Specified
-from designer.files.releases import release_document
 from tests.oracles.release_specimens import releases
 
 ENTRIES = ("release",)  # which draws noise
@@ -59,12 +58,3 @@ def test_no_public_name_makes_a_release_of_given_numbers(name: str) -> None:
             except (ValueError, TypeError, IndexError, KeyError, AttributeError, ArithmeticError, InvalidProblem, DesignFailed):
                 continue
             assert not dressed(found, made), f"{method}({given!r}) is dressed as a release"
-
-
-@pytest.mark.parametrize("name", list(releases()))
-def test_the_way_back_from_a_file_is_no_public_name(name: str) -> None:
-    made, released = releases()[name]
-    assert release_document(made, released)["fingerprint"] == made.fingerprint
-    assert not hasattr(made, "released")
-    doing = {method for method in object.__dir__(made) if not method.startswith("_") and method.startswith("releas")}
-    assert doing <= {*ENTRIES, "release_entropy"}
