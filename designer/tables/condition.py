@@ -15,8 +15,8 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
 from designer.base.json_text import require_keys
+from designer.base.labels import is_missing
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
 from designer.relations.rows.texts import is_among
 from designer.tables.policies.values import Number, entry, label, python_number

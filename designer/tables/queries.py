@@ -16,7 +16,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import rational, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
+from designer.base.labels import is_missing
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 from designer.relations.rows.texts import octets
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE

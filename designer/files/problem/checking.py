@@ -13,7 +13,8 @@ from typing import Any
 
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
-from designer.base.frames import columns_of, is_missing
+from designer.base.frames import columns_of
+from designer.base.labels import is_missing
 from designer.base.printing import counted, printed
 from designer.files.data_files import parquet_columns
 from designer.files.problem.kinds import read_request

@@ -211,14 +211,14 @@ class RowUnit(Immutable):
         require_keys(data, keys(cls.schema), "rows")
         return cls(data["unit"], data["entity"], data["rows_per_entity"])
 
-    def rows(self, table: Any, columns: Sequence[str]) -> Any:
+    def rows(self, table: Any, columns: Sequence[str], numbers: Sequence[str] = (), whole: Sequence[str] = ()) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
         A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. The rows of an entity are put in order by them alone,
-        so rows in one place are the same to every query.
+        so rows in one place are the same to every query. numbers, whole: of a data frame, as in `arrow_of`.
         """
-        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
+        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
@@ -334,14 +334,9 @@ def _order(column: Any, name: str) -> list[Any]:
     raise InvalidProblem(f"records: column {name!r} is of type {kind}, which has no order; convert it to text.")
 
 
-def _engine_table(table: Any, columns: Sequence[str]) -> Any:
+def _engine_table(table: Any, columns: Sequence[str], numbers: Sequence[str], whole: Sequence[str]) -> Any:
     """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
-    if isinstance(table, Mapping):
-        import pyarrow
-
-        held = pyarrow.table({name: pyarrow.array(table[name]) for name in columns if name in table})
-    else:
-        held = arrow_of(table, columns)
+    held = arrow_of(table, columns, numbers, whole)
     if held is None:
         return table
     import ibis

@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
+from designer.base.labels import is_missing
 
 Number = int | float | Decimal | Fraction
 
