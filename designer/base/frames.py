@@ -95,9 +95,7 @@ def series_of(values: object) -> list[object] | None:
     )
 
 
-def arrow_of(
-    table: object, wanted: Iterable[Label], numbers: Collection[Label] = (), whole: Collection[Label] = ()
-) -> Any:
+def arrow_of(table: object, wanted: Iterable[Label], numbers: Collection[Label] = (), whole: Collection[Label] = ()) -> Any:
     """The columns of a data frame, or of a mapping of columns, that have these names as an Arrow table; None for anything else.
     An index is left out.
 

@@ -137,7 +137,10 @@ class Labels:
             token = _spelled(text) or token
         if self._kind == "boolean" and token in (("number", 0), ("number", 1)):
             token = ("boolean", token[1] == 1)
-        return self._known.get(token)
+        if token in self._known:
+            return self._known[token]
+        text = _text(token)
+        return text if text in self.texts else None
 
     def names(self, values: Iterable[object]) -> list[str | None]:
         """The label of each value."""

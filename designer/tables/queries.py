@@ -18,7 +18,7 @@ from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
-from designer.relations.rows.texts import octets
+from designer.relations.rows.texts import distinct_column
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
@@ -246,8 +246,7 @@ class CountDistinct(Additive):
     def inputs(self, table: Any) -> list[Any]:
         if self.of not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.of!r}; rename one.")
-        column, met = table[self.of], all_met(self.where, table)
-        counted = octets(column) if column.type().is_string() else column
+        counted, met = distinct_column(table[self.of]), all_met(self.where, table)
         return [counted if met is None else met.ifelse(counted, None)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:

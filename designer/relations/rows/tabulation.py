@@ -40,10 +40,9 @@ IN_INDEX = (
     "table holds counts, and reset_index() where each row is a record. Nothing was released."
 )
 EITHER = (
-    "records: the data frame has the columns {columns}, which name elements, and one of numbers, {other!r}: a table of counts "
-    "has "
-    "those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the columns {columns} "
-    "alone where each row is a record. Nothing was released."
+    "records: the data frame has the columns {columns}, which name elements, and only numbers beside them, {others}: a table "
+    "of counts has those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the "
+    "columns {columns} alone where each row is a record. Nothing was released."
 )
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
@@ -185,9 +184,7 @@ def labelled(table: Any, labels: Mapping[str, Labels], entity: str | None = None
     return {name: texts_of(held[name]) if name == entity else labels[name].names(held[name]) for name in wanted}
 
 
-def _grouped(
-    table: Any, columns: list[str], row: RowUnit, fixed: bool
-) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
+def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
     """Groups and their sizes: one aggregation, of which only counts travel. What an engine takes for equal is one label:
     texts are told apart by their bytes, whatever the collation."""
     rows = row.rows(table, columns)
@@ -200,9 +197,7 @@ def _grouped(
     return [found[key].to_pylist() for key in named], found["amount"].to_pylist()
 
 
-def _counted(
-    held: Mapping[str, Sequence[str | None]], columns: list[str]
-) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
+def _counted(held: Mapping[str, Sequence[str | None]], columns: list[str]) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
     groups = Counter(zip(*(held[name] for name in columns), strict=True))
     return [[group[k] for group in groups] for k in range(len(columns))], list(groups.values())
 
@@ -226,14 +221,14 @@ def require_one_index(columns: Iterable[Any]) -> None:
 
 
 def _require_records(table: Any, columns: list[str], row: RowUnit) -> None:
-    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and one more column of
-    numbers stands beside those that name elements."""
+    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and all columns beside
+    those that name elements hold numbers."""
     if row != RowUnit() or not is_frame(table):
         return
     names = list(column_names(table) or ())
     others = [name for name in names if name not in columns]
-    if len(others) == 1 and set(columns) <= set(names) and others[0] in columns_of_numbers(table):
-        raise InvalidProblem(EITHER.format(columns=columns, other=others[0]))
+    if others and set(columns) <= set(names) and set(others) <= set(columns_of_numbers(table)):
+        raise InvalidProblem(EITHER.format(columns=columns, others=others))
 
 
 def _require_no_index(table: Any, columns: list[str]) -> None:
