@@ -59,7 +59,7 @@ class Key(Immutable):
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
         column, kind = label_column(table[self.column]), table[self.column].type()
-        if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or kind.is_timestamp()):
+        if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or _is_moment(kind)):
             raise InvalidProblem(
                 f"records: column {self.column!r} is of type {kind}; keys are texts, whole numbers, booleans or dates."
             )
@@ -72,3 +72,8 @@ class Key(Immutable):
         """The labels of an Ibis table as bytes, whatever the type of the column."""
         column = self.expression(table)
         return column if column.type().is_binary() else octets(column.cast("string"))
+
+
+def _is_moment(kind: Any) -> bool:
+    """Is it a type of moments that no session's time zone moves to another day?"""
+    return bool(kind.is_timestamp()) and kind.timezone is None

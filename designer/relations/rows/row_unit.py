@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
@@ -17,7 +18,7 @@ from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import arrow_of, column_names
 from designer.base.json_text import require_keys
-from designer.base.labels import is_missing, texts_of, values_of
+from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
 from designer.base.schema import COUNT, Named, keys, or_null, record, text
 from designer.certified.guarantee import Guarantee
 from designer.problem.unlisted import REFUSE, Unlisted
@@ -352,15 +353,24 @@ def _converted(node: Any) -> Any:
             return pa.array(frame[name], kind, from_pandas=True)
         if kind == pa.string():
             return pa.array(texts_of(values_of(frame[name])), kind)
-        values: list[Any] = []
-        for value in values_of(frame[name]):
-            fits = None
-            with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
-                fits = None if is_missing(value) else pa.scalar(value, kind)
-            values.append(None if fits is None else fits.as_py())
-        return pa.array(values, kind)
+        return pa.array([_fitting(value, kind) for value in values_of(frame[name])], kind)
 
     return pa.table({field.name: converted(field.name, field.type) for field in node.schema.to_pyarrow()})
+
+
+def _fitting(value: object, kind: Any) -> Any:
+    """A value in a type of Arrow; None where it is missing, or has no place there."""
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        if is_missing(value):
+            return None
+        if pa.types.is_decimal(kind):
+            value = Decimal(listed_label(value))
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            value = whole_of(value) if pa.types.is_integer(kind) else number_of(value)
+        return pa.scalar(value, kind).as_py()
+    return None
 
 
 def _engine_table(table: Any, columns: Sequence[str], numbers: Sequence[str], whole: Sequence[str]) -> Any:
