@@ -135,7 +135,7 @@ class Labels:
             if text in self.texts or self._kind is None:
                 return text if text in self.texts else None
             token = _spelled(text) or token
-        if self._kind == "boolean" and token in (("number", 0), ("number", 1)):
+        if self._kind == "boolean" and token[0] == "number" and token[1] in (0, 1):
             token = ("boolean", token[1] == 1)
         if token in self._known:
             return self._known[token]

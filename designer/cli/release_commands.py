@@ -40,6 +40,7 @@ from designer.files.data_files import (
     require_records_file,
 )
 from designer.problem.histogram import Counts
+from designer.problem.unlisted import REFUSE
 from designer.relations.rows.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -
     """The rows of each entity that count, as columns."""
     from designer.tables.opening import open_table
 
-    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes)
+    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes, unlisted=REFUSE)
     held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
     return held
 

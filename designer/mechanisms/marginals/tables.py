@@ -75,7 +75,7 @@ def reading(
     if not is_expression(records):
         require_columns(workload, records)
         records = labelled(records, _labels(workload), row.entity)
-    rows = row.rows(records, workload.columns)
+    rows = row.rows(records, workload.columns, unlisted=workload.domain.unlisted)
     if fixed:
         row.require_fixed_rows(records, workload.columns)
     return guarantee, lambda: tables_of_database(workload, rows)

@@ -150,9 +150,13 @@ OTHER_ENGINES = (
 APPEARS = "One entity may appear or disappear with all its rows, whatever the others are."
 CHANGES = "All rows of one entity may change their values together, whatever the others are; how many there are stays as it is."
 ROWS_PUBLIC = "How many rows count, of each entity and in all, is public."
+NOBODY = (
+    "records: one lacks its entity; correct the records, or state what happens to such records (`unlisted`). dp-designer "
+    "check, for the holder of the data, says how many there are. Nothing was released."
+)
 CHOSEN = (
     " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
-    "values of all else); rows without an entity count nowhere."
+    "values of all else); rows without an entity count nowhere, where they are not refused."
 )
 
 
@@ -204,12 +208,21 @@ class RowUnit(Immutable):
         require_keys(data, keys(cls.schema), "rows")
         return cls(data["unit"], data["entity"], data["rows_per_entity"])
 
-    def rows(self, table: Any, columns: Sequence[str], numbers: Sequence[str] = (), whole: Sequence[str] = ()) -> Any:
+    def rows(
+        self,
+        table: Any,
+        columns: Sequence[str],
+        numbers: Sequence[str] = (),
+        whole: Sequence[str] = (),
+        *,
+        unlisted: Unlisted | None = None,
+    ) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
         A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. The rows of an entity are put in order by them alone,
         so rows in one place are the same to every query. numbers, whole: of a data frame, as in `arrow_of`.
+        unlisted: the rule for values that are not listed, where rows are counted now: under "refuse" each has an entity.
         """
         table = _by_value(table)
         table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
@@ -217,7 +230,12 @@ class RowUnit(Immutable):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
             raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
-        return table if self.entity is None else self._bounded(table, columns)
+        if self.entity is None:
+            return table
+        bounded = self._bounded(table, columns)
+        if unlisted == REFUSE and table.filter(label_column(table[self.entity]).isnull()).count().to_pyarrow().as_py():
+            raise InvalidProblem(NOBODY)
+        return bounded
 
     def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
         """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""

@@ -19,7 +19,7 @@ from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
 from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
-from designer.problem.unlisted import REFUSE
+from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit, require_there, row_unit_of
 from designer.relations.rows.texts import octets
@@ -154,19 +154,19 @@ def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fix
     if universe.keys is None:
         raise InvalidProblem(NAMELESS)
     columns = list(universe.keys.columns)
-    own = row or RowUnit()
+    own, rule = row or RowUnit(), universe.keys.unlisted
     _require_no_index(table, columns)
     _require_records(table, columns, own)
     if is_expression(table):
-        found, amounts = _grouped(table, columns, own, fixed)
+        found, amounts = _grouped(table, columns, own, fixed, rule)
     else:
         held = labelled(table, dict(zip(columns, universe.labels, strict=True)), own.entity)
-        found, amounts = _counted(held, columns) if own.entity is None else _grouped(held, columns, own, fixed)
+        found, amounts = _counted(held, columns) if own.entity is None else _grouped(held, columns, own, fixed, rule)
     amounts_of = np.zeros(len(universe.elements), dtype=np.int64)
     for place, amount in zip(universe.counted_places(found), amounts, strict=True):
         if place is not None:
             amounts_of[place] += amount
-        elif universe.keys.unlisted == REFUSE:
+        elif rule == REFUSE:
             raise InvalidProblem(OUTSIDE)
     return amounts_of
 
@@ -184,10 +184,12 @@ def labelled(table: Any, labels: Mapping[str, Labels], entity: str | None = None
     return {name: texts_of(held[name]) if name == entity else labels[name].names(held[name]) for name in wanted}
 
 
-def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
+def _grouped(
+    table: Any, columns: list[str], row: RowUnit, fixed: bool, rule: Unlisted
+) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
     """Groups and their sizes: one aggregation, of which only counts travel. What an engine takes for equal is one label:
     texts are told apart by their bytes, whatever the collation."""
-    rows = row.rows(table, columns)
+    rows = row.rows(table, columns, unlisted=rule)
     _require(columns, list(rows.columns))
     if fixed:
         row.require_fixed_rows(table, columns)
