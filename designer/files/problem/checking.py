@@ -325,10 +325,10 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
 
 def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
     """Entities with more rows than count, and rows of nobody."""
-    seen = Counter(map(_hashable, column))
+    seen = Counter(texts_of(column))
     nobody = seen.pop(None, 0)
     if nobody:
-        yield Finding(entity, "rows without an entity, which count nowhere where rows of entities are bounded", nobody)
+        yield Finding(entity, "rows without an entity, which are refused or count nowhere, as the rule says", nobody)
     above = [rows for rows in seen.values() if rows > bound]
     if above:
         sizes = Counter(above)
@@ -365,11 +365,3 @@ def _words(value: object, near: Mapping[str, str]) -> str:
 
 def _folded(value: str) -> str:
     return " ".join(value.split()).casefold()
-
-
-def _hashable(value: object) -> object:
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return value
