@@ -200,8 +200,8 @@ def _how_numbers_were_read(options: argparse.Namespace, mechanism: Specified) ->
         return []
     grouped = f" and {options.thousands!r} between thousands" if options.thousands else ""
     return [
-        f"Numbers of {printed(options.table)} were read with the decimal mark {options.decimal!r}{grouped}; a cell that is none "
-        f"is missing, and counts as 0 in sums. dp-designer check, with the same options, says how many there are."
+        f"Numbers of {printed(options.table)} were read with the decimal mark {options.decimal!r}{grouped}; a cell that is "
+        "none is missing, and counts as 0 in sums. dp-designer check, with the same options, says how many there are."
     ]
 
 

@@ -12,12 +12,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
 from designer.base.labels import Labels, label_of, listed_label, number_of, texts_of, values_of, whole_of
 
+pd = pytest.importorskip("pandas")
 DAY = datetime.date(2020, 1, 2)
 ALIKE: dict[str, list[Any]] = {
     "1": [1, 1.0, np.int8(1), np.uint64(1), np.float32(1), Decimal("1.00"), Fraction(1), "1", pa.scalar(1), b"1"],

@@ -143,7 +143,7 @@ def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None
     """A column that one missing value has made floats holds the labels of whole numbers; what floats cannot hold is said."""
     pandas = pytest.importorskip("pandas")
     (tmp_path / "p.toml").write_text(
-        'kind = "marginals"\nmarginals = [["k"]]\n[domain]\nk = [1, 2]\n[relation]\nepsilon = 1.0\n'
+        'kind = "marginals"\n[domain]\nk = [1, 2]\n[workload]\ntables = [["k"]]\n[relation]\nmetric = "add_remove"\nmu = 1\n'
     )
     told = found(check_records(tmp_path / "p.toml", pandas.DataFrame({"k": [1, 2, None, 2.0**60, 3]})))
     assert [told.get(("k", what)) for what in ("missing values", "rows with a value that is not listed", BLURRED)] == [1, 2, 1]

@@ -13,7 +13,6 @@ from typing import Any
 
 import ibis
 import numpy as np
-import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -28,6 +27,7 @@ from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import tabulated
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
 
+pd = pytest.importorskip("pandas")
 Values = list[Any]
 DAYS = [datetime.date(2020, 1, day) for day in (1, 2, 3)]
 TYPES: dict[str, tuple[Values, list[str]]] = {
