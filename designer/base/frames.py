@@ -6,34 +6,21 @@ imported when the first frame comes or goes, and imports none of the libraries i
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.labels import number_of, texts_of, values_of, whole_of
 
 Label = Hashable
 Columns = list[tuple[Label, Sequence[object]]]
 
 BACKENDS = ("pandas", "polars", "pyarrow")
 PLAIN_TYPES = (Mapping, np.ndarray, list, tuple, range, str, bytes, int, float, type(None))
-
-
-def is_missing(value: object) -> bool:
-    """Does an engine hold NULL, or NaN, where a frame or a record holds this: None, NaN of any type, the missing values of
-    pandas?"""
-    if isinstance(value, (float, np.floating)):
-        return bool(np.isnan(value))
-    if isinstance(value, Decimal):
-        return value.is_nan()
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return bool(np.isnat(value))
-    pandas = sys.modules.get("pandas")
-    return value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT))
 
 
 def _narwhals() -> Any:
@@ -80,7 +67,7 @@ def columns_of(table: object, wanted: Iterable[Label] | None = None) -> Columns 
         asked = set(wanted)
         names, levels = [name for name in names if name in asked], [level for level in levels if level[0] in asked]
     held = _collected(frame, names)
-    return [*levels, *((name, held.get_column(name).to_list()) for name in names)]
+    return [*levels, *((name, values_of(held.get_column(name).to_native())) for name in names)]
 
 
 def index_of(table: object) -> Columns:
@@ -90,7 +77,7 @@ def index_of(table: object) -> Columns:
     if not hasattr(index, "get_level_values"):
         return []
     counted = hasattr(index, "start") and (index.name, index.start, index.step) == (None, 0, 1)
-    return [] if counted else [(name, index.get_level_values(k).tolist()) for k, name in enumerate(index.names)]
+    return [] if counted else [(name, values_of(index.get_level_values(k))) for k, name in enumerate(index.names)]
 
 
 def series_of(values: object) -> list[object] | None:
@@ -108,38 +95,77 @@ def series_of(values: object) -> list[object] | None:
     )
 
 
-def arrow_of(table: object, wanted: Iterable[Label]) -> Any:
-    """The columns of a data frame that have these names as an Arrow table; None for anything else. An index is left out.
+def arrow_of(table: object, wanted: Iterable[Label], numbers: Collection[Label] = (), whole: Collection[Label] = ()) -> Any:
+    """The columns of a data frame, or of a mapping of columns, that have these names as an Arrow table; None for anything else.
+    An index is left out.
 
-    A column has the type that the frame gives it. One of Python objects, which has none, becomes one of texts, value by value:
-    a type that fits them all would depend on all of them.
+    Every value by itself, whatever the type of its column, which depends on all of them: texts (`label_of`), but for `numbers`,
+    which are floats, and those of them in `whole`, which are whole numbers of 64 bits.
     """
-    frame = _adapted(table)
-    if frame is None:
+    if isinstance(table, Mapping):
+        columns = {name: table[name] for name in wanted if name in table}
+    elif (frame := _adapted(table)) is not None:
+        asked = set(wanted)
+        names = [name for name in _names(frame) if name in asked]
+        held = _collected(frame, names)
+        columns = {name: held.get_column(name).to_native() for name in names}
+    else:
         return None
-    asked = set(wanted)
-    names = [name for name in _names(frame) if name in asked]
-    held = _collected(frame, names).select(*names)
-    untyped = [name for name in names if _is_untyped(held.get_column(name))]
-    if not untyped:
-        return held.to_arrow()
     import pyarrow as pa
 
-    typed = held.select(*(name for name in names if name not in untyped)).to_arrow()
-    return pa.table({name: _texts(held.get_column(name)) if name in untyped else typed[name] for name in names})
+    return pa.table({name: _typed(column, name in numbers, name in whole) for name, column in columns.items()})
 
 
-def _is_untyped(column: Any) -> bool:
-    """Does a column hold Python objects, or categories that are some?"""
-    kind = getattr(column.to_native(), "dtype", None)
-    return "object" in (str(kind), str(getattr(getattr(kind, "categories", None), "dtype", None))) or str(kind) == "Object"
+def _typed(column: Any, number: bool, whole: bool) -> Any:
+    """A column in the type that its use demands, each different value read once where its type is one of Arrow's."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = pa.int64() if whole else pa.float64() if number else pa.string()
+
+    def read(values: Sequence[object]) -> Any:
+        if kind == pa.string():
+            return pa.array(texts_of(values), kind)
+        return pa.array([whole_of(value) if whole else number_of(value) for value in values], kind)
+
+    held = _arrow_array(column)
+    if held is None:
+        return read(values_of(column))
+    if kind == pa.string() and (pa.types.is_string(held.type) or pa.types.is_large_string(held.type)):
+        return held
+    if kind == pa.string() and pa.types.is_integer(held.type):
+        return pc.cast(held, kind)
+    if kind == pa.float64() and (pa.types.is_integer(held.type) or pa.types.is_floating(held.type)):
+        floats = pc.cast(held, kind, safe=False)
+        return pc.if_else(pc.is_nan(floats), pa.scalar(None, kind), floats)
+    try:
+        encoded = held.dictionary_encode()
+        return read(encoded.dictionary.to_pylist()).take(encoded.indices)
+    except (pa.ArrowException, ValueError):  # of types that have no dictionaries, or times beyond Python's
+        return read(values_of(column))
 
 
-def _texts(column: Any) -> Any:
-    """The values of a column as texts, each by itself."""
+def _arrow_array(column: Any) -> Any:
+    """A column as one array of Arrow; None for what holds Python objects, whose type would be guessed from all of them."""
     import pyarrow as pa
 
-    return pa.array([None if is_missing(value) else str(value) for value in column.to_list()], pa.string())
+    held = None
+    with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
+        if isinstance(column, (pa.Array, pa.ChunkedArray)):
+            held = column
+        elif type(column).__module__.partition(".")[0] == "polars" and str(column.dtype) != "Object":
+            held = column.to_arrow()
+        elif isinstance(column, np.ndarray) and column.ndim == 1 and column.dtype.kind in "biuf":
+            held = pa.array(column)
+        elif type(column).__module__.partition(".")[0] == "pandas" and str(column.dtype) != "object":
+            held = pa.array(column, from_pandas=True)
+        if isinstance(held, pa.ChunkedArray):
+            held = held.combine_chunks()
+            held = held if isinstance(held, pa.Array) else pa.concat_arrays(held.chunks)
+        if held is not None and pa.types.is_dictionary(held.type):
+            held = held.cast(held.type.value_type)
+        return held
+    return None
 
 
 def frame_of(columns: Mapping[str, Any], backend: str) -> Any:

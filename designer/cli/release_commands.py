@@ -40,6 +40,7 @@ from designer.files.data_files import (
     require_records_file,
 )
 from designer.problem.histogram import Counts
+from designer.problem.unlisted import REFUSE
 from designer.relations.rows.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -
     """The rows of each entity that count, as columns."""
     from designer.tables.opening import open_table
 
-    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes)
+    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes, unlisted=REFUSE)
     held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
     return held
 
@@ -157,6 +158,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism = loaded(options)
     asked, key = asked_tables(options, mechanism, inputs), given_key(options) if options.folder else signing_key(options)
     ready, release = _releasing(mechanism, options)
+    told = _how_numbers_were_read(options, mechanism)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
     private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity or 1)
     if asked is not None:
@@ -165,6 +167,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
             *cautions(mechanism),
             *written,
             *negative_words(mechanism, released, agreed=asked.consistent is not None),
+            *told,
             "",
             *_promised(options, released, private),
             *recorded_lines(data),
@@ -178,6 +181,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         *([""] if about else []),
         *mechanism.answer_lines(released, ROWS if options.output else None),
         *negative_words(mechanism, released),
+        *told,
         "",
         *_promised(options, released, private),
     ]
@@ -187,6 +191,18 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
         else ["Not saved: give -o RELEASE.json to keep a release; the budget is spent either way."]
     )
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *saved, *signed_line(options, key)]), data
+
+
+def _how_numbers_were_read(options: argparse.Namespace, mechanism: Specified) -> list[str]:
+    """Of a CSV file with columns of numbers the marks that were taken, whatever the file holds: nothing says how many cells
+    could not be read but the check, for the holder of the data."""
+    if options.table is None or options.table.suffix != ".csv" or not mechanism.numbers:
+        return []
+    grouped = f" and {options.thousands!r} between thousands" if options.thousands else ""
+    return [
+        f"Numbers of {printed(options.table)} were read with the decimal mark {options.decimal!r}{grouped}; a cell that is "
+        "none is missing, and counts as 0 in sums. dp-designer check, with the same options, says how many there are."
+    ]
 
 
 def _promised(options: argparse.Namespace, released: Released, private: str) -> list[str]:

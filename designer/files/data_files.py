@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +16,7 @@ from designer.base.confidential import withholding
 from designer.base.csv_text import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
 from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns
+from designer.base.labels import listed_label
 from designer.base.version import installing_with
 from designer.problem.histogram import UNUSABLE, Labelled
 from designer.tables.csv_rows import COMMAS, Marks
@@ -50,7 +51,7 @@ def read_table(path: Path) -> Table:
     if not path.is_file():
         raise InvalidProblem(f"{path}: no such file; paths are relative to the file that names them.")
     if path.suffix == ".parquet":
-        return {name: [str(v) for v in column] for name, column in parquet_columns(path).items()}
+        return {name: list(map(listed_label, column)) for name, column in parquet_columns(path).items()}
     if path.suffix != ".csv":
         raise InvalidProblem(f"{path}: tables are read from .csv and .parquet files, not {path.suffix!r}; convert it.")
     header, *rows = _csv_rows(path)
@@ -109,7 +110,7 @@ def require_records_file(path: Path) -> None:
         raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
 
 
-def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Table]:
+def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Callable[[], Mapping[str, Sequence[object]]]:
     """How columns of confidential records are read from a CSV or Parquet file. Refused here for what is public, the names of
     file and columns; what is wrong inside is not said."""
     require_records_file(path)
@@ -122,10 +123,10 @@ def read_records(path: Path, needed: Sequence[str], delimiter: str = ",") -> Cal
     return lambda: _confidential(lambda: _columns(path, needed, delimiter))
 
 
-def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Table:
-    """The needed columns as texts."""
+def _columns(path: Path, needed: Sequence[str], delimiter: str) -> Mapping[str, Sequence[object]]:
+    """The needed columns, of a CSV file as texts."""
     if path.suffix == ".parquet":
-        return {name: list(map(str, column)) for name, column in parquet_columns(path).items() if name in needed}
+        return {name: column for name, column in parquet_columns(path).items() if name in needed}
     header, *rows = _csv_rows(path, delimiter)
     return {name: [row[header.index(name)] for row in rows] for name in needed}
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from designer.base.checks import near, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
-from designer.problem.histogram import Keys, name_of
+from designer.base.labels import Labels, listed_label
+from designer.problem.histogram import Keys
 from designer.problem.relation import Indices
 from designer.problem.unlisted import OTHERS, REFUSE, Unlisted, checked_rule, needs_others
 
@@ -99,12 +100,13 @@ class Domain:
         attribute: its name. value: one of its values.
         """
         values = self.values[self.axis(attribute)]
-        if str(value) not in values:
+        name = self.labels(self.axis(attribute)).name(value)
+        if name is None:
             raise InvalidProblem(
                 f"value: {shown(value)} is not a value of {attribute!r}; it has {list(values)[:8]}{near(str(value), values)}.",
                 value=value,
             )
-        return values.index(str(value))
+        return values.index(name)
 
     def histogram(self, records: object) -> NDArray[np.int64]:
         """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown, or
@@ -114,28 +116,29 @@ class Domain:
         with a column for each attribute. What else a record or a table holds is not looked at.
         """
         counts = np.zeros(self.shape, dtype=np.int64)
-        codes = [{value: i for i, value in enumerate(values)} for values in self.values]
-        try:
-            for cell in self._rows(records):
-                place = tuple(self._code(value, table) for value, table in zip(cell, codes, strict=True))
-                if None not in place:
-                    counts[place] += 1
-        except (KeyError, TypeError):
+        codes = [self.codes(axis, column) for axis, column in enumerate(self._columns(records))]
+        if self.unlisted == REFUSE and any((own < 0).any() for own in codes):
             raise InvalidProblem(
                 "records: a record lacks an attribute or has a value outside the domain; clean the records first."
-            ) from None
+            )
+        listed = np.logical_and.reduce([own >= 0 for own in codes])
+        np.add.at(counts, tuple(own[listed] for own in codes), 1)
         return counts.ravel()
 
-    def _code(self, value: object, codes: Mapping[str, int]) -> int | None:
-        """The position of what a record holds among the values of an attribute. Where it is none of them: that of all others,
-        None for one that is left out, or a `KeyError`."""
-        name = name_of(value, codes.keys())
-        if name is None and self.unlisted == "drop":
-            return None
-        return codes[OTHERS if name is None and self.unlisted != REFUSE else name]  # type: ignore[index]
+    def labels(self, axis: int) -> Labels:
+        """Which values of an attribute the values of records are."""
+        return Labels(self.values[axis], (OTHERS,))
 
-    def _rows(self, records: object) -> Iterable[tuple[object, ...]]:
-        """What each record holds for the attributes; which columns a table has is public."""
+    def codes(self, axis: int, column: Iterable[object]) -> NDArray[np.int64]:
+        """The positions of what records hold for an attribute among its values: of what is not listed, or missing, that of all
+        others where the domain counts it so, and -1 elsewhere."""
+        place = {value: code for code, value in enumerate(self.values[axis])}
+        outside = place[OTHERS] if self.unlisted == "count as others" else -1
+        names = self.labels(axis).names(column)
+        return np.array([outside if name is None else place[name] for name in names], dtype=np.int64)
+
+    def _columns(self, records: object) -> list[Sequence[object]]:
+        """What the records hold for each attribute; which columns a table has is public."""
         columns = columns_of(records, self.attributes)
         if columns is None:
             if isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
@@ -143,11 +146,12 @@ class Domain:
                     f"records: are of type {type(records).__name__}; give a list of mappings from attributes to values, or a "
                     "pandas, polars or Arrow table."
                 )
-            return (tuple(record[name] for name in self.attributes) for record in records)
+            rows = [record if isinstance(record, Mapping) else {} for record in records]
+            return [[row.get(name) for row in rows] for name in self.attributes]
         held = [[values for label, values in columns if label == name] for name in self.attributes]
         if wrong := [name for name, found in zip(self.attributes, held, strict=True) if len(found) != 1]:
             raise InvalidProblem(f"records: the table must have each of the columns {wrong} once; rename its columns.")
-        return zip(*(found[0] for found in held), strict=True)
+        return [found[0] for found in held]
 
 
 def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
@@ -159,7 +163,7 @@ def _values(name: str, given: Sequence[object] | int) -> tuple[str, ...]:
             f"domain: attribute {name!r} has {shown(given)}; give the list of its values, or their number from 1 to "
             f"{VALUES_LIMIT}."
         )
-    return tuple(map(str, given))
+    return tuple(map(listed_label, given))
 
 
 def attribute_lines(domain: Domain, axis: int) -> Indices:

@@ -4,7 +4,7 @@ and positions count only where nothing has a name."""
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,8 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, is_missing, series_of
+from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, series_of
+from designer.base.labels import Labels, is_missing
 from designer.base.schema import NAMES, Named, list_of, record, text
 from designer.problem.rows import Intervals, Matrix, row_places, row_sums
 from designer.problem.unlisted import IN_SPECS, OTHERS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry
@@ -150,15 +151,19 @@ class Universe(Immutable):
         return {row: place for place, row in enumerate(self.rows)}
 
     @cached_property
-    def _known(self) -> tuple[frozenset[str], ...]:
-        """The texts of each column."""
-        return tuple(frozenset(column) for column in zip(*self.rows, strict=True))
+    def labels(self) -> tuple[Labels, ...]:
+        """The labels of each column."""
+        return tuple(Labels(column, (OTHERS, "")) for column in zip(*self.rows, strict=True))
+
+    def names(self, columns: Sequence[Iterable[object]]) -> list[list[str | None]]:
+        """The labels of some columns in the order of the keys; None where a value is missing, or none of them."""
+        return [known.names(column) for column, known in zip(columns, self.labels, strict=True)]
 
     def places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
         """The element of each row of some columns in the order of the keys; None where a row names none."""
-        missing = "" if self.tables else None  # of an attribute that a table does not have
-        texts = [_texts(column, known, missing) for column, known in zip(columns, self._known, strict=True)]
-        return [self.position.get(row) for row in zip(*texts, strict=True)]  # None is in no row
+        if self.tables:  # a text that is empty is of an attribute that a table does not have
+            columns = [["" if is_missing(value) else value for value in column] for column in columns]
+        return [self.position.get(row) for row in zip(*self.names(columns), strict=True)]  # None is in no row
 
     def counted_places(self, columns: Sequence[Sequence[object]]) -> list[int | None]:
         """The element that each record counts for, by the rule of the keys; None for one that is refused, or left out.
@@ -168,9 +173,7 @@ class Universe(Immutable):
         """
         if self.keys is None or self.keys.unlisted != "count as others":
             return self.places(columns)
-        texts = [
-            [name_of(value, known) or OTHERS for value in column] for column, known in zip(columns, self._known, strict=True)
-        ]
+        texts = [[OTHERS if name is None else name for name in column] for column in self.names(columns)]
         others = self.position[self.keys.others]
         return [self.position.get(row, others) for row in zip(*texts, strict=True)]
 
@@ -377,35 +380,6 @@ def _require_plain(histogram: object) -> None:
             f"histogram: is of type {type(histogram).__name__}; give a plain array in the order of the elements, or counts "
             "by name (a mapping, a pandas, polars or Arrow table)."
         )
-
-
-def _texts(values: Iterable[object], known: Collection[str], missing: str | None) -> list[str | None]:
-    return [missing if missing is not None and is_missing(value) else name_of(value, known) for value in values]
-
-
-def name_of(value: object, known: Collection[str]) -> str | None:
-    """The one known name that a value spells; None for a missing value, and where a number spells two of them (1 and 1.0)."""
-    if isinstance(value, str):
-        return value if value in known else None
-    spelled = {text for text in _spellings(value) if text in known}
-    return spelled.pop() if len(spelled) == 1 else None
-
-
-def _spellings(value: object) -> tuple[str, ...]:
-    """How a value that is no text is written: whole numbers with and without a point,
-    as a column with gaps makes floats of them."""
-    if is_missing(value):
-        return ()
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)), str(bool(value)).lower()
-    if isinstance(value, (int, np.integer)):
-        return str(int(value)), f"{int(value)}.0"
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        if not np.isfinite(number):
-            return ()
-        return (repr(number), str(int(number))) if number.is_integer() else (repr(number),)
-    return (str(value),)
 
 
 SPARSE_FROM, SPARSE = 2**12, 8  # entries from which on rows are summed by those that are not 0, where these are an eighth

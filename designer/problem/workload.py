@@ -18,6 +18,7 @@ from designer.base.declared import assign
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
+from designer.base.labels import listed_label
 from designer.base.runs import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
 from designer.problem.domain import Domain
@@ -246,9 +247,9 @@ class Workload(Immutable, Displayed):
         n, elements, keys = _universe(universe)
         if len(labels) != n:
             raise InvalidProblem(f"labels: {len(labels)} labels for {n} elements; give one for each.")
-        place: dict[object, int] = {}
-        rows = np.array([place.setdefault(label, len(place)) for label in labels])
-        named = [str(label) for label in place] if queries is None else queries
+        place: dict[str, int] = {}
+        rows = np.array([place.setdefault(listed_label(label), len(place)) for label in labels])
+        named = list(place) if queries is None else queries
         return cls(csr_array((np.ones(n), (rows, np.arange(n))), shape=(len(place), n)), named, elements, keys)
 
     @classmethod

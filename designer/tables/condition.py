@@ -15,10 +15,10 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
 from designer.base.json_text import require_keys
+from designer.base.labels import is_missing
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
-from designer.relations.rows.texts import is_among
+from designer.relations.rows.texts import is_among, number_column
 from designer.tables.policies.values import Number, entry, label, python_number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
@@ -111,7 +111,9 @@ class Condition(Immutable):
         """The same as a boolean column of an Ibis table, never missing."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
-        column, kind = table[self.column], table[self.column].type()
+        column = table[self.column]
+        column = number_column(column) if self.values and isinstance(self.values[0], int) else column
+        kind = column.type()
         if self.values and not self._compares(kind):
             raise InvalidProblem(
                 f"records: column {self.column!r} is of type {kind}; the condition compares with {shown(self.value)}."

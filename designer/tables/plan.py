@@ -408,7 +408,7 @@ class TablePlan(Specified):
 
     def _exact(self, data: Any, row: RowUnit) -> ExactNumbers:
         """What the records that count say; refused where one is in no listed group and the plan says so."""
-        rows = row.rows(_records(data), self.columns)
+        rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted)
         return exact_numbers_of(self.queries, self.noisy, rows, all_listed=self.unlisted == REFUSE)
 
     def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:

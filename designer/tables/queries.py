@@ -16,9 +16,9 @@ from designer.base.arrays import Immutable
 from designer.base.checks import rational, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
+from designer.base.labels import is_missing, label_of
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
-from designer.relations.rows.texts import octets
+from designer.relations.rows.texts import distinct_column
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
@@ -239,15 +239,16 @@ class CountDistinct(Additive):
             raise InvalidProblem("of: missing; name the column whose values are counted.")
 
     def amount(self, record: Mapping[str, Any]) -> int:
-        """NaN is a value to engines, NULL is none."""
+        """NULL is no id, and of floats what is no label is none; a NaN of decimals is a value to engines."""
         given = entry(record, self.of)
-        return int(isinstance(given, (float, np.floating, Decimal)) or not is_missing(given))
+        if isinstance(given, (float, np.floating)):
+            return int(label_of(given) is not None)
+        return int(isinstance(given, Decimal) or not is_missing(given))
 
     def inputs(self, table: Any) -> list[Any]:
         if self.of not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.of!r}; rename one.")
-        column, met = table[self.of], all_met(self.where, table)
-        counted = octets(column) if column.type().is_string() else column
+        counted, met = distinct_column(table[self.of]), all_met(self.where, table)
         return [counted if met is None else met.ifelse(counted, None)]
 
     def aggregates(self, table: Any, inputs: list[Any]) -> list[Any]:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from designer import Domain, InvalidProblem, MarginalWorkload, Presence
-from designer.base.frames import BACKENDS, columns_of, frame_of, index_of, is_frame, is_missing, series_of
+from designer.base.frames import BACKENDS, columns_of, frame_of, index_of, is_frame, series_of
+from designer.base.labels import is_missing
 from designer.mechanisms.marginals.plan import design_marginals
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})

@@ -129,9 +129,9 @@ def test_enums_group_by_their_texts() -> None:
 
 
 def test_key_columns_whose_texts_depend_on_more_than_the_value_are_refused() -> None:
-    """Floats (-0.0, NaN), decimals (1.0 and 1.00), instants (the session's time zone), nested and unknown types."""
+    """Instants (the session's time zone), nested and unknown types."""
     engine = ibis.duckdb.connect()
-    for kind in ("double", "decimal(9, 2)", "timestamptz", "timestamp", "time", "uuid", "json", "varchar[]", "blob", "bit"):
+    for kind in ("timestamptz", "time", "uuid", "json", "varchar[]", "blob", "bit"):
         engine.raw_sql(f"create or replace table t (k {kind}, emp int)")
         with pytest.raises(InvalidProblem, match="keys are texts"):
             numbers(GROUPS, [Count("n", GROUPS, variance=1)], engine.table("t"))

@@ -350,9 +350,9 @@ def test_tables_without_a_column_are_refused(change: dict[str, str], message: st
 def test_tables_of_other_types_are_refused() -> None:
     table = on_duckdb(firms(3, seed=1))
     with pytest.raises(InvalidProblem, match="keys are texts"):
-        everything().release(table.mutate(state=table.pay))
+        everything().release(table.mutate(state=table.state.cast("binary")))
     with pytest.raises(InvalidProblem, match="the condition compares with 20"):
-        TablePlan(everything().queries[1:2]).release(table.mutate(emp=table.state))
+        TablePlan(everything().queries[1:2]).release(table.mutate(emp=table.emp.cast("timestamp")))
     with pytest.raises(InvalidProblem, match="neither a data frame nor an Ibis table"):
         everything().release([[1, 2]])
 

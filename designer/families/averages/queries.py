@@ -23,6 +23,7 @@ from designer.base.confidential import withholding
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical
+from designer.base.labels import listed_label
 from designer.families.averages.image_universe import Image, image_of
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.mechanisms.additive.release import Release
@@ -91,7 +92,7 @@ class Term(Immutable):
 
 def _looked_up(table: Mapping[Any, float], row: tuple[str, ...], name: str) -> float:
     """The number of a combination of values; keys are a value, or a tuple of values."""
-    known = {tuple(map(str, key)) if isinstance(key, tuple) else (str(key),): number for key, number in table.items()}
+    known = {tuple(map(listed_label, key if isinstance(key, tuple) else (key,))): number for key, number in table.items()}
     if row not in known:
         raise InvalidProblem(f"statistics[{name}]: has no number for {shown(row)}; give one for every combination of values.")
     return known[row]

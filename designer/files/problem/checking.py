@@ -13,13 +13,13 @@ from typing import Any
 
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
-from designer.base.frames import columns_of, is_missing
+from designer.base.frames import columns_of
+from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
 from designer.base.printing import counted, printed
 from designer.files.data_files import parquet_columns
 from designer.files.problem.kinds import read_request
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Request
-from designer.problem.histogram import name_of
 from designer.problem.unlisted import OTHERS, WORDS
 from designer.tables.csv_rows import Marks, batches, header
 from designer.tables.policies.values import python_number
@@ -27,6 +27,10 @@ from designer.tables.policies.values import python_number
 CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
     "released, and nothing was spent."
+)
+BLURRED = (
+    "numbers from 2^53 on in a column of floats, which may stand for several and count as not listed: hold them as texts, or "
+    "as whole numbers that may be missing (Int64 in pandas)"
 )
 SHOWN = 20  # values of one finding
 ROWS_NAMED = 5  # of one value
@@ -221,7 +225,14 @@ def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[s
             value=type(data).__name__,
         )
     _require(needed, list(found))
-    return {name: [None if is_missing(value) else value for value in found[name]] for name in needed}
+    held = {name: [None if is_missing(value) else value for value in values_of(found[name])] for name in needed}
+    return {name: list(map(_readable, held[name])) if name in numbers else held[name] for name in needed}
+
+
+def _readable(value: object) -> object:
+    """A number of a column of numbers; what is none of them as a text."""
+    number = number_of(value)
+    return number if number is not None else value if value is None else listed_label(value)
 
 
 def _of_csv(path: Path, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
@@ -249,25 +260,26 @@ def _require(needed: Sequence[str], names: Sequence[str]) -> None:
 def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
     """Values that their columns do not list, and combinations that no element has."""
     for name, values in listing.values.items():
-        seen, known = Counter(map(_hashable, columns[name])), set(values)
-        unlisted = {value: rows for value, rows in seen.items() if value is not None and name_of(value, known) is None}
-        yield from _missing(name, seen[None])
-        if unlisted:
-            yield Finding(name, "rows with a value that is not listed", sum(unlisted.values()), _quoted(unlisted, known))
+        names = Labels(values, (OTHERS, "")).names(columns[name])
+        held = Counter(_written(value) for value, known in zip(columns[name], names, strict=True) if known is None)
+        yield from _missing(name, held.pop(None, 0))
+        if blurred := sum(isinstance(value, float) and abs(value) >= EXACT for value in columns[name]):
+            yield Finding(name, BLURRED, blurred)
+        if held:
+            yield Finding(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
     for universe in listing.universes:
         assert universe.keys is not None
-        own = [list(map(_hashable, columns[name])) for name in universe.keys.columns]
-        known_values = [set(column) for column in zip(*universe.rows, strict=True)]
-        rows = Counter(zip(*own, strict=True))
-        apart = {
-            cell: n
-            for cell, n in rows.items()
-            if all(name_of(v, known) is not None for v, known in zip(cell, known_values, strict=True))
-            and universe.places([[v] for v in cell]) == [None]
-        }
+        own = universe.names([columns[name] for name in universe.keys.columns])
+        rows = Counter(cell for cell in zip(*own, strict=True) if None not in cell)
+        apart = {cell: n for cell, n in rows.items() if cell not in universe.position}
         if apart:
             where = " x ".join(universe.keys.columns)
             yield Finding(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+
+
+def _written(value: object) -> str | None:
+    """A value that is not listed, for the report; None where it is missing."""
+    return None if is_missing(value) else listed_label(value)
 
 
 def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
@@ -275,7 +287,8 @@ def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
     for groups, wheres in listing.groups:
         names = [key.column for key in groups.columns]
         asked = list(dict.fromkeys([*names, *(c.column for where in wheres for c in where)]))
-        cells = Counter(zip(*(map(_plain, columns[name]) for name in asked), strict=True))
+        numbers = {c.column for where in wheres for c in where if c.values and isinstance(c.values[0], int)}
+        cells = Counter(zip(*(_told(columns[name], name in numbers) for name in asked), strict=True))
         outside: Counter[tuple[object, ...]] = Counter()
         for cell, rows in cells.items():
             record = dict(zip(asked, cell, strict=True))
@@ -288,6 +301,11 @@ def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
             yield Finding(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
 
 
+def _told(column: Sequence[object], numbers: bool) -> list[object]:
+    """What groups and conditions see of each value: its label, or its number; None where it has none."""
+    return [number_of(value) for value in column] if numbers else [*texts_of(column)]
+
+
 def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
     for name, (lower, upper) in listing.numbers.items():
@@ -296,7 +314,7 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
             yield Finding(name, "numbers that cannot be read, which count as 0", sum(texts.values()), _quoted(texts, ()))
         yield from _missing(name, sum(value is None for value in columns[name]), ", which count as 0")
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
-        numbers = [value for value in (python_number(_plain(value), name) for value in known) if value is not None]
+        numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (
             (f"numbers below the lower bound {lower}, clipped to it", sum(value < lower for value in numbers)),
             (f"numbers above the upper bound {upper}, clipped to it", sum(value > upper for value in numbers)),
@@ -307,10 +325,10 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
 
 def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
     """Entities with more rows than count, and rows of nobody."""
-    seen = Counter(map(_hashable, column))
+    seen = Counter(texts_of(column))
     nobody = seen.pop(None, 0)
     if nobody:
-        yield Finding(entity, "rows without an entity, which count nowhere where rows of entities are bounded", nobody)
+        yield Finding(entity, "rows without an entity, which are refused or count nowhere, as the rule says", nobody)
     above = [rows for rows in seen.values() if rows > bound]
     if above:
         sizes = Counter(above)
@@ -347,16 +365,3 @@ def _words(value: object, near: Mapping[str, str]) -> str:
 
 def _folded(value: str) -> str:
     return " ".join(value.split()).casefold()
-
-
-def _hashable(value: object) -> object:
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return value
-
-
-def _plain(value: object) -> object:
-    """Numbers of Python for those of a library."""
-    return value.item() if hasattr(value, "item") and not isinstance(value, str) else value

@@ -28,6 +28,7 @@ from typing import Any
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.labels import listed_label
 from designer.base.schema import COUNT, Schema, all_keys, either, exactly, list_of, one_of, text, whole
 from designer.designing.structured_problem import StructuredProblem
 from designer.files.problem.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Form, Key, section_of
@@ -331,7 +332,7 @@ MATRICES: tuple[Form[Workload], ...] = (
                 LinearReader.groups,
             )
         ],
-        lambda _, labels: Workload.partition(len(labels), [str(label) for label in labels]),
+        lambda _, labels: Workload.partition(len(labels), list(map(listed_label, labels))),
         beside=[NAMES_OF_QUERIES],
     ),
     Form("builder", [Key("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),

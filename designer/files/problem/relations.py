@@ -11,6 +11,7 @@ from typing import Any
 from designer.base.arrays import Floats
 from designer.base.checks import count, meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.labels import listed_label
 from designer.base.schema import (
     BOOLEAN,
     POSITIVE,
@@ -227,6 +228,11 @@ class RelationReader(LinkedSections, ABC):
         except ValueError:
             return [*cells]
 
+    def classes(self, section: str, key: str) -> list[str]:
+        """A list, or the cells of the column of the elements table that is named, as texts: "01" and "1" are two codes."""
+        given = self.get(section, key, (str, list))
+        return list(map(listed_label, given)) if isinstance(given, list) else self.column(section, key, given)
+
     def positions(self, section: str, key: str) -> list[Any]:
         """The same, cells of a column as whole numbers where they are."""
         cells = self.cells(section, key)
@@ -373,7 +379,7 @@ METRICS: tuple[Form[Relation], ...] = (
                 "labels",
                 either(text(), SCALARS),
                 "The part of each element: a list, or a column of their table.",
-                RelationReader.cells,
+                RelationReader.classes,
             ),
             EPSILON,
         ],
@@ -461,7 +467,7 @@ STATISTICS: tuple[Form[Invariant], ...] = (
                 "partition",
                 either(text(), SCALARS),
                 "The class of each element, whose counts are published: a list, or a column of their table.",
-                RelationReader.cells,
+                RelationReader.classes,
             )
         ],
         lambda _, classes: invariants.partition(classes),

@@ -12,18 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
-from designer.base.frames import column_names, columns_of
+from designer.base.frames import column_names
+from designer.base.labels import Labels
 from designer.base.progress import track
 from designer.certified.guarantee import Guarantee
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE, Counts, Universe, bare, carries_names, counts
 from designer.problem.histogram import require_form as require_form_of_counts
 from designer.problem.marginals_workload import MarginalWorkload, positions
-from designer.problem.unlisted import OTHERS, REFUSE
+from designer.problem.unlisted import REFUSE
 from designer.relations.rows.given import NO_COUNTS, form_of, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.tabulation import require_one_index
-from designer.relations.rows.texts import octets, text_of
+from designer.relations.rows.tabulation import labelled
+from designer.relations.rows.texts import octets
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
@@ -70,7 +71,11 @@ def reading(
     records = records_of(data)
     if not is_expression(records) and row == RowUnit():
         return stated(row), lambda: tables_of_columns(workload, records)
-    guarantee, rows = stated(row), row.rows(records, workload.columns)
+    guarantee = stated(row)
+    if not is_expression(records):
+        require_columns(workload, records)
+        records = labelled(records, _labels(workload), row.entity)
+    rows = row.rows(records, workload.columns, unlisted=workload.domain.unlisted)
     if fixed:
         row.require_fixed_rows(records, workload.columns)
     return guarantee, lambda: tables_of_database(workload, rows)
@@ -152,16 +157,11 @@ def tables_of_columns(workload: MarginalWorkload, columns: Any) -> Tables:
     """The largest requested marginals of records given as columns (a mapping or a data frame); records with values that are
     not listed as the domain says."""
     used = workload.used
-    columns = columns if (framed := columns_of(columns, workload.names(used))) is None else dict(framed)
-    if not hasattr(columns, "keys"):
-        raise InvalidProblem(NO_COLUMNS)
-    names = _required(workload, columns)
-    require_one_index(columns[name] for name in names)
-    codes = {axis: _codes(workload.domain, axis, columns[name]) for axis, name in zip(used, names, strict=True)}
-    if len({len(column) for column in codes.values()}) > 1:
-        raise InvalidProblem(UNEQUAL)
-    codes = dict(zip(used, _kept(workload.domain, list(codes.values())), strict=True))
-    return {subset: _counted(workload, subset, [codes[axis] for axis in subset]) for subset in workload.maximal.tuples()}
+    require_columns(workload, columns)
+    held = labelled(columns, _labels(workload))
+    codes = [_codes(workload.domain, axis, held[name]) for axis, name in zip(used, workload.names(used), strict=True)]
+    kept = dict(zip(used, _kept(workload.domain, codes), strict=True))
+    return {subset: _counted(workload, subset, [kept[axis] for axis in subset]) for subset in workload.maximal.tuples()}
 
 
 def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
@@ -218,7 +218,7 @@ def engine_counts(workload: MarginalWorkload, subset: tuple[int, ...], table: An
     rows = table.select(**{name: _told_apart(table[name]) for name in names}) if names else table
     groups = rows.group_by(list(names)).agg(**{label: rows.count()}) if names else rows.agg(**{label: rows.count()})
     found = groups.to_pyarrow().to_pydict()
-    codes = [_codes(workload.domain, axis, map(text_of, found[name])) for axis, name in zip(subset, names, strict=True)]
+    codes = [_codes(workload.domain, axis, found[name]) for axis, name in zip(subset, names, strict=True)]
     return _counted(workload, subset, codes, np.array(found[label], dtype=np.int64))
 
 
@@ -242,7 +242,7 @@ def _codes_of_rows(workload: MarginalWorkload, table: Any) -> list[NDArray[np.in
     for batch in rows.to_pyarrow_batches():
         for own, axis, column in zip(found, workload.used, batch.columns, strict=True):
             encoded = column.dictionary_encode(null_encoding="encode")
-            values = _codes(domain, axis, map(text_of, encoded.dictionary.to_pylist())).astype(kind)
+            values = _codes(domain, axis, encoded.dictionary.to_pylist()).astype(kind)
             own.append(values[encoded.indices.to_numpy(zero_copy_only=False)])
     return _kept(domain, [np.concatenate([*own, np.zeros(0, dtype=kind)]) for own in found])
 
@@ -256,9 +256,7 @@ def _kept(domain: Domain, codes: list[NDArray[Any]]) -> list[NDArray[Any]]:
 
 
 def _told_apart(column: Any) -> Any:
-    """A column whose groups have one label each: texts by their bytes, zeros without their sign."""
-    if column.type().is_floating():
-        return (column == 0).ifelse(0.0, column)
+    """A column whose groups have one label each: texts by their bytes. What else an engine takes for equal is one label."""
     return octets(column) if column.type().is_string() else column
 
 
@@ -330,16 +328,14 @@ def _marginals(subset: tuple[int, ...], table: NDArray[np.int64]) -> list[tuple[
     return [(tuple(subset[k] for k in kept), exact.sum(axis=tuple(k for k in places if k not in kept))) for kept in chosen]
 
 
-def _codes(domain: Domain, axis: int, column: Any) -> NDArray[np.int64]:
-    """Positions of values. A missing value is outside every domain; what is outside is refused, counts as all others, or is -1,
-    of a record that is left out."""
-    lookup = {value: code for code, value in enumerate(domain.values[axis])}
-    # Iterating over a pandas column of texts takes 1 s for 400,000 of them, over its list 0.1 s.
-    values = column.tolist() if hasattr(column, "tolist") else column
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise InvalidProblem(UNLISTED)
-    outside = lookup[OTHERS] if domain.unlisted == "count as others" else -1
-    codes = np.array([outside if value is None else lookup.get(str(value), outside) for value in values], dtype=np.int64)
+def _labels(workload: MarginalWorkload) -> dict[str, Labels]:
+    """Of each column that is counted, which of its listed values the values of records are."""
+    return {workload.domain.attributes[axis]: workload.domain.labels(axis) for axis in workload.used}
+
+
+def _codes(domain: Domain, axis: int, column: Iterable[object]) -> NDArray[np.int64]:
+    """See `Domain.codes`; refused where the domain says so."""
+    codes = domain.codes(axis, column)
     if domain.unlisted == REFUSE and (codes < 0).any():
         raise InvalidProblem(UNKNOWN)
     return codes

@@ -18,6 +18,7 @@ import numpy as np
 
 from designer.base.checks import count, positive, shown
 from designer.base.errors import InvalidProblem, NoAttribute
+from designer.base.labels import listed_label
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe, counts, exact_answers
 from designer.promises.accounting import smooth_budget
@@ -167,8 +168,9 @@ def partition(labels: Sequence[object]) -> Invariant:
     """
     if isinstance(labels, str) or not isinstance(labels, (Sequence, np.ndarray)) or not len(labels):
         raise InvalidProblem(f"labels: {shown(labels)} is not a list of labels; give one for each element.", value=labels)
-    classes = list(dict.fromkeys(map(str, labels)))
-    rows = np.array([[str(label) == name for label in labels] for name in classes], dtype=np.int64)
+    texts = list(map(listed_label, labels))
+    classes = list(dict.fromkeys(texts))
+    rows = np.array([[text == name for text in texts] for name in classes], dtype=np.int64)
     return Invariant(rows, tuple(classes), True, 1)
 
 

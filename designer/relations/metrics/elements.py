@@ -13,6 +13,7 @@ import numpy as np
 from designer.base.arrays import Floats, real_array
 from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
+from designer.base.labels import listed_label
 from designer.base.schema import BOOLEAN, BUDGETS, POSITIVE, list_of, of_kind, text
 from designer.problem.nearness import Nearness, all_pairs_of
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read
@@ -285,7 +286,7 @@ def partition(labels: Sequence[object], epsilon: float) -> Partition:
     listed = () if isinstance(labels, (str, bytes)) or not isinstance(labels, (Sequence, np.ndarray)) else tuple(labels)
     if not listed:
         raise InvalidProblem(f"metric.labels: {labels!r} lists no parts; give the label of each element's part.", value=labels)
-    return Partition(tuple(str(label) for label in listed), positive(epsilon, "metric.epsilon"))
+    return Partition(tuple(map(listed_label, listed)), positive(epsilon, "metric.epsilon"))
 
 
 def own_budgets(epsilons: object, field: str) -> Floats:

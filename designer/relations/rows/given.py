@@ -12,7 +12,6 @@ from designer.problem.histogram import Counts, Labelled, Universe
 from designer.relations.rows.row_unit import UNSTATED, RowUnit
 from designer.relations.rows.spark_tables import is_of_spark, table_of_spark
 
-UNEQUAL_ROWS = "records: rows do not all have the same columns; give each row all of them. Nothing was released."
 NO_ROWS = (
     "unit, entity, rows_per_entity: say what one row of a table of records is, and counts have no rows; leave them out, or "
     "give records."
@@ -49,15 +48,13 @@ def is_expression(table: Any) -> bool:
 
 
 def records_of(data: Any) -> Any:
-    """Records in one of the forms that are read: a list of rows as a mapping of columns, a data frame of Spark as a table of
-    Ibis, anything else as it is."""
+    """Records in one of the forms that are read: a list of rows as a mapping of columns, missing where a row has none, a data
+    frame of Spark as a table of Ibis, anything else as it is."""
     if is_of_spark(data):
         return table_of_spark(data)
     if not isinstance(data, (list, tuple)) or not data or not all(isinstance(row, Mapping) for row in data):
         return data
-    if any(row.keys() != data[0].keys() for row in data):
-        raise InvalidProblem(UNEQUAL_ROWS)
-    return {name: [row[name] for row in data] for name in data[0]}
+    return {name: [row.get(name) for row in data] for name in dict.fromkeys(name for row in data for name in row)}
 
 
 def require_no_rows(row: RowUnit) -> None:

@@ -8,7 +8,9 @@ and the loss of a row is the loss of a record.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
@@ -16,12 +18,14 @@ from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import arrow_of, column_names
 from designer.base.json_text import require_keys
+from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
 from designer.base.schema import COUNT, Named, keys, or_null, record, text
 from designer.certified.guarantee import Guarantee
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.problem.unlisted import WORDS as UNLISTED_WORDS
 from designer.relations.rows.duckdb_tables import not_stored
 from designer.relations.rows.spark_tables import not_stored_by_spark
+from designer.relations.rows.texts import label_column
 
 # Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
 ROW_WISE = ("generic", "numeric", "strings", "logical", "temporal", "arrays", "maps", "structs", "json", "sortkeys")
@@ -29,10 +33,6 @@ CACHED = "ibis_cached"  # what `expression.cache()` stores: the rows of any expr
 HELD = ("PyArrowTableProxy", "PolarsDataFrameProxy", "PandasDataFrameProxy")  # data in memory whose columns have types
 BY_NAME = ("polars", "datafusion")  # engines that store no tables: their names stand for files, frames and queries
 NO_FRAME = "data in memory that is no data frame but read when asked for, such as files; pass a table of Arrow"
-NO_TYPE = (
-    "a data frame whose column {name!r} holds Python objects, of a type that is guessed from all of them; pass the data frame "
-    "itself, which reads them as texts, or give the column a type (astype)"
-)
 STORES_NOTHING = "a name on {engine}, which stores no tables and reads files when asked; pass a data frame, or use DuckDB"
 
 
@@ -126,15 +126,8 @@ def _not_stored(node: Any) -> str | None:
 
 
 def _guessed(node: Any) -> str | None:
-    """Why a table in memory is no data frame whose columns have types of their own."""
-    if type(node.data).__name__ not in HELD:
-        return NO_FRAME
-    kinds = getattr(node.data.obj, "dtypes", None)
-    if type(node.data).__name__ != "PandasDataFrameProxy" or kinds is None:
-        return None
-    columns = zip(node.schema.items(), kinds, strict=True)
-    untyped = [name for (name, kind), given in columns if str(given) == "object" and not kind.is_string()]
-    return NO_TYPE.format(name=untyped[0]) if untyped else None
+    """Why a table in memory is no data frame."""
+    return None if type(node.data).__name__ in HELD else NO_FRAME
 
 
 MOST_NAME = 200
@@ -157,9 +150,13 @@ OTHER_ENGINES = (
 APPEARS = "One entity may appear or disappear with all its rows, whatever the others are."
 CHANGES = "All rows of one entity may change their values together, whatever the others are; how many there are stays as it is."
 ROWS_PUBLIC = "How many rows count, of each entity and in all, is public."
+NOBODY = (
+    "records: one lacks its entity; correct the records, or state what happens to such records (`unlisted`). dp-designer "
+    "check, for the holder of the data, says how many there are. Nothing was released."
+)
 CHOSEN = (
     " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
-    "values of all else); rows without an entity count nowhere."
+    "values of all else); rows without an entity count nowhere, where they are not refused."
 )
 
 
@@ -211,19 +208,34 @@ class RowUnit(Immutable):
         require_keys(data, keys(cls.schema), "rows")
         return cls(data["unit"], data["entity"], data["rows_per_entity"])
 
-    def rows(self, table: Any, columns: Sequence[str]) -> Any:
+    def rows(
+        self,
+        table: Any,
+        columns: Sequence[str],
+        numbers: Sequence[str] = (),
+        whole: Sequence[str] = (),
+        *,
+        unlisted: Unlisted | None = None,
+    ) -> Any:
         """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
         A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. The rows of an entity are put in order by them alone,
-        so rows in one place are the same to every query.
+        so rows in one place are the same to every query. numbers, whole: of a data frame, as in `arrow_of`.
+        unlisted: the rule for values that are not listed, where rows are counted now: under "refuse" each has an entity.
         """
-        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity))
+        table = _by_value(table)
+        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
             raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
-        return table if self.entity is None else self._bounded(table, columns)
+        if self.entity is None:
+            return table
+        bounded = self._bounded(table, columns)
+        if unlisted == REFUSE and table.filter(label_column(table[self.entity]).isnull()).count().to_pyarrow().as_py():
+            raise InvalidProblem(NOBODY)
+        return bounded
 
     def present(self, table: Any, columns: Sequence[str]) -> list[Any]:
         """How the columns of a table are called; what `rows` refuses for its form is refused. Nothing is executed."""
@@ -240,7 +252,7 @@ class RowUnit(Immutable):
 
         assert self.entity is not None
         require_there((self.entity, *columns), table.columns)
-        entity = table[self.entity]
+        entity = label_column(table[self.entity])
         if not (entity.type().is_string() or entity.type().is_integer() or entity.type().is_uuid()):
             raise InvalidProblem(
                 f"entity: column {self.entity!r} is of type {entity.type()}; entities are texts, whole numbers or UUIDs."
@@ -334,14 +346,54 @@ def _order(column: Any, name: str) -> list[Any]:
     raise InvalidProblem(f"records: column {name!r} is of type {kind}, which has no order; convert it to text.")
 
 
-def _engine_table(table: Any, columns: Sequence[str]) -> Any:
-    """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
-    if isinstance(table, Mapping):
-        import pyarrow
+def _by_value(table: Any) -> Any:
+    """An expression over data in memory whose columns of Python objects are converted value by value to the types that it
+    states: a conversion of whole columns fails where one value does not fit."""
+    if not hasattr(table, "op"):
+        return table
+    import ibis
+    import ibis.expr.operations as ops
 
-        held = pyarrow.table({name: pyarrow.array(table[name]) for name in columns if name in table})
-    else:
-        held = arrow_of(table, columns)
+    held = {node: _converted(node) for node in table.op().find(ops.InMemoryTable)}
+    new = {node: ibis.memtable(arrow, schema=node.schema).op() for node, arrow in held.items() if arrow is not None}
+    return table.op().replace(new).to_expr() if new else table
+
+
+def _converted(node: Any) -> Any:
+    """The columns of a pandas frame in memory as an Arrow table; None where none of them holds Python objects."""
+    frame = node.data.obj if type(node.data).__name__ == "PandasDataFrameProxy" else None
+    if frame is None or not any(str(kind) == "object" for kind in frame.dtypes):
+        return None
+    import pyarrow as pa
+
+    def converted(name: str, kind: Any) -> Any:
+        if str(frame[name].dtype) != "object":
+            return pa.array(frame[name], kind, from_pandas=True)
+        if kind == pa.string():
+            return pa.array(texts_of(values_of(frame[name])), kind)
+        return pa.array([_fitting(value, kind) for value in values_of(frame[name])], kind)
+
+    return pa.table({field.name: converted(field.name, field.type) for field in node.schema.to_pyarrow()})
+
+
+def _fitting(value: object, kind: Any) -> Any:
+    """A value in a type of Arrow; None where it is missing, or has no place there."""
+    import pyarrow as pa
+
+    with suppress(pa.ArrowException, ArithmeticError, TypeError, ValueError):
+        if is_missing(value):
+            return None
+        if pa.types.is_decimal(kind):
+            value = Decimal(listed_label(value))
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            value = whole_of(value) if pa.types.is_integer(kind) else number_of(value)
+        return pa.scalar(value, kind).as_py()
+    return None
+
+
+def _engine_table(table: Any, columns: Sequence[str], numbers: Sequence[str], whole: Sequence[str]) -> Any:
+    """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
+    held = arrow_of(table, columns, numbers, whole)
     if held is None:
         return table
     import ibis

@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
 from designer.base.frames import Columns, column_names, columns_of, columns_of_numbers, index_of, is_frame
+from designer.base.labels import Labels, texts_of, values_of
 from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
 from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
-from designer.problem.unlisted import REFUSE
+from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
-from designer.relations.rows.row_unit import RowUnit, row_unit_of
-from designer.relations.rows.texts import octets, text_of
+from designer.relations.rows.row_unit import RowUnit, require_there, row_unit_of
+from designer.relations.rows.texts import octets
 from solvers.exact.rational import float_above
 
 OUTSIDE = (
@@ -39,10 +40,9 @@ IN_INDEX = (
     "table holds counts, and reset_index() where each row is a record. Nothing was released."
 )
 EITHER = (
-    "records: the data frame has the columns {columns}, which name elements, and one of numbers, {other!r}: a table of counts "
-    "has "
-    "those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the columns {columns} "
-    "alone where each row is a record. Nothing was released."
+    "records: the data frame has the columns {columns}, which name elements, and only numbers beside them, {others}: a table "
+    "of counts has those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the "
+    "columns {columns} alone where each row is a record. Nothing was released."
 )
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
@@ -154,67 +154,64 @@ def tabulated(table: Any, universe: Universe, row: RowUnit | None = None, *, fix
     if universe.keys is None:
         raise InvalidProblem(NAMELESS)
     columns = list(universe.keys.columns)
-    own = row or RowUnit()
+    own, rule = row or RowUnit(), universe.keys.unlisted
     _require_no_index(table, columns)
     _require_records(table, columns, own)
-    on_engine = is_expression(table) or own.entity is not None
-    found, amounts = _grouped(table, columns, own, fixed) if on_engine else _counted(_chosen(table, columns))
+    if is_expression(table):
+        found, amounts = _grouped(table, columns, own, fixed, rule)
+    else:
+        held = labelled(table, dict(zip(columns, universe.labels, strict=True)), own.entity)
+        found, amounts = _counted(held, columns) if own.entity is None else _grouped(held, columns, own, fixed, rule)
     amounts_of = np.zeros(len(universe.elements), dtype=np.int64)
     for place, amount in zip(universe.counted_places(found), amounts, strict=True):
         if place is not None:
             amounts_of[place] += amount
-        elif universe.keys.unlisted == REFUSE:
+        elif rule == REFUSE:
             raise InvalidProblem(OUTSIDE)
     return amounts_of
 
 
-def _grouped(table: Any, columns: list[str], row: RowUnit, fixed: bool) -> tuple[list[Sequence[object]], Sequence[int]]:
-    """Groups and their sizes: one aggregation, of which only counts travel.
-    Texts are told apart by their bytes, whatever the collation."""
-    rows = row.rows(table, columns)
+def labelled(table: Any, labels: Mapping[str, Labels], entity: str | None = None) -> dict[str, list[str | None]]:
+    """Columns of a table that is at hand as the labels that are listed for them, None where a value is missing or not listed;
+    beside them the column that tells whose the records are, if any."""
+    wanted = [*labels, *([] if entity is None or entity in labels else [entity])]
+    found = _columns_of_mapping(table, wanted) if isinstance(table, Mapping) else columns_of(table, wanted)
+    if found is None:
+        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
+    _require(list(labels), [name for name, _ in found])
+    held = dict(found)
+    require_there(wanted, held)
+    return {name: texts_of(held[name]) if name == entity else labels[name].names(held[name]) for name in wanted}
+
+
+def _grouped(
+    table: Any, columns: list[str], row: RowUnit, fixed: bool, rule: Unlisted
+) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
+    """Groups and their sizes: one aggregation, of which only counts travel. What an engine takes for equal is one label:
+    texts are told apart by their bytes, whatever the collation."""
+    rows = row.rows(table, columns, unlisted=rule)
     _require(columns, list(rows.columns))
     if fixed:
         row.require_fixed_rows(table, columns)
     named = {f"k{place}": rows[name] for place, name in enumerate(columns)}
     keys = rows.select(**{key: octets(column) if column.type().is_string() else column for key, column in named.items()})
-    found = keys.group_by(list(named)).agg(amount=keys.count()).to_pyarrow().to_pydict()
-    return [list(map(text_of, found[key])) for key in named], found["amount"]
+    found = keys.group_by(list(named)).agg(amount=keys.count()).to_pyarrow()
+    return [found[key].to_pylist() for key in named], found["amount"].to_pylist()
 
 
-def _counted(columns: list[Sequence[object]]) -> tuple[list[Sequence[object]], Sequence[int]]:
-    try:
-        groups = Counter(zip(*columns, strict=True))
-    except TypeError:  # of values that have no hash, and name nothing
-        groups = Counter(zip(*(map(_hashed, column) for column in columns), strict=True))
+def _counted(held: Mapping[str, Sequence[str | None]], columns: list[str]) -> tuple[Sequence[Sequence[object]], Sequence[int]]:
+    groups = Counter(zip(*(held[name] for name in columns), strict=True))
     return [[group[k] for group in groups] for k in range(len(columns))], list(groups.values())
 
 
-def _hashed(value: object) -> object:
-    """A value that names an element if any does; None for one that cannot."""
-    try:
-        hash(value)
-    except TypeError:
-        return None
-    return value
-
-
-def _chosen(table: Any, columns: list[str]) -> list[Sequence[object]]:
-    """Some columns of a table that is at hand."""
-    found = _columns_of_mapping(table) if isinstance(table, Mapping) else columns_of(table, columns)
-    if found is None:
-        raise InvalidProblem(NO_RECORDS.format(kind=type(table).__name__))
-    _require(columns, [name for name, _ in found])
-    return [next(values for name, values in found if name == column) for column in columns]
-
-
-def _columns_of_mapping(table: Mapping[Any, Any]) -> Columns:
+def _columns_of_mapping(table: Mapping[Any, Any], wanted: Sequence[str] | None = None) -> Columns:
     given = list(table.values())
     if not all(hasattr(column, "__len__") and not isinstance(column, (str, bytes)) for column in given):
         raise InvalidProblem(UNEQUAL)
     if len({len(column) for column in given}) > 1:
         raise InvalidProblem(UNEQUAL)
     require_one_index(given)
-    return [(name, column.tolist() if hasattr(column, "tolist") else list(column)) for name, column in table.items()]
+    return [(name, values_of(column)) for name, column in table.items() if wanted is None or name in wanted]
 
 
 def require_one_index(columns: Iterable[Any]) -> None:
@@ -226,14 +223,14 @@ def require_one_index(columns: Iterable[Any]) -> None:
 
 
 def _require_records(table: Any, columns: list[str], row: RowUnit) -> None:
-    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and one more column of
-    numbers stands beside those that name elements."""
+    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and all columns beside
+    those that name elements hold numbers."""
     if row != RowUnit() or not is_frame(table):
         return
     names = list(column_names(table) or ())
     others = [name for name in names if name not in columns]
-    if len(others) == 1 and set(columns) <= set(names) and others[0] in columns_of_numbers(table):
-        raise InvalidProblem(EITHER.format(columns=columns, other=others[0]))
+    if others and set(columns) <= set(names) and set(others) <= set(columns_of_numbers(table)):
+        raise InvalidProblem(EITHER.format(columns=columns, others=others))
 
 
 def _require_no_index(table: Any, columns: list[str]) -> None:

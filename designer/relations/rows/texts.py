@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from designer.base.errors import InvalidProblem
+from designer.base.labels import EXACT
 
 # How each engine turns a text into its UTF-8, by its own documentation: a cast to binary,
 # or a function with constant arguments after the text.
@@ -89,6 +90,47 @@ def is_among(column: Any, texts: Iterable[str]) -> Any:
 def text_of(octets: Any) -> str | None:
     """A text back from an engine, where it came as bytes; bytes that are no UTF-8 are escaped."""
     return octets.decode(errors="backslashreplace") if isinstance(octets, (bytes, bytearray)) else octets
+
+
+DIGITS = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"  # as `number_in_file` reads them
+TRIES = (*CASTS, "duckdb", "snowflake", "trino")  # engines with casts that give NULL where they fail
+
+
+def label_column(column: Any) -> Any:
+    """A column whose texts are the labels of its values (`designer.base.labels`), missing where a value is no label: of floats
+    the whole numbers below 2^53 in size, of decimals their digits without zeros at the end, of moments the days they begin."""
+    kind = column.type()
+    if kind.is_floating():
+        floats = column.cast("float64")
+        small = ~floats.isnan() & (floats.abs() < float(EXACT))
+        whole = small.ifelse(floats, None)
+        whole = whole.try_cast("int64") if engine_of(column) in TRIES else whole.floor().cast("int64")
+        return (small & (whole.cast("float64") == floats)).ifelse(whole, None)
+    if kind.is_decimal():
+        text = column.cast("string").re_replace(r"\.0+$", "")
+        return text.re_replace(r"(\.[0-9]*[1-9])0+$", r"\1")
+    if kind.is_timestamp() and kind.timezone is None:
+        return (column == column.truncate("D")).ifelse(column.date(), None)
+    return column
+
+
+def distinct_column(column: Any) -> Any:
+    """A column of which equal values are one label, whatever the collation: floats from 2^53 on are none."""
+    if column.type().is_string():
+        return octets(column)
+    if not column.type().is_floating():
+        return column
+    floats = column.cast("float64")
+    label = ~floats.isnan() & (floats.abs() < float(EXACT))
+    return label.ifelse((floats == 0).ifelse(0.0, floats), None)
+
+
+def number_column(column: Any) -> Any:
+    """A column of numbers; of texts the numbers that they spell, missing where one spells none."""
+    if not column.type().is_string():
+        return column
+    text = column.re_search(DIGITS).ifelse(column.strip().re_replace(r"^\+", ""), None)
+    return text.try_cast("float64") if engine_of(column) in TRIES else text.cast("float64")
 
 
 @cache

@@ -21,7 +21,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.declared import assign, checked
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.frames import is_missing
+from designer.base.labels import is_missing
 from designer.relations.rows.texts import octets, octets_of
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.tables.policies.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit

@@ -15,6 +15,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import rational, shown
 from designer.base.declared import Declared
 from designer.base.errors import InvalidProblem
+from designer.relations.rows.texts import number_column
 from designer.tables.policies.values import entry, python_number
 
 Unit = Literal["zcdp", "pure"]
@@ -204,13 +205,14 @@ def measure(table: Any, attribute: str) -> Any:
 
 
 def numeric(table: Any, attribute: str) -> Any:
-    """A column of numbers of an Ibis table; InvalidProblem, by the schema alone, where there is none of that name."""
+    """A column of numbers of an Ibis table, or of texts that spell some; InvalidProblem, by the schema alone, where there is
+    none of that name."""
     if attribute not in table.columns:
         raise InvalidProblem(f"records: the table has no column {attribute!r}; rename one.")
     kind = table[attribute].type()
-    if not (kind.is_integer() or kind.is_floating() or kind.is_decimal()):
+    if not (kind.is_integer() or kind.is_floating() or kind.is_decimal() or kind.is_string()):
         raise InvalidProblem(f"records: column {attribute!r} is of type {kind}; a measure is a column of numbers.")
-    return table[attribute]
+    return number_column(table[attribute])
 
 
 def same_unit(parts: Iterable[Policy], field: str) -> Unit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.frames import is_missing
+from designer.base.labels import is_missing, label_of
 
 Number = int | float | Decimal | Fraction
 
@@ -50,14 +50,8 @@ def label(value: object, column: str) -> str | None:
         return None
     if isinstance(value, str):
         return _text(str.__str__(value), column)
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if is_whole(value):
-        return str(int(value))  # type: ignore[call-overload]
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, np.datetime64) and value.dtype == np.dtype("datetime64[D]"):
-        return str(value)
+    if isinstance(value, (bool, np.bool_, int, float, Decimal, Fraction, np.floating, date, np.datetime64)) or is_whole(value):
+        return label_of(value)
     raise InvalidProblem(
         f"record[{column!r}]: a {type(value).__name__} is no key; keys are texts, whole numbers, booleans or dates."
     )

@@ -11,7 +11,7 @@ import pytest
 from designer import InvalidProblem
 from designer.cli import main
 from designer.files.data_files import read_histogram
-from designer.files.problem.checking import CONFIDENTIAL, Finding, check_counts, check_records
+from designer.files.problem.checking import BLURRED, CONFIDENTIAL, Finding, check_counts, check_records
 from designer.files.problem.kinds import KINDS, read_request
 from designer.problem.histogram import Labelled
 from designer.tables.csv_rows import Marks
@@ -122,13 +122,43 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("marks", "cells", "unreadable"),
+    [
+        ({"delimiter": ";"}, ["10,5", "7", "3,25"], 2),
+        ({"delimiter": ";", "decimal": ","}, ["10,5", "7", "3.25"], 1),
+        ({"decimal": ","}, ["10.5", "7.0", "3"], 2),
+    ],
+)
+def test_numbers_written_with_another_mark_are_counted(
+    marks: dict[str, str], cells: list[str], unreadable: int, tmp_path: Path
+) -> None:
+    (tmp_path / "p.toml").write_text(PLAN)
+    file = written(tmp_path, [("a", "F", "DE", cell) for cell in cells], marks.get("delimiter", ","))
+    report = check_records(tmp_path / "p.toml", file, **marks)
+    assert found(report) == {("pay", "numbers that cannot be read, which count as 0"): unreadable}
+
+
+def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None:
+    """A column that one missing value has made floats holds the labels of whole numbers; what floats cannot hold is said."""
+    pandas = pytest.importorskip("pandas")
+    (tmp_path / "p.toml").write_text(
+        'kind = "marginals"\n[domain]\nk = [1, 2]\n[workload]\ntables = [["k"]]\n[relation]\nmetric = "add_remove"\nmu = 1\n'
+    )
+    told = found(check_records(tmp_path / "p.toml", pandas.DataFrame({"k": [1, 2, None, 2.0**60, 3]})))
+    assert [told.get(("k", what)) for what in ("missing values", "rows with a value that is not listed", BLURRED)] == [1, 2, 1]
+    (tmp_path / "q.toml").write_text(PLAN)
+    frame = pandas.DataFrame({"sex": ["F"] * 4, "place": ["DE"] * 4, "pay": [1, "2", "n/a", True]})
+    assert found(check_records(tmp_path / "q.toml", frame)) == {("pay", "numbers that cannot be read, which count as 0"): 2}
+
+
 def test_entities_with_more_rows_than_count_are_counted(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(FILES["linear_queries"])
     one, three = (check_records(tmp_path / "p.toml", written(tmp_path), entity="who", rows_per_entity=k) for k in (None, 3))
     assert found(one)["who", "entities with more than 1 row, of 3"] == 2
     assert found(one)["who", "rows above that, which would be left out"] == 5
     assert found(three)["who", "entities with more than 3 rows, of 3"] == 1
-    assert found(three)["who", "rows without an entity, which count nowhere where rows of entities are bounded"] == 1
+    assert found(three)["who", "rows without an entity, which are refused or count nowhere, as the rule says"] == 1
     assert "public" in one.to_text()
     with pytest.raises(InvalidProblem, match="give entity"):
         check_records(tmp_path / "p.toml", written(tmp_path), rows_per_entity=2)

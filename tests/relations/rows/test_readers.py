@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
+from designer.base.labels import texts_of
 from designer.relations.rows.row_unit import RowUnit
 from designer.tables import Count, Groups
 from designer.tables.opening import open_table
@@ -348,7 +349,8 @@ def test_engines_that_store_no_tables_are_refused(tmp_path: Path) -> None:
 
 
 def test_columns_of_python_objects_are_texts_value_by_value() -> None:
-    """Arrow would take the type that fits all of them: 1 becomes 1.0 beside 1.5, and Decimal(1) 1.00 beside Decimal("1.25")."""
+    """Arrow would take the type that fits all of them: 1 becomes 1.0 beside 1.5, and Decimal(1) 1.00 beside Decimal("1.25").
+    So would Ibis."""
     pd = pytest.importorskip("pandas")
     from decimal import Decimal
 
@@ -356,12 +358,14 @@ def test_columns_of_python_objects_are_texts_value_by_value() -> None:
         for more in ([], [other]):
             frame = pd.DataFrame({"k": pd.Series([own, None, *more], dtype=object)})
             held = RowUnit().rows(frame, ["k"]).to_pyarrow()["k"]
-            assert held.to_pylist() == [str(own), None, *map(str, more)]
+            texts = ["true" if value is True else str(value) for value in (own, *more)]
+            assert held.to_pylist() == [texts[0], None, *texts[1:]]
             kinds = frame.assign(k=frame.k.astype(pd.CategoricalDtype(pd.Index([own, *more], dtype=object))))
-            assert RowUnit().rows(kinds, ["k"]).to_pyarrow()["k"].to_pylist()[0] == str(own)
-    numbers_of_objects = ibis.memtable(pd.DataFrame({"k": pd.Series([1, 2], dtype=object)}))
-    with pytest.raises(InvalidProblem, match="column 'k' holds Python objects"):
-        RowUnit().rows(numbers_of_objects, ["k"])
+            assert RowUnit().rows(kinds, ["k"]).to_pyarrow()["k"].to_pylist()[0] == texts[0]
+    for values in ([1, None, 2], [True, None, False], [1.5, None, Decimal("0.25")], ["a", None, 3]):
+        objects = ibis.memtable(pd.DataFrame({"k": pd.Series(values, dtype=object)}))
+        held = RowUnit().rows(objects.filter(ibis._.k.notnull()), ["k"]).to_pyarrow()["k"].to_pylist()
+        assert texts_of(held) == texts_of([value for value in values if value is not None])
 
 
 def test_what_is_of_spark_and_no_data_frame_is_told_its_way() -> None:

@@ -1,0 +1,273 @@
+"""What one value of a record is: a label, or a number, by a pure function of that value and of what is public.
+
+A frame chooses the type of a column by all of its values: one that is missing makes whole numbers floats, and booleans
+objects. So nothing here looks at the type of a column. Equal numbers are one label, whatever holds them (1, 1.0,
+Decimal("1.00"), and -0.0 is 0); booleans are no numbers; a moment at midnight is its day; a float from 2^53 on, infinite or
+not, may stand for another number, and is no label. docs/theory/entities.md, section "One value, one label".
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from datetime import date, datetime
+from decimal import Decimal, Inexact, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from designer.base.csv_text import number_in_file
+
+EXACT = 2**53  # floats below it (in size) hold one whole number each
+MOST_DIGITS = 400  # of a number that is a label: more than any column type holds, and quick to spell
+LARGEST = 10**MOST_DIGITS
+CACHED = 2**16  # different values of one column that are kept
+PLAIN = {str, int, float, bool, date, type(None)}
+BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
+NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?(e[+-][0-9]{1,3})?")
+MIDNIGHT = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(\.0+)?")
+
+Token = tuple[str, object]  # what kind of value it is, and which one
+
+
+def is_missing(value: object) -> bool:
+    """Does an engine hold NULL, or NaN, where a frame or a record holds this: None, NaN of any type, the missing values of
+    pandas?"""
+    if isinstance(value, (float, np.floating)):
+        return bool(np.isnan(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    pandas = sys.modules.get("pandas")
+    return value is None or (pandas is not None and (value is pandas.NA or value is pandas.NaT))
+
+
+def label_of(value: object) -> str | None:
+    """The text of a value; None where it is missing, or no label.
+
+    >>> [label_of(value) for value in (1, 1.0, Decimal("1.00"), True, -0.0, 0.5, "01", None, 2.0**60)]
+    ['1', '1', '1', 'true', '0', '0.5', '01', None, None]
+    """
+    token = _token(value)
+    return None if token is None else _text(token)
+
+
+def listed_label(value: object) -> str:
+    """The text that a public list of labels has for a value: its label, or where it is none, how Python writes it."""
+    text = label_of(value)
+    return str(value) if text is None else text
+
+
+def number_of(value: object) -> float | None:
+    """The float next to a value of a column of numbers; None where it is missing or no number. Texts are read as in CSV files.
+
+    >>> [number_of(value) for value in (1, Decimal("0.5"), "2", True, "two", 2**2000)]
+    [1.0, 0.5, 2.0, None, None, inf]
+    """
+    value = _unwrapped(value)
+    if isinstance(value, str):
+        value = number_in_file(value)
+    if is_missing(value) or isinstance(value, (bool, np.bool_, np.timedelta64)):
+        return None
+    if not isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def whole_of(value: object) -> int | None:
+    """A value as a whole number of 64 bits; None where it is missing or none."""
+    text = _unwrapped(value)
+    token = _spelled(text) if isinstance(text, str) else _token(text)
+    if token is None or token[0] != "number":
+        return None
+    number = token[1]
+    return number if isinstance(number, int) and -(2**63) <= number < 2**63 else None
+
+
+def values_of(column: Any) -> list[object]:
+    """The values of a column of any library, one by one."""
+    if getattr(getattr(column, "dtype", None), "kind", "") in "mM" and isinstance(column, np.ndarray):
+        return list(column)  # `tolist` would make whole numbers of them
+    for name in ("to_pylist", "tolist", "to_list"):
+        if hasattr(column, name):
+            return list(getattr(column, name)())
+    return list(column)
+
+
+class Labels:
+    """The labels that are listed for one column, and which of them a value is.
+
+    Texts are what they are. Where all labels are numbers, booleans or days, so is a text that spells one ("1.0" is the label
+    1, "True" is true, but "01" is no number), and 1 and 0 are true and false among booleans, because some containers make these
+    of them. A value of two labels (1 of "1" and "1.0") is none.
+
+    listed: the labels, `apart` those of them that stand for no value.
+
+    >>> [Labels(["1", "2"]).name(value) for value in (1.0, "1", "1.0", "01", True, None)]
+    ['1', '1', '1', None, None, None]
+    """
+
+    def __init__(self, listed: Iterable[str], apart: Iterable[str] = ()) -> None:
+        self.texts = frozenset(listed)
+        spelled = {text: _spelled(text) for text in self.texts.difference(apart)}
+        self._known: dict[Token, str | None] = {}
+        for text, token in spelled.items():
+            if token is not None:
+                self._known[token] = None if token in self._known else text
+        kinds = {None if token is None else token[0] for token in spelled.values()}
+        self._kind = kinds.pop() if len(kinds) == 1 else None
+
+    def name(self, value: object) -> str | None:
+        """The label of a value; None where it is missing, or not listed."""
+        token = _token(value)
+        if token is None:
+            return None
+        if token[0] == "text":
+            text = str(token[1])
+            if text in self.texts or self._kind is None:
+                return text if text in self.texts else None
+            token = _spelled(text) or token
+        if self._kind == "boolean" and token[0] == "number" and token[1] in (0, 1):
+            token = ("boolean", token[1] == 1)
+        if token in self._known:
+            return self._known[token]
+        text = _text(token)
+        return text if text in self.texts else None
+
+    def names(self, values: Iterable[object]) -> list[str | None]:
+        """The label of each value."""
+        return _each(self.name, values)
+
+
+def _unwrapped(value: Any) -> Any:
+    """A value of Python for one that Arrow wraps; bytes as the text that they are in UTF-8."""
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    return value.decode(errors="backslashreplace") if isinstance(value, (bytes, bytearray)) else value
+
+
+def _token(value: Any) -> Token | None:
+    """What a value is; None where it is missing, or no label."""
+    if type(value) is int:
+        return _of_number(value)
+    value = _unwrapped(value)
+    if isinstance(value, str):
+        return "text", str.__str__(value)
+    if is_missing(value):
+        return None
+    if isinstance(value, (bool, np.bool_)):
+        return "boolean", bool(value)
+    if isinstance(value, np.datetime64):
+        days = np.datetime_data(value.dtype)[0] in "YMWD"
+        value = value.astype("datetime64[D]" if days else "datetime64[us]").item()
+    elif isinstance(value, np.timedelta64):
+        return "text", str(value)
+    if isinstance(value, (int, np.integer)):
+        return _of_number(int(value))
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        if not abs(number) < EXACT:
+            return None
+        return _of_number(int(number) if number.is_integer() else Fraction(repr(number)))
+    if isinstance(value, Decimal):
+        near = value.is_finite() and (value == 0 or abs(value.adjusted()) < MOST_DIGITS)
+        return _of_number(Fraction(value)) if near else None
+    if isinstance(value, Fraction):
+        return _of_number(value)
+    if isinstance(value, date):
+        return _of_date(value)
+    return _of_other(value)
+
+
+def _of_number(number: int | Fraction) -> Token | None:
+    if isinstance(number, Fraction) and number.denominator == 1:
+        number = number.numerator
+    if isinstance(number, int):
+        return ("number", number) if -LARGEST < number < LARGEST else None
+    return ("number", number) if max(abs(number.numerator), number.denominator) < LARGEST else None
+
+
+def _of_date(value: date) -> Token:
+    """Midnight of no time zone is a day."""
+    if isinstance(value, datetime):
+        day = value.date()
+        same = value.tzinfo is None and value.time() == datetime.min.time() and not getattr(value, "nanosecond", 0)
+        return ("date", day) if same else ("text", str(value))
+    return "date", value
+
+
+def _of_other(value: Any) -> Token | None:
+    """Identifiers, intervals and the like by their text; what has no hash, such as a list, is no label."""
+    with suppress(Exception):  # whatever the type of one value does, it says nothing about the others
+        hash(value)
+        return "text", str(value)
+    return None
+
+
+def _spelled(text: str) -> Token | None:
+    """What a text spells: a boolean, a number as Python writes it, or a day; None for any other text, such as "01" or "1E2"."""
+    if text in BOOLEANS:
+        return "boolean", BOOLEANS[text]
+    if len(text) <= MOST_DIGITS and NUMBER.fullmatch(text):
+        return _of_number(Fraction(text))
+    if len(text) >= 10 and (text[:10].isascii() and text[4:8:3] == "--"):
+        midnight = MIDNIGHT.fullmatch(text)
+        with suppress(ValueError):
+            return "date", date.fromisoformat(midnight[1] if midnight else text)
+    return None
+
+
+def _text(token: Token) -> str:
+    """How what a value is, is written."""
+    kind, value = token
+    if kind == "boolean":
+        return "true" if value else "false"
+    if isinstance(value, date):
+        return value.isoformat()
+    return _decimal(value) if isinstance(value, Fraction) else str(value)
+
+
+def _decimal(number: Fraction) -> str:
+    """A number that is not whole: as a float is written that reads back as it, else by all its digits, or as a quotient."""
+    with suppress(OverflowError):
+        if Fraction(repr(float(number))) == number:
+            return repr(float(number))
+    with localcontext() as context, suppress(Inexact):
+        context.prec, context.traps[Inexact] = 3 * MOST_DIGITS, True
+        return format(Decimal(number.numerator) / Decimal(number.denominator), "f")
+    return str(number)
+
+
+def texts_of(values: Iterable[object]) -> list[str | None]:
+    """The label of each value, as UTF-8 can hold it."""
+    return _each(lambda value: _encodable(label_of(value)), values)
+
+
+def _each(read: Callable[[object], str | None], values: Iterable[object]) -> list[str | None]:
+    """What each value is read as, each different one of the plain types once: of those alone equal ones are the same."""
+    known: dict[tuple[type, object], str | None] = {}
+    found = []
+    for value in values:
+        key = (type(value), value)
+        if key[0] not in PLAIN:
+            found.append(read(value))
+            continue
+        if key not in known:
+            if len(known) >= CACHED:
+                known.clear()
+            known[key] = read(value)
+        found.append(known[key])
+    return found
+
+
+def _encodable(text: str | None) -> str | None:
+    """A text without halves of surrogate pairs, which no UTF-8 has."""
+    return text if text is None or text.isascii() else text.encode(errors="backslashreplace").decode()

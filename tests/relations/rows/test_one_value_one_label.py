@@ -1,0 +1,291 @@
+"""One record that is inserted, removed or spoiled moves its own label and no other, whatever holds the records: counted
+without noise by what every kind of release counts with."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import ibis
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from designer import Domain, read_problem
+from designer.mechanisms.marginals.tables import tables_of_columns, tables_of_database
+from designer.problem.histogram import Universe
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.problem.unlisted import OTHERS
+from designer.relations.rows.given import records_of
+from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.tabulation import tabulated
+from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+
+pd = pytest.importorskip("pandas")
+Values = list[Any]
+DAYS = [datetime.date(2020, 1, day) for day in (1, 2, 3)]
+TYPES: dict[str, tuple[Values, list[str]]] = {
+    "whole numbers": ([1, 2, 1, 3, 2, 1], ["1", "2", "3"]),
+    "booleans": ([True, False, True, True, False, True], ["true", "false"]),
+    "booleans as pandas spells them": ([True, False, True, True, False, True], ["True", "False"]),
+    "numbers": ([0.5, 1.0, 0.5, 2.25, 1.0, 0.5], ["0.5", "1", "2.25"]),
+    "days": ([DAYS[0], DAYS[1], DAYS[0], DAYS[2], DAYS[1], DAYS[0]], [day.isoformat() for day in DAYS]),
+    "moments": ([pd.Timestamp(DAYS[k]) for k in (0, 1, 0, 2, 1, 0)], [day.isoformat() for day in DAYS]),
+    "texts": (["a", "01", "a", "é", "01", "a"], ["a", "01", "é"]),
+}
+ODD: dict[str, Any] = {
+    "missing": None,
+    "NaN": math.nan,
+    "boolean": True,
+    "text": "odd",
+    "infinite": math.inf,
+    "huge": 2**70,
+    "huge float": 1e300,
+    "minus zero": -0.0,
+    "Decimal": Decimal("1.00"),
+    "Fraction": Fraction(1, 3),
+    "subnormal": 5e-324,
+    "a list": [1],
+}
+
+
+MERGED = ("boolean",)  # categories of pandas that are equal are one, whose value is the first of them: True for 1
+NUMBERS = ("whole numbers", "numbers")
+
+
+def with_types(values: Values) -> Any:
+    return pd.DataFrame({"k": values}).convert_dtypes()
+
+
+def written_by_pandas(values: Values) -> Any:
+    import io
+
+    file = io.BytesIO()
+    pd.DataFrame({"k": values}).to_parquet(file)
+    return pa.parquet.read_table(pa.BufferReader(file.getvalue()))
+
+
+AT_HAND: dict[str, Callable[[Values], Any]] = {
+    "rows": lambda values: [{"k": value} for value in values],
+    "lists": lambda values: {"k": values},
+    "arrays": lambda values: {"k": np.array(values)},
+    "series": lambda values: {"k": pd.Series(values)},
+    "pandas": lambda values: pd.DataFrame({"k": values}),
+    "pandas, objects": lambda values: pd.DataFrame({"k": pd.Series(values, dtype=object)}),
+    "pandas, nullable": with_types,
+    "pandas, categories": lambda values: pd.DataFrame({"k": pd.Categorical(values)}),
+    "pandas of Arrow": lambda values: pd.DataFrame(
+        {"k": pd.Series(pa.array(values), dtype=pd.ArrowDtype(pa.array(values).type))}
+    ),
+    "polars": lambda values: pl.DataFrame({"k": values}),
+    "polars from pandas": lambda values: pl.from_pandas(pd.DataFrame({"k": values})),
+    "polars, lazy": lambda values: pl.LazyFrame({"k": values}),
+    "Arrow": lambda values: pa.table({"k": values}),
+    "Arrow from pandas": lambda values: pa.Table.from_pandas(pd.DataFrame({"k": values})),
+    "Arrow, dictionary": lambda values: pa.table({"k": pa.array(values).dictionary_encode()}),
+    "Parquet that pandas wrote": written_by_pandas,
+}
+ENGINES: dict[str, Callable[[Values], Any]] = {
+    "memtable of pandas": lambda values: ibis.memtable(pd.DataFrame({"k": values})),
+    "memtable of polars": lambda values: ibis.memtable(pl.DataFrame({"k": values})),
+    "memtable of Arrow": lambda values: ibis.memtable(pa.table({"k": values})),
+    "memtable of pandas, renamed": lambda values: ibis.memtable(pd.DataFrame({"j": values})).select(k=ibis._.j),
+}
+
+
+def by_universe(data: Any, domain: Domain) -> list[int]:
+    return tabulated(records_of(data), Universe(domain.elements, domain.keys), fixed=False).tolist()
+
+
+def by_entity(data: Any, domain: Domain) -> list[int]:
+    """Each record is of an entity of its own, of which one row counts."""
+    held = records_of(data)
+    values = held["k"] if isinstance(held, dict) else held
+    if not isinstance(held, dict):
+        return by_universe(data, domain)
+    own = {"k": values, "id": list(range(len(values)))}
+    row = RowUnit(entity="id", rows_per_entity=1)
+    return tabulated(own, Universe(domain.elements, domain.keys), row, fixed=False).tolist()
+
+
+def by_marginals(data: Any, domain: Domain) -> list[int]:
+    workload, records = MarginalWorkload.of(domain, [("k",)]), records_of(data)
+    counted = tables_of_database if hasattr(records, "to_pyarrow_batches") else tables_of_columns
+    rows = RowUnit().rows(records, ["k"]) if counted is tables_of_database else records
+    return counted(workload, rows)[0,].tolist()
+
+
+def by_histogram(data: Any, domain: Domain) -> list[int]:
+    return domain.histogram([{"k": v} for v in data["k"]] if isinstance(data, dict) else data).tolist()
+
+
+def by_plan(data: Any, domain: Domain) -> list[int]:
+    """Counts, by the same groups; those of all others last, where they are listed."""
+    groups = Groups(["k"], [[label] for label in domain.values[0]])
+    plan = TablePlan((Count("c", groups, variance=1),), unlisted="drop")
+    numbers = plan._exact(records_of(data), RowUnit()).levels[groups]
+    return [numbers.get((label,), [0])[0] for label in domain.values[0]]
+
+
+COUNTED = {"elements": by_universe, "marginals": by_marginals, "averages": by_histogram}
+
+
+def domain_of(kind: str, others: bool) -> Domain:
+    listed = TYPES[kind][1]
+    return Domain(("k",), ((*listed, OTHERS) if others else tuple(listed),), "count as others" if others else "drop")
+
+
+def held(container: Callable[[Values], Any], values: Values) -> Any:
+    """None where the container takes no such values: then there is no data set."""
+    try:
+        return container(values)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
+        return None
+
+
+def moved(count: Any, container: Any, kind: str, others: bool, places: tuple[int, ...], odd: list[str]) -> int:
+    """How many data sets with an odd record were read; each has the counts of those without, and one more at most."""
+    domain, values, read = domain_of(kind, others), TYPES[kind][0], 0
+    without = count(container(values), domain)
+    assert sum(without) == len(values), (kind, without)
+    for name in odd:
+        for place in places:
+            data = held(container, [*values[:place], ODD[name], *values[place:]])
+            if data is None or (container is AT_HAND["pandas, categories"] and name in MERGED and kind in NUMBERS):
+                continue
+            read += 1
+            more = np.subtract(count(data, domain), without).tolist()
+            assert (min(more) >= 0 and sum(more) <= 1 and sum(more) == 1) or (not others and not any(more)), (name, place, more)
+    return read
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("container", AT_HAND)
+def test_an_odd_record_moves_no_other_label(container: str, kind: str) -> None:
+    for count in COUNTED.values() if container == "pandas" else (by_universe, by_marginals):
+        for others in (False, True):
+            if held(AT_HAND[container], TYPES[kind][0]) is not None:
+                assert moved(count, AT_HAND[container], kind, others, (0, 3, 6), list(ODD)) or container in ("Arrow",)
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "booleans", "moments"])
+@pytest.mark.parametrize("container", ENGINES)
+def test_an_odd_record_moves_no_other_label_of_a_table_in_memory(container: str, kind: str) -> None:
+    for count in (by_universe, by_marginals):
+        assert moved(count, ENGINES[container], kind, True, (3,), ["missing", "minus zero", "huge float"])
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "booleans", "days", "moments", "texts"])
+@pytest.mark.parametrize("container", ["pandas", "arrays", "polars"])
+def test_an_odd_record_moves_no_other_group_of_a_plan(container: str, kind: str) -> None:
+    odd = list(ODD) if container == "pandas" and kind == "whole numbers" else ["missing"]
+    assert moved(by_plan, AT_HAND[container], kind, False, (3,), odd)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("container", {**AT_HAND, **ENGINES})
+@pytest.mark.parametrize("count", [by_universe, by_entity, by_marginals, by_plan])
+def test_an_odd_record_moves_no_other_label_however_it_is_counted(count: Any, container: str, kind: str) -> None:
+    plain = kind not in ("numbers", "booleans as pandas spells them")  # keys of a plan are no numbers, and spelled one way
+    made = {**AT_HAND, **ENGINES}[container]
+    if held(made, TYPES[kind][0]) is not None and (plain or count is not by_plan):
+        moved(count, made, kind, False, (0, 3, 6), list(ODD))
+
+
+BASE = {"k": [1, 2, 1, 2], "n": [10, 20, 30, 40], "id": [7, 7, 8, 9], "b": [True, False, True, True]}
+BOTH = Groups(["k"], [["1"], ["2"]])
+MONEY = Measure("n", upper=100)
+PLAN = TablePlan(
+    (
+        Count("c", BOTH, variance=1),
+        Sum("s", BOTH, variance=1, measure=MONEY),
+        CountDistinct("d", BOTH, variance=1, of="id"),
+        Quantile("q", BOTH, measure=MONEY, candidates=(0, 15, 25, 35, 100), rho=1),
+        Count("w", Groups(["b"], [["true"], ["false"]]), (Condition("n", ">=", 20),), variance=1),
+    ),
+    unlisted="drop",
+)
+
+
+def said(data: Any) -> dict[Any, Any]:
+    exact = PLAN._exact(data, RowUnit(name="row"))
+    listed = {(level, key): exact.levels[level].get(key) for level in exact.levels for key in level.keys or ()}
+    return listed | {key: own.tolist() for key, own in exact.cells["q"].items() if key in BOTH.place}
+
+
+@pytest.mark.parametrize(
+    ("container", "odd"),
+    [
+        (pd.DataFrame, ["missing", "text", "huge"]),
+        *(pytest.param(made, list(ODD), marks=pytest.mark.nightly) for made in (pd.DataFrame, dict, pl.DataFrame)),
+    ],
+)
+@pytest.mark.parametrize("column", BASE)
+def test_a_value_that_cannot_be_read_moves_nothing_of_the_others(container: Any, odd: list[str], column: str) -> None:
+    """The odd record is in a group that is not listed (k = 3), but where its own key is odd."""
+    without = said(container(BASE))
+    assert without[BOTH, ("1",)][:3] == [2, 40, 2] and without[BOTH, ("2",)][:3] == [2, 60, 2]
+    record = {"k": 3, "n": 50, "id": 6, "b": None}
+    for value in (ODD[name] for name in odd):
+        data = held(container, {name: [*own, value if name == column else record[name]] for name, own in BASE.items()})
+        listed = (column == "k" and value in (True, Decimal(1))) or (column == "b" and value is True)  # in some container
+        if data is not None and not listed:
+            assert said(data) == without, (column, value)
+
+
+def test_texts_of_a_typed_table_are_numbers_where_they_spell_some() -> None:
+    """As in a CSV file: a column of texts in Parquet need not have been one before a record was."""
+    table = ibis.memtable(pa.table({**BASE, "n": ["10", " 20.0 ", "+3e1", "40"]}))
+    assert said(table) == said(BASE)
+    odd = ibis.memtable(pa.table({name: [*own, own[0]] for name, own in BASE.items()} | {"n": ["10", "20", "30", "40", "n/a"]}))
+    assert said(odd)[BOTH, ("1",)][:2] == [3, 40]
+
+
+@pytest.mark.parametrize("make", [lambda v: ibis.memtable(pa.table({"k": v})), lambda v: {"k": v}])
+def test_decimals_are_keys_by_their_value(make: Any) -> None:
+    values = [Decimal("1.00"), Decimal("2.50"), Decimal("100.00"), Decimal("-0.00"), None]
+    groups = Groups(["k"], [["1"], ["2.5"], ["100"], ["0"]])
+    plan = TablePlan((Count("c", groups, variance=1),), unlisted="drop")
+    found = plan._exact(make(values), RowUnit(name="row")).levels[groups]
+    assert [found[key][0] for key in groups.keys or ()] == [1, 1, 1, 1]
+
+
+def test_identifiers_that_a_column_of_floats_has_blurred_are_no_identifiers() -> None:
+    ids = [2**62 + k for k in range(4)]
+    whole = {**BASE, "id": ids}
+    assert said(pd.DataFrame(whole))[BOTH, ("1",)][2] == 2
+    assert said(pd.DataFrame({**whole, "id": list(map(float, ids))}))[BOTH, ("1",)][2] == 0
+    assert said(ibis.memtable(pa.table({**whole, "id": list(map(float, ids))})))[BOTH, ("1",)][2] == 0
+
+
+def test_rows_need_not_have_all_columns() -> None:
+    domain = domain_of("whole numbers", False)
+    assert by_universe([{"k": 1}, {"j": 1}, {"k": 2}], domain) == [1, 1, 0]
+    assert domain.histogram([{"k": 1}, {"j": 1}, {"k": 2}]).tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("section", ["invariant", "workload", "relation"])
+def test_codes_of_a_partition_are_texts(section: str, tmp_path: Path) -> None:
+    """0E1 and 0E2 are equal as numbers, "1" and "01" too."""
+    codes = ["0E1", "0E2", "01", "1", "1E2", "100"]
+    (tmp_path / "e.csv").write_text("name,code\n" + "".join(f"e{k},{code}\n" for k, code in enumerate([*codes, *codes])))
+    sections = {
+        "invariant": '[workload]\nbuilder = "identity"\n[invariant]\npartition = "code"\n[relation]\nepsilon = 1.0\n',
+        "workload": '[workload]\npartition = "code"\n[relation]\nmetric = "uniform"\nepsilon = 1.0\n',
+        "relation": '[workload]\nbuilder = "identity"\n[relation]\nmetric = "partition"\nlabels = "code"\nepsilon = 1.0\n',
+    }
+    (tmp_path / "p.toml").write_text(f'[elements]\ntable = "e.csv"\nnames = ["name"]\n{sections[section]}')
+    problem = read_problem(tmp_path / "p.toml").problem
+    if section == "workload":
+        assert list(problem.workload.queries) == codes
+    elif section == "relation":
+        assert list(problem.relation.labels) == [*codes, *codes]
+    else:
+        assert problem.relation.invariant.matrix.tolist() == np.hstack([np.eye(6), np.eye(6)]).tolist()
