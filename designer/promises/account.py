@@ -246,8 +246,8 @@ class Account:
 
     @cached_property
     def _on_ladder(self) -> bool:
-        """Whether the losses of the product are added up on a ladder: none is so far that it counts as certain, and the coarsest
-        ladder has no more rungs than are computed."""
+        """Whether the losses of the product are added up on a ladder: none is so far that it counts as certain, and the
+        coarsest ladder has no more rungs than are computed."""
         within = max(span for span, _ in self._spans) < FARTHEST
         return within and _rungs(self._spans, self._first_step()) <= MOST_COARSE
 
