@@ -30,6 +30,7 @@ from designer import (
     metrics,
 )
 from designer.accounting import Account, EpsilonDelta
+from designer.certified.frozen import to_spec
 from designer.cli import main
 from designer.designing import least, whole_products
 from designer.families.channel import pole_budgets
@@ -127,7 +128,7 @@ def test_a_described_channel_of_next_to_no_budget_is_refused_before_its_entries_
 
 def test_the_second_verifier_states_the_pairs_of_a_staircase_before_it_writes_them_out() -> None:
     made = design(Problem(Workload.ranges(5, [0], [3]), metrics.add_remove(5, 1.0)), "staircase").mechanism
-    core = made.to_spec()["mechanism"]
+    core = to_spec(made)["mechanism"]
     assert standalone.Staircase(core).worst == made.privacy.worst_ratio
     many = {"elements": {"runs": [["e", 0, 2**31]]}}, {"epsilons": {"runs": [[1.0, 0, 2**31]]}}
     core |= {"workload": core["workload"] | many[0], "relation": core["relation"] | many[1]}
