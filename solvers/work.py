@@ -145,9 +145,14 @@ def units_left() -> float:
     return left
 
 
-def about_left() -> float:
-    """About how many seconds a search may go on, for progress: units count as seconds; infinite where nothing ends it."""
+def seconds_left() -> float:
+    """Seconds until the limits that callers set on the clock, 0 beyond them; infinite where there are none."""
     end, own = math.inf, _budget.get()
     while own is not None and not own.finishing:
         end, own = min(end, own.end), own.outer
-    return min(units_left(), end - time.perf_counter() if end < math.inf else math.inf)
+    return max(0.0, end - time.perf_counter()) if end < math.inf else math.inf
+
+
+def about_left() -> float:
+    """About how many seconds a search may go on, for progress: units count as seconds; infinite where nothing ends it."""
+    return min(units_left(), seconds_left())

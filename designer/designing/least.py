@@ -317,6 +317,7 @@ def _by_family(
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []
     rows: list[dict[str, Any]] = []
+    wrong: InvalidProblem | None = None  # of the problem itself, where no family takes it; of one family's noise, otherwise
     for way in each_of(ways_of(automatic_families(problem), problem, DESIGNS), "least budget", weight_of, allowance.units):
         if why := allowance.refusal(way, math.inf if found else None):
             rows.append(_failed(way.name, why))
@@ -328,10 +329,11 @@ def _by_family(
             row = _found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else "")
             words = standing(problem, found[-1][0].design)[1]
             rows.append(row | {"note": "; ".join(filter(None, (words, row["note"])))})
-        except InvalidProblem:
-            raise
         except Exception as failure:
+            wrong = wrong or (failure if isinstance(failure, InvalidProblem) else None)
             rows.append(_failed(way.name, reason(failure)))
+    if wrong and not found:
+        raise wrong
     return found, rows
 
 

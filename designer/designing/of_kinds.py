@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import step
 from designer.base.rounding import at_least, at_most
 from designer.certified.frozen import Specified
-from designer.designing.choosing import cap_of, units_of
+from designer.designing.choosing import NOTHING_MADE, cap_of, units_of
 from designer.designing.comparison import Comparison, compare_linear, empty_row
 from designer.designing.least import LeastBudget, least_linear
 from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
@@ -93,17 +92,22 @@ def design_marginal(
         made = design_marginals(*asked, problem.loss, tolerance=tolerance, allow_vacuous=vacuous)
     best: Any = made
     if family == "auto" and targets is None and _may_be_narrow(problem) and not made.vacuous:
-        with suppress(DesignFailed):
+        try:
             products = products_of(problem)
             best = products if products.error(problem.loss) < made.error(problem.loss) else made
+        except DesignFailed as failure:
+            best = made.annotated({**made.provenance, "tried": {"structured": NOTHING_MADE + str(failure)}})
     return _made(problem, start, best, best.error(problem.loss))
 
 
 def products_of(problem: MarginalProblem) -> StructuredMechanism:
-    """The tables by products of rows of single attributes."""
+    """The tables by products of rows of single attributes; `DesignFailed` where there are too many."""
     from designer.designing.products_plan import design_structured, with_whole_numbers
+    from designer.designing.whole_products import too_many_terms
     from designer.problem.products_workload import StructuredWorkload
 
+    if why := too_many_terms(len(problem.workload.subsets)):
+        raise DesignFailed(why)
     asked = StructuredWorkload.of_marginals(problem.workload), problem.relation
     noise: Noise = "laplace" if problem.notion == "pure" else "gaussian"
     return (

@@ -51,7 +51,7 @@ class MarginalProblem:
 
     def __post_init__(self) -> None:
         from designer.mechanisms.marginals.plan import OBJECTIVES
-        from designer.mechanisms.marginals.protection import Protection
+        from designer.mechanisms.marginals.protection import Presence, Protection
         from designer.problem.marginals_workload import MarginalWorkload
 
         if not isinstance(self.workload, MarginalWorkload) or not isinstance(self.relation, Protection):
@@ -65,6 +65,8 @@ class MarginalProblem:
             raise InvalidProblem(
                 f"problem.notion: {shown(self.notion)} is not known of marginals; use 'zcdp' or 'pure'.", value=self.notion
             )
+        if isinstance(self.relation, Presence):
+            self.relation.require_notion(self.notion)
 
     @property
     def families(self) -> tuple[str, ...]:

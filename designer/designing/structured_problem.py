@@ -72,6 +72,8 @@ class StructuredProblem:
                 f"problem.notion: {shown(self.notion)} is not known of structured workloads; use 'pure' or 'zcdp'.",
                 value=self.notion,
             )
+        if isinstance(self.relation, Presence):
+            self.relation.require_notion(self.notion)
 
     def written_out(self) -> Problem:
         """The same with a matrix over the whole domain, for every family; `InvalidProblem` where that is too large."""

@@ -52,6 +52,7 @@ TREES, FANS = 512, (2, 3, 4, 8, 16)  # values up to which an attribute has trees
 SWAPPED = 6  # attributes up to which each is tried with other rows than the rest
 EFFORT, LOOK = 20.0, 1.0  # units of 10^8 numbers: of the design that is followed to its end, and of one look
 MULTIPLES = (*range(1, 17), 20, 25, 50, 100, 1000)  # of rows, that may be whole numbers
+MOST_TERMS = 1000  # their rates are found together, by matrices of so many rows: up to three of 18 attributes; 1 min
 MOVED_TERMS = 64  # terms up to which each is tried with the blocks of others
 
 
@@ -69,7 +70,12 @@ Rows = dict[int, tuple[StrategyMatrix, ...]]
 
 
 def best_products(workload: StructuredWorkload, protection: Protection, noise: Noise, loss: Loss = "squared") -> Proposal:
-    """The best found of blocks whose answers are put together, and of blocks of which one serves each term."""
+    """The best found of blocks whose answers are put together, and of blocks of which one serves each term.
+
+    `DesignFailed` above `MOST_TERMS` terms.
+    """
+    if why := too_many_terms(len(workload.terms)):
+        raise DesignFailed(why)
     changes = kinds_of_changes(protection, workload.domain, workload.used)
     if not changes:
         raise DesignFailed("structured: no protected change moves an answer; give an attribute that is asked about a budget.")
@@ -80,6 +86,16 @@ def best_products(workload: StructuredWorkload, protection: Protection, noise: N
     if alone is None:
         raise DesignFailed("structured: no whole-number rows of the attributes answer these terms; use strategies of your own.")
     return alone
+
+
+def too_many_terms(terms: int) -> str:
+    """Why products of whole-number rows are not designed for so many terms; empty where they are."""
+    if terms <= MOST_TERMS:
+        return ""
+    return (
+        f"structured: products of whole-number rows are designed for at most {MOST_TERMS:,} tables, not {terms:,}; ask for "
+        "fewer, or take other noise."
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ from solvers.exact.rational import float_below
 from solvers.solution import Solution
 
 MOST_POLES = 3000
+LEAST_PLACES = 5  # of a wider grid on each axis: two beyond the values at both ends, and one among them
 MOST_RULED = 250_000  # entries of a table that is written out with its losses; larger ones have peaks, or losses by a rule
 DESCRIBED_BITS = 36  # of the denominator of a described table: floats tell its ratios from their budgets
 SHARP = 1e-12  # of a budget, what floats may be off by where a table is described
@@ -290,14 +291,14 @@ def pole_budgets(problem: ReportProblem) -> Floats:
     found = [problem.budgets]
     if problem.report_points is not None:
         found.append(problem.budgets_to(problem.report_points))
-    if problem.points is not None:
+    if problem.points is not None and LEAST_PLACES ** problem.points.shape[1] <= MOST_POLES:
         found.append(problem.budgets_to(_wider_grid(problem.points, problem.distances)))
     return np.concatenate([*found, np.zeros((problem.metric.size, 1))], axis=1)
 
 
 def _wider_grid(points: Floats, distances: Floats) -> Floats:
     """Points in steps of half the least difference of coordinates, two differences beyond the values; in whole steps where that
-    makes too many, and in wider ones where these are too many still."""
+    makes too many, and in wider ones where these are too many still: down to `LEAST_PLACES` on an axis."""
     axes = [np.diff(np.unique(axis)) for axis in points.T]
     step = min((float(gaps.min()) for gaps in axes if len(gaps)), default=1.0)
     low, high = points.min(axis=0), points.max(axis=0)

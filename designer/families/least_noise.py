@@ -85,7 +85,9 @@ class Limit:
     def scope(self) -> tuple[str, ...]:
         """For whom the value, and the loss of unbiased mechanisms, are proven: one sentence each."""
         few = f" from {self.least_records} on" if self.least_records > 1 else ""
-        additive = f"No additive noise with this guarantee loses less, at any number of records{few}."
+        additive = (
+            f"No noise added to the answers with this guarantee loses less, at any number of records{few}; biased designs may."
+        )
         return (additive, self._others(), *self._fair())
 
     def to_dict(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -95,8 +95,11 @@ class Design(Made[Problem, M]):
 
     @property
     def error(self) -> float:
-        """Expected total squared error of the noise."""
-        return self.mechanism.error("squared")
+        """Expected total squared error, unweighted, with the worst bias where records are known."""
+        noise: float = self.mechanism.error("squared")
+        if not self.is_biased:
+            return noise
+        return noise + replace(self.problem, loss="squared", weights=None).bias_of(self.mechanism.effective)
 
 
 @dataclass(frozen=True)

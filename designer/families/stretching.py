@@ -21,9 +21,12 @@ HOMOGENEOUS = 1 - 1e-12  # a bound of the program with other budgets: they were 
 
 def stretches(made: Design[Mechanism]) -> bool:
     """Whether the best noise at other budgets is the same, narrower or wider: not for integer noise, nor on whole multiples of
-    units, nor where bias is traded for noise, nor under (b, delta), whose lengths are no multiples of the budgets."""
-    chained = made.problem.notion != "approximate"
-    return chained and isinstance(made.mechanism, AdditiveMechanism) and not made.is_biased and not _whole(made.mechanism)
+    units, nor where bias is traded for noise, nor under (b, delta), whose lengths are no multiples of the budgets; nor where
+    queries are never written out, whose designs take a moment."""
+    mechanism = made.mechanism
+    if made.problem.notion == "approximate" or not isinstance(mechanism, AdditiveMechanism) or mechanism.unwritten:
+        return False
+    return not made.is_biased and not _whole(mechanism)
 
 
 def _whole(mechanism: AdditiveMechanism) -> bool:

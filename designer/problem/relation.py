@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -220,7 +220,7 @@ class Relation(Immutable, ABC):
 
     def inner(self) -> list[Relation]:
         """The relations that this one holds."""
-        values = [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]
+        values = [getattr(self, field.name) for field in fields(self)] if is_dataclass(self) else []
         return [
             part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
         ]
@@ -328,6 +328,11 @@ def graph_components(blocks: Iterator[Block], points: int) -> Indices:
             while not np.array_equal(further := least[least], least):
                 least = further
     return np.unique(least, return_inverse=True)[1].astype(np.intp).reshape(points)
+
+
+def of_ones_own(kind: type[Relation]) -> bool:
+    """Whether a class of relations is the caller's own, and none of this program."""
+    return kind.__module__.split(".")[0] != "designer"
 
 
 def finite_pairs(block: Block) -> tuple[Indices, Indices]:

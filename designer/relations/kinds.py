@@ -11,7 +11,7 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
 from designer.base.schema import ClosedList, Named, either, noted
-from designer.problem.relation import Relation
+from designer.problem.relation import Relation, of_ones_own
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -75,7 +75,7 @@ OF_INVARIANTS = either(*(cls.schema for cls in (InvariantChanges, InvariantMetri
 
 def require_listed(relation: Relation) -> None:
     """Refuse a relation that no reader of a spec would know: of a class of the caller, or with one inside."""
-    if type(relation).__module__.split(".")[0] != "designer" or relation.kind not in RELATIONS:
+    if of_ones_own(type(relation)) or relation.kind not in RELATIONS:
         raise InvalidProblem(
             f"relation: {shown(relation.kind)} is a rule of your own, which no file can hold: what reads a spec knows only "
             "its list of kinds. Release from the object that you have, or use metrics.from_matrix(rule.distances()) in its "

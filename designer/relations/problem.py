@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from itertools import zip_longest
 from typing import Literal
 
@@ -228,7 +228,7 @@ def _domains(part: object) -> Iterator[Domain]:
     if isinstance(part, Domain):
         yield part
     elif isinstance(part, Relation):
-        for inner in fields(part):  # type: ignore[arg-type]  # every relation is a dataclass
+        for inner in fields(part) if is_dataclass(part) else ():
             yield from _domains(getattr(part, inner.name, None))
     elif isinstance(part, tuple) and part and isinstance(part[0], Relation):
         for metric in part:

@@ -54,6 +54,8 @@ class RowGroups(Relation):
             raise InvalidProblem(
                 f"row_groups.parts: {shown(self.parts)} must be metrics, one for each group, at least one.", value=self.parts
             )
+        for part in self.parts:
+            part.require_symmetric("row_groups.parts")
         if not isinstance(self.names, (tuple, list)):
             raise InvalidProblem(
                 f"row_groups.names: {shown(self.names)} is not a list of names; give one for each group.", value=self.names

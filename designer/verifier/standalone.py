@@ -284,6 +284,14 @@ def long(value, where, entry):
     return made
 
 
+def length(value):
+    """How many entries a list has, or its runs have that are not written out."""
+    runs = value.get("runs") if isinstance(value, dict) else None
+    if not isinstance(runs, list):
+        return len(value) if isinstance(value, list) else 0
+    return sum(run[2] for run in runs if isinstance(run, list) and len(run) == 3 and type(run[2]) is int)
+
+
 def listed(read):
     """A list whose entries `read` reads; a run of it steps from its first entry, or repeats it."""
 
@@ -919,9 +927,10 @@ class Relation:
         all differences of two histograms so close, whatever the histogram (docs/theory/invariants.md, 1)."""
         public = self.statistics(spec)
         reach = adjacency * (1 + public)
-        shares = range(reach + 1)
-        many = sum(math.comb(self.size, k) * math.comb(reach, k) << k for k in shares)
-        only(many <= 200_000, "a list of too many changes")
+        many = 0
+        for k in range(min(reach, self.size) + 1):
+            many += math.comb(self.size, k) * math.comb(reach, k) << k
+            only(many <= 200_000, "a list of too many changes")
         found, v = [], [0] * self.size
 
         def extend(k, left, sums):
@@ -1889,6 +1898,8 @@ class Staircase(OnGrid):
         known = dict.fromkeys(("workload", "relation", "noise", "measured", "reconstruction"), anything)
         family = one_of("staircase", "custom")
         core = fields(core, "mechanism", family=family, grid=listed(whole(-1999, 1999)), **known)
+        told = core.relation.get("epsilons", ()) if isinstance(core.relation, dict) else ()
+        only(length(told) * len(core.grid) <= MOST_WORK // 100, "very many pairs")
         self.family, rows, noise = core.family, self.read_grid(core), core.noise
         pairs = self.relation.pairs()
         only(len(pairs) * len(self.grid) <= MOST_WORK // 100, "very many pairs")

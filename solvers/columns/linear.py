@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from solvers.columns.cone import Array
+from solvers.limited import Method, linear_program
 from solvers.threads import one_thread
 from solvers.work import spend
 
@@ -29,25 +30,23 @@ class Optimum:
 
 
 def least(
-    cost: Array, upper: Any, limits: Array, equal: Any, sides: Array, methods: tuple[str, ...] = ("highs-ds", "highs-ipm")
+    cost: Array, upper: Any, limits: Array, equal: Any, sides: Array, methods: tuple[Method, ...] = ("highs-ds", "highs-ipm")
 ) -> Optimum:
     """The optimum by the first of the methods that finds one; upper may be None, with no limits. NoSolution otherwise."""
-    from scipy.optimize import linprog
-
     entries = float(getattr(equal, "nnz", equal.size)) + float(0 if upper is None else getattr(upper, "nnz", upper.size))
     found: Any = None
     for method in methods:
         spend(calls=100, pivots=STEPS * entries)
         with one_thread():
-            found = linprog(
+            found = linear_program(
                 cost,
                 A_ub=upper,
                 b_ub=None if upper is None else limits,
                 A_eq=equal,
                 b_eq=sides,
                 bounds=(0, None),
-                method=method,  # type: ignore[call-overload]
-                options={"primal_feasibility_tolerance": EXACTNESS, "dual_feasibility_tolerance": EXACTNESS},
+                method=method,
+                exactness=EXACTNESS,
             )
         if found.status == 0:
             of_limits = np.zeros(0) if upper is None else np.minimum(found.ineqlin.marginals, 0.0)

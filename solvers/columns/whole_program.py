@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from solvers.columns.cone import Array, Edges, spanner
 from solvers.columns.generation import Limits, NoMixture, Program
 from solvers.columns.linear import NoSolution, least
+from solvers.limited import Method
 
-METHODS = ("highs-ipm", "highs-ds")  # the first, with a crossover to a vertex, is several times faster here
+METHODS: tuple[Method, ...] = ("highs-ipm", "highs-ds")  # the first, with a crossover to a vertex, is several times faster here
 
 
 def full_program(

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.limited import integer_program
 from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all, told_by
 from solvers.status import Status
 
@@ -174,19 +175,20 @@ class _Rounding:
 
     def _nearby(self) -> Array | None:
         """The moves of least sum of sizes that keep the totals; None where none were found."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint
         from scipy.sparse import hstack
 
         cells = len(self.start)
         most = np.concatenate([np.full(cells, REACH), np.minimum(self.start, REACH)])
         if not self.left.any():
             return np.zeros(cells)
-        found = milp(
+        found = integer_program(
             np.ones(2 * cells),
             integrality=np.ones(2 * cells, dtype=np.intp),
             bounds=Bounds(np.zeros(2 * cells), most),
             constraints=LinearConstraint(hstack([self.asked.exact, -self.asked.exact]).tocsr(), self.left, self.left),
-            options={"node_limit": NODES},
+            nodes=NODES,
+            gap=1e-4,
         )
         moves = None if found.x is None else np.rint(found.x[:cells]) - np.rint(found.x[cells:])
         return moves if moves is not None and self._keeps(moves) else None
@@ -203,7 +205,7 @@ class _Rounding:
 
     def in_window(self, widths: Array) -> _Found:
         """The least sum of squares among whole x whose sums are within the widths of those of p."""
-        from scipy.optimize import Bounds, LinearConstraint, milp
+        from scipy.optimize import Bounds, LinearConstraint
         from scipy.sparse import csr_array, hstack, vstack
 
         asked, (kinds, cells) = self.asked, self.asked.sums.shape
@@ -224,15 +226,14 @@ class _Rounding:
         stated: dict[str, Any] = {
             "bounds": Bounds(np.concatenate([least, np.zeros(len(owner))]), np.concatenate([most, np.ones(len(owner))])),
             "constraints": LinearConstraint(csr_array(rows), sides, sides),
-            "options": {"mip_rel_gap": 0.0, "node_limit": NODES},
         }
         inside = np.zeros(kinds, dtype=bool)
-        found = relaxed = milp(cost, **stated)
+        found = relaxed = integer_program(cost, nodes=NODES, **stated)
         if relaxed.x is None or (np.abs(relaxed.x[:cells] - np.rint(relaxed.x[:cells])) > SAME).any():
             close = 0.0 if relaxed.x is None or not self.large else self.closeness / unit / max(1e-300, abs(relaxed.fun))
             nodes = max(1, WORK // len(cost)) if self.large else NODES
-            stated["options"] = {"mip_rel_gap": close, "node_limit": nodes}
-            found = milp(cost, integrality=np.concatenate([np.ones(cells), np.zeros(len(owner))]), **stated)
+            whole = np.concatenate([np.ones(cells), np.zeros(len(owner))])
+            found = integer_program(cost, nodes=nodes, gap=close, integrality=whole, **stated)
         if found.x is None:
             return _Found(None, found.status == 2, False, inside)
         moves = np.rint(found.x[:cells])

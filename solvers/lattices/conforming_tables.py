@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.exact.hermite import is_combination
+from solvers.limited import integer_program
 from solvers.programs.nearest_sums import none_at_all
 
 Integers = NDArray[np.int64]
@@ -192,17 +193,16 @@ def integer_minimum(
     The solution is rounded and checked in integers; `RuntimeError` when the program stops without an answer.
     cost: (d,). rows: (k, d). least, most: (k,). lower, upper: (d,).
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
 
     prices = np.asarray(cost, dtype=float)
-    found = milp(
+    found = integer_program(
         prices,
         integrality=np.ones(len(prices), dtype=np.int64),
         bounds=Bounds(lower, upper),
         constraints=LinearConstraint(
             np.asarray(rows, dtype=float), np.asarray(least, dtype=float), np.asarray(most, dtype=float)
         ),
-        options={"mip_rel_gap": 0.0},  # by default HiGHS may stop within 1e-4 of the minimum
     )
     if found.status == 2:
         return None

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.points import PAIRS
+from solvers.limited import linear_program
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
 from solvers.polytopes.pivot_columns import pivots
 from solvers.polytopes.triangulation import proof_of
@@ -174,13 +175,13 @@ def corners_among(vertices: NDArray[np.float64], rows: NDArray[np.intp]) -> NDAr
     >>> corners_among(np.array([[1.0, 0.0], [0.0, 1.0], [0.4, 0.5], [0.6, 0.7]]), np.arange(4)).tolist()
     [0, 1, 3]
     """
-    from scipy.optimize import linprog
-
     kept = list(rows.tolist())
     for row in rows.tolist():
         others = vertices[[other for other in kept if other != row]].T
         spend(calls=60, entries=30.0 * others.size)
-        found = linprog(np.ones(2 * others.shape[1]), A_eq=np.hstack([others, -others]), b_eq=vertices[row], method="highs-ds")
+        found = linear_program(
+            np.ones(2 * others.shape[1]), A_eq=np.hstack([others, -others]), b_eq=vertices[row], method="highs-ds"
+        )
         if found.status == 0 and found.fun is not None and found.fun <= 1 + WITHIN:
             kept.remove(row)
     return np.array(kept, dtype=np.intp)

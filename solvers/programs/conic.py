@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.limited import conic_program
 from solvers.work import spend
 
 Array = NDArray[np.float64]
@@ -56,11 +57,9 @@ def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -
         for kind, size in block.cones
         if size
     ]
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
     matrix, side = csc_matrix(vstack([block.matrix for block in blocks])), np.concatenate([block.side for block in blocks])
     spend(calls=20, pivots=STEPS * (matrix.nnz + side.size))
-    found = clarabel.DefaultSolver(csc_matrix(diags_array(curvature)), linear, matrix, side, cones, settings).solve()
+    found = conic_program(csc_matrix(diags_array(curvature)), linear, matrix, side, cones)
     x, z = np.array(found.x), np.array(found.z)
     if not solved(found):
         return None

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.limited import linear_program
 from solvers.work import spend
 
 Array = NDArray[np.float64]
@@ -126,7 +127,6 @@ class Steps:
 
     def multipliers(self, losses: Array) -> Array:
         """Those of the solved program, clipped to be nonnegative; zeros where it is not solved."""
-        from scipy.optimize import linprog
         from scipy.sparse import csr_array
 
         rows = np.arange(len(self.source))
@@ -135,7 +135,7 @@ class Steps:
         matrix: Any = csr_array((entries, places), shape=(len(rows), self.points))
         whole = np.ones((1, self.points))
         spend(calls=100, pivots=PIVOTS * entries.size)
-        done = linprog(losses, A_ub=matrix, b_ub=np.zeros(len(rows)), A_eq=whole, b_eq=[1.0], bounds=(0, None), method="highs")
+        done = linear_program(losses, A_ub=matrix, b_ub=np.zeros(len(rows)), A_eq=whole, b_eq=[1.0], bounds=(0, None))
         return np.maximum(-done.ineqlin.marginals, 0.0) if done.success else np.zeros(len(rows))
 
     def proven(self, losses: Array, multipliers: Array) -> float:

@@ -21,6 +21,7 @@ from solvers.exact.rational import float_above
 from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
 from solvers.lattices.symmetries import Matrix, symmetries_of
+from solvers.limited import Method, linear_program
 from solvers.programs.linear_loss import LinearLoss, expected_loss
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
@@ -32,6 +33,7 @@ MOST_ROWS = 240_000
 WORKING_PLACES = 500_000  # of the box in which the program counts what lies outside its domain
 COUNTED_TAIL = 1e-9  # what lies outside it may be left out of the bound
 ROUNDS = 2
+MOST_SIMPLEX = 20_000  # rows up to which the simplex method is tried where the interior point method fails: 10 s
 PIVOTS = 60  # of the linear solver, about, each of which looks at every entry
 FINER = 2**20  # of a unit, where the largest of several losses leaves heights that are no whole units
 TIGHT = 1e-7  # of a ratio of neighbouring probabilities
@@ -321,12 +323,11 @@ def _matrix(rows: _Rows, costs: NDArray[np.float64]) -> Any:
 
 def _minimised(matrix: Any, mass: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The least last unknown of all x >= 0 with `matrix x <= 0` and `mass x = 1`: x, and the marginals of the inequalities."""
-    from scipy.optimize import linprog
-
     spend(calls=200, pivots=PIVOTS * matrix.nnz)
     done: Any = None
-    for method in ("highs-ipm", "highs-ds"):  # the first, with a crossover to a vertex, is several times faster here
-        done = linprog(
+    methods: tuple[Method, ...] = ("highs-ipm", "highs-ds") if matrix.shape[0] <= MOST_SIMPLEX else ("highs-ipm",)
+    for method in methods:  # the first, with a crossover to a vertex, is several times faster here
+        done = linear_program(
             np.eye(len(mass))[-1],
             A_ub=matrix,
             b_ub=np.zeros(matrix.shape[0]),
@@ -334,7 +335,7 @@ def _minimised(matrix: Any, mass: NDArray[np.float64]) -> tuple[NDArray[np.float
             b_eq=[1.0],
             bounds=(0, None),
             method=method,
-            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+            exactness=1e-10,
         )
         if done.status == 0:
             return done.x, done.ineqlin.marginals

@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from solvers.limited import conic_program
 from solvers.programs.changes import Changes, ChangeSet, Keys, Steepest
-from solvers.programs.conic import solved
+from solvers.programs.conic import STEPS, solved
 from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
 from solvers.solution import Solution
 from solvers.status import Status
+from solvers.work import spend
 
 Array = NDArray[np.float64]
 
@@ -191,12 +193,10 @@ class _Program:
 
         # c >= 0: few cuts have one sign alone, and let c fall without end.
         floor = csr_array(([-1.0], ([0], [n])), shape=(1, quadratic.shape[0]))
-        settings = clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = 1e-10
         matrix, vector = csc_matrix(vstack([cut, floor, rows])), np.concatenate([offset, [0.0], right])
         cones = [clarabel.NonnegativeConeT(m + 1), *cones]
-        found = clarabel.DefaultSolver(quadratic, linear, matrix, vector, cones, settings).solve()
+        spend(calls=20, pivots=STEPS * (matrix.nnz + vector.size))
+        found = conic_program(quadratic, linear, matrix, vector, cones, 1e-10)
         x, z = np.array(found.x), np.array(found.z)
         if not solved(found):
             return None

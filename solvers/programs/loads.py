@@ -18,8 +18,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.limited import linear_program
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
+from solvers.work import spend
 
 Floats = NDArray[np.float64]
 # (n,) positive precisions to (J,) errors, all that may be the largest among them, and their (J, n) slopes.
@@ -76,12 +78,11 @@ def _feasible(errors: Errors, start: Floats, point: Floats) -> tuple[Floats, Flo
 
 def _outer(loads: Floats, cuts: Floats) -> tuple[Floats, float] | None:
     """Minimise t under `G s <= t`, `cuts s >= 1`: the optimum, and the bound that its multipliers prove."""
-    from scipy.optimize import linprog
-
     rows, n = loads.shape
     matrix = np.block([[loads, -np.ones((rows, 1))], [-cuts, np.zeros((len(cuts), 1))]])
     side = np.concatenate([np.zeros(rows), -np.ones(len(cuts))])
-    done = linprog(np.eye(n + 1)[n], A_ub=matrix, b_ub=side, bounds=(0, None), method="highs")
+    spend(calls=60, entries=30.0 * matrix.size)
+    done = linear_program(np.eye(n + 1)[n], A_ub=matrix, b_ub=side, bounds=(0, None))
     if done.status != 0 or done.x is None:
         return None
     multipliers = np.maximum(-done.ineqlin.marginals, 0.0)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.limited import linear_program
 from solvers.programs.conic import ConicBlock, solve_conic
 
 Array = NDArray[np.float64]
@@ -176,19 +177,17 @@ def none_at_all(exact: Any, totals: Array) -> bool:
     >>> none_at_all(rows, np.array([1.0, 2.0, 3.0])), none_at_all(rows, np.array([1.0, 2.0, 4.0]))
     (False, True)
     """
-    from scipy.optimize import linprog
     from scipy.sparse import csr_array, eye_array, hstack
 
     rows, exact = len(totals), csr_array(exact)
     if not rows:
         return False
     unit = max(1.0, float(np.abs(totals).max()))
-    found = linprog(
+    found = linear_program(
         np.concatenate([np.zeros(exact.shape[1]), np.ones(2 * rows)]),
         A_eq=hstack([exact, eye_array(rows), -eye_array(rows)]).tocsr(),
         b_eq=totals / unit,
         bounds=(0, None),
-        method="highs",
     )
     if found.status != 0:
         return False

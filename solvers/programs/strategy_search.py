@@ -13,7 +13,9 @@ Three searches, each of which starts from a feasible strategy and returns one th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,12 +136,30 @@ def optimise_strategy(
     if iterations == 0:
         best = min(fitted, key=lambda s: gram_error(w, s.matrix, span))
         return _solution(best, w, changes, 0, "best of the starts, too many changes for a search", bound)
-    shaped = fit_to_budgets(p_identity(w, np.ones(changes.size), lower_bound=0.0).point.matrix, changes, "p-identity")
-    pool = [reweigh(w, changes, s, iterations, bound) for s in [*fitted, shaped]]
+
+    def shaped() -> Solution[Strategy]:
+        rows = p_identity(w, np.ones(changes.size), lower_bound=0.0).point.matrix
+        return reweigh(w, changes, fit_to_budgets(rows, changes, "p-identity"), iterations, bound)
+
+    def descended(start: Strategy) -> Solution[Strategy]:
+        return descend_by_gradient(w, changes, start, iterations, bound)
+
+    pool = [_solution(s, w, changes, 0, "best of the starts", bound) for s in fitted]
+    pool += _those_that_succeed([*(partial(reweigh, w, changes, s, iterations, bound) for s in fitted), shaped])
     pool.sort(key=lambda s: s.value)
     places = [s.point for s in pool[:keep]] + [fit_to_budgets(matrix, changes, "random rows") for matrix in seeds]
-    found = (descend_by_gradient(w, changes, s, iterations, bound) for s in places if not is_over())
-    return min([*found, pool[0]], key=lambda s: s.value)
+    return min([*_those_that_succeed([partial(descended, s) for s in places]), pool[0]], key=lambda s: s.value)
+
+
+def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) -> list[Solution[Strategy]]:
+    """What searches find, until their work is done; one that numbers stop, of a start without full rank, leaves the others."""
+    found = []
+    for search in searches:
+        if found and is_over():
+            break
+        with suppress(ValueError, ArithmeticError):
+            found.append(search())
+    return found
 
 
 @dataclass(frozen=True)
@@ -317,11 +337,12 @@ def optimise_workload(
         found = _solution(best_fixed(gram, moved, starts_here), gram, moved, 0, "best of the starts", bound)
     lifted = fit_to_budgets(found.point.matrix @ rows, changes, found.point.name)
     solutions = [Solution(found.status, lifted, found.value, min(bound, found.value), found.iterations, found.method)]
+    others: list[Callable[[], Solution[Strategy]]] = []
     if alone is not None:
-        solutions.append(_for_units(q.T @ q, alone, changes, starts or {}, seed, bound))
+        others.append(partial(_for_units, q.T @ q, alone, changes, starts or {}, seed, bound))
     if starts and (alone is None or len(alone) <= RANDOM_DIMENSION):
-        solutions.append(optimise_strategy(q.T @ q, changes, starts, iterations, keep, bound))
-    return min(solutions, key=lambda s: s.value)
+        others.append(partial(optimise_strategy, q.T @ q, changes, starts, iterations, keep, bound))
+    return min([*solutions, *_those_that_succeed(others)], key=lambda s: s.value)
 
 
 def _for_units(

@@ -332,7 +332,10 @@ def _for_each_attribute(domain: Domain, budgets: Budgets) -> tuple[float | Metri
 
 
 def _require_budgets(domain: Domain, budgets: tuple[float | Metric, ...] | Metric) -> None:
-    """Metrics speak of as many elements as there are values, or rows."""
+    """Metrics speak of as many elements as there are values, or rows, and are symmetric."""
+    for part in (budgets,) if isinstance(budgets, Metric) else budgets:
+        if isinstance(part, Metric):
+            part.require_symmetric("budgets")
     if isinstance(budgets, Metric):
         if budgets.size != domain.size:
             raise InvalidProblem(

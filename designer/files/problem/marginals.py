@@ -104,6 +104,7 @@ class MarginalsRequest(Request):
     """Tables, what is protected, and how accurate the tables should be."""
 
     kind: ClassVar[str] = "marginals"
+    choices: ClassVar[tuple[str, ...]] = ("family",)
     workload: MarginalWorkload
     protection: Protection
     loss: Loss = "squared"
@@ -118,7 +119,9 @@ class MarginalsRequest(Request):
 
     def make(self, choices: Choices) -> Specified:
         problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
-        made: Specified = design_marginal(problem, targets=self.targets, tolerance=self.tolerance).mechanism
+        made: Specified = design_marginal(
+            problem, choices.family or "auto", targets=self.targets, tolerance=self.tolerance
+        ).mechanism
         return made
 
     def listing(self) -> Listing:
@@ -156,9 +159,10 @@ class MarginalsRequest(Request):
         """The least factor on all budgets at which the tables meet [targets]."""
         if self.targets is None:
             raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
-        (choices or Choices()).require(self.kind, self.choices)
+        chosen = choices or Choices()
+        chosen.require(self.kind, self.choices)
         problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
-        found = least_marginal(problem, self.targets, step=1e-4 if step is None else step)
+        found = least_marginal(problem, self.targets, chosen.family or "auto", step=1e-4 if step is None else step)
         mechanism = found.mechanism.described(self.about)
         title = printed(self.title)
         rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"

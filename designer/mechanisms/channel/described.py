@@ -31,6 +31,7 @@ MOST_DESCRIBED = 8_000_000  # entries of a table that is described: 64 MB, certi
 MOST_VALUES = 4000  # whose budgets are all held at once
 MOST_BITS = 52  # of its denominator: whole numbers that floats hold
 MOST_PEAKS = 1_000_000
+MOST_DECIDED = 200_000  # entries that floats do not settle: 5 s; a design of 8,000,000 entries has some 60,000 of them
 CHUNK = 256  # peaks whose numbers are computed at once
 EXP_ERROR = 2.0**-48  # of numpy's exp, relative; with the rounding of a product
 RULES = ("distance", "squared", "zero_one")
@@ -221,14 +222,21 @@ class DescribedTable(Sequence[Sequence[int]]):
 
 def _floors(metric: Metric, peaks: Sequence[tuple[int, int]]) -> Iterator[NDArray[np.int64]]:
     """`floor(h exp(-b(x, p)))` at each element, (N,), for every peak (p, h)."""
-    budgets = metric.distances()
+    budgets, decided_exactly = metric.distances(), 0
     for start in range(0, len(peaks), CHUNK):
         places, heights = map(np.array, zip(*peaks[start : start + CHUNK], strict=True))
         near = budgets[places]
         real = heights[:, None] * np.exp(-near)
         off = real * (near * (metric.budget_error + 2.0**-50) + EXP_ERROR)
         found = np.floor(real).astype(np.int64)
-        for k, x in np.argwhere(np.floor(real - off) < np.floor(real + off)).tolist():
+        unsettled = np.argwhere(np.floor(real - off) < np.floor(real + off)).tolist()
+        decided_exactly += len(unsettled)
+        if decided_exactly > MOST_DECIDED:
+            raise InvalidProblem(
+                f"numerators: more than {MOST_DECIDED} entries that floats do not settle; budgets or the denominator are too "
+                "small or too large for a table that is described: merge elements whose budgets are next to nothing."
+            )
+        for k, x in unsettled:
             found[k, x] = _exact_floor(int(heights[k]), metric.exact_budget(x, int(places[k])))
         yield from found
 

@@ -325,6 +325,7 @@ def require_finite(relation: object) -> None:
             "appears or disappears).",
             value=relation,
         )
+    relation.require_symmetric("metric")
     if relation.components().any():
         raise InvalidProblem(
             "metric: has infinite budgets, between elements that it does not protect from each other; give every pair a finite "

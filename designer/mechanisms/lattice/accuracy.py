@@ -37,6 +37,7 @@ from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
 from solvers.lattices.kernel import integer_kernel
+from solvers.limited import linear_program
 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds
 PROPOSALS, SIMULATED_CELLS = 500_000, 2**24
@@ -667,15 +668,13 @@ def _laplace_margin_of(query: Floats, beyond: float) -> float:
 def _reach(mechanism: LatticeNoise) -> Floats:
     """`max |<q, z>| / ||z||_1` over the lattice, (K,), in units of the weight: a query and its shifts by the statistics that
     are kept give the same answers, and the shift of least largest entry gives the bound."""
-    from scipy.optimize import linprog
-
     _require_known(mechanism)
     constraints, size = mechanism.relation.invariant.constraints.astype(np.float64), mechanism.relation.size
     ones, zero = np.ones((size, 1)), np.zeros(len(constraints))
     found = []
     for query in mechanism.workload.dense():
         below = np.block([[-constraints.T, -ones], [constraints.T, -ones]])
-        solved = linprog(np.append(zero, 1.0), below, np.concatenate([-query, query]), bounds=(None, None))
+        solved = linear_program(np.append(zero, 1.0), A_ub=below, b_ub=np.concatenate([-query, query]), bounds=(None, None))
         shift = np.asarray(solved.x)[:-1] if solved.success else zero
         found.append(np.abs(query - shift @ constraints).max())
     return np.array(found) * ROOMY / float(mechanism.norm.map[0])

@@ -10,7 +10,7 @@ A residual measured with precision s (one over the variance of its orthonormal c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -34,21 +34,39 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Presence:
     """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
-    size. epsilon: in nats; where zCDP is promised, as by Gaussian noise of marginals, rho is epsilon^2 / 2. Raises
-    `InvalidProblem` for one that is not positive.
+    size.
 
-    >>> Presence(0.5).epsilon
-    0.5
+    budget: epsilon in nats in the notion "pure", and mu under zCDP, where rho is mu^2 / 2. epsilon, mu: the same by name; a
+    problem of the other notion refuses it. Raises `InvalidProblem` for a budget that is not positive, and for none or several.
+
+    >>> Presence(0.5) == Presence(epsilon=0.5)
+    True
+    >>> Presence(mu=0.5).require_notion("zcdp")
     """
 
     epsilon: float
+    notion: str | None = field(compare=False, repr=False)  # which the name of the budget said
     absence: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        assign(self, epsilon=positive(self.epsilon, "epsilon"))
+    def __init__(self, budget: object = None, *, epsilon: object = None, mu: object = None) -> None:
+        given = {name: value for name, value in (("budget", budget), ("epsilon", epsilon), ("mu", mu)) if value is not None}
+        if len(given) != 1:
+            raise InvalidProblem(f"presence: {sorted(given) or 'no budget'} given; give one of budget, epsilon and mu.")
+        ((name, value),) = given.items()
+        assign(self, epsilon=positive(value, name), notion={"budget": None, "epsilon": "pure", "mu": "zcdp"}[name])
+
+    def require_notion(self, notion: str) -> None:
+        """Refuse a budget that was given by the name of another notion's."""
+        if self.notion not in (None, notion):
+            names = ("epsilon", "mu") if self.notion == "pure" else ("mu", "epsilon")
+            raise InvalidProblem(
+                f"problem.relation: {names[0]} is a budget of the notion {self.notion!r}, and the problem's is {notion!r}; "
+                f"give Presence({names[1]}=...), or notion={self.notion!r}.",
+                value=self.epsilon,
+            )
 
     def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""

@@ -17,6 +17,8 @@ from designer.relations.invariants.statistics import Integers, Statistics
 from solvers.exact.rational import integer_rank
 from solvers.lattices.colliding import MULTISETS, multiset_count
 from solvers.lattices.enumeration import short_vectors
+from solvers.limited import linear_program
+from solvers.work import spend
 
 PROGRAMS = 1_500  # cells, a linear program each: some minutes
 FINE = 2**30  # multipliers are rounded to multiples of 1 / FINE, and then proven as they are
@@ -126,8 +128,6 @@ def _rest(columns: Integers, cell: int) -> int:
 
 def _multipliers(columns: Integers, cell: int) -> Floats:
     """The y of least `max |e_i - A'y|`, as a solver sees it; 0 where it fails."""
-    from scipy.optimize import linprog
-
     rows, size = columns.shape
     matrix, one = columns.T.astype(np.float64), np.ones((size, 1))
     target = np.zeros(size)
@@ -135,5 +135,6 @@ def _multipliers(columns: Integers, cell: int) -> Floats:
     bounded = np.vstack([np.hstack([-matrix, -one]), np.hstack([matrix, -one])])
     cost = np.append(np.zeros(rows), 1.0)
     limits = [(None, None)] * rows + [(0, None)]
-    found = linprog(cost, A_ub=bounded, b_ub=np.concatenate([-target, target]), bounds=limits, method="highs")
+    spend(calls=60, entries=30.0 * bounded.size)
+    found = linear_program(cost, A_ub=bounded, b_ub=np.concatenate([-target, target]), bounds=limits)
     return np.asarray(found.x[:rows]) if found.status == 0 and found.x is not None else np.zeros(rows)

@@ -64,6 +64,7 @@ class InvariantMetric(ChangeRelation, ByLength):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self.metric.require_symmetric("metric & invariant")
         if self.metric.size != self.invariant.size:
             raise InvalidProblem(
                 f"metric & invariant: the metric speaks of {self.metric.size} elements, the invariant of "

@@ -71,6 +71,12 @@ class Hamming(Metric):
     def components(self) -> Indices:
         return Relation.components(self)
 
+    def is_vacuous(self) -> bool:
+        """Without the elements, of which there may be more than can be numbered."""
+        return not any(
+            values > 1 and np.isfinite(budget) for values, budget in zip(self.domain.shape, self.budgets, strict=True)
+        )
+
     def largest_budget(self) -> float:
         changed = zip(self.budgets, self.domain.shape, strict=True)
         known = (Fraction(budget) for budget, values in changed if values > 1 and np.isfinite(budget))
@@ -179,6 +185,10 @@ class Product(Metric):
     def entity_budget(self, rows: int) -> Fraction:
         """The sum over attributes; for domains of any size."""
         return sum((part.entity_budget(rows) for part in self.parts if part.size > 1), Fraction(0))
+
+    def is_vacuous(self) -> bool:
+        """Without the elements, of which there may be more than can be numbered."""
+        return all(part.is_vacuous() for part in self.parts)
 
     @cached_property
     def _tables(self) -> list[Floats]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,7 +21,8 @@ from designer.base.json_text import canonical
 from designer.base.schema import COUNT, POSITIVE, list_of, of_kind, refer
 from designer.problem.domain import Domain, attribute_lines
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
-from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
+from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, of_ones_own, rectangles
+from designer.problem.unlisted import Unlisted
 from solvers.exact.rational import last_float_above
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.
@@ -71,6 +73,7 @@ def require_metric(value: object, field: str, size: int | None = None) -> Metric
         raise InvalidProblem(
             f"{field}: nests metrics {relation_depth(value)} deep; at most {DEEPEST - 1} levels go into another metric."
         )
+    value.require_symmetric(field)
     return value
 
 
@@ -96,6 +99,31 @@ def inner_words(relation: Relation) -> str:
     return relation.sentence().removesuffix(".")
 
 
+# What says budgets, directly or by what is derived from them.
+BUDGET_RULES = frozenset(
+    {"along", "blocks", "budget_error", "components", "every_pair", "exact_budget", "largest_budget", "nearness", "rectangle"}
+    | {"searched", "simple", "size"}
+)
+COMPARED = 4096  # exact budgets that are asked for in both directions: 0.02 s
+
+
+def _first_of_the_program(kind: type[Metric]) -> tuple[type, set[str]]:
+    """The class of this program that a class of the caller's own is derived from, and all names that are defined on the way."""
+    own = set[str]()
+    for base in kind.__mro__:
+        if issubclass(base, Relation) and not of_ones_own(base):
+            return base, own
+        own |= set(vars(base))
+    raise AssertionError("every metric is derived from Metric")
+
+
+def _one_way(field: str, i: int, j: int, there: object, back: object) -> InvalidProblem:
+    return InvalidProblem(
+        f"{field}: is not symmetric: d({i}, {j}) = {there} and d({j}, {i}) = {back}. Noise hides both "
+        "directions alike; give both the smaller budget."
+    )
+
+
 METRIC = refer("metric")  # metrics hold metrics: the closed list defines it
 METRICS = list_of(METRIC)
 
@@ -112,6 +140,46 @@ class Metric(Relation):
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         """Float budgets of `rows x columns`."""
         raise NotImplementedError
+
+    def require_elements(self, elements: int, unlisted: Unlisted, of: str = "workload", field: str = "relation") -> None:
+        super().require_elements(elements, unlisted, of, field)
+        self.require_symmetric(field)
+
+    def require_symmetric(self, field: str) -> None:
+        """Refuse a metric of the caller's own whose budgets depend on the direction of a change.
+
+        The scans look at each pair once, and noise tells both directions apart alike: the smaller budget would be broken.
+        Float budgets are compared for all pairs, exact ones for `COMPARED` pairs spread over all. Metrics of this program are
+        symmetric by construction, and a subclass of one may not give it other budgets: what is derived from them stays.
+        """
+        if not of_ones_own(type(self)):
+            return
+        given, own = _first_of_the_program(type(self))
+        changed = sorted(own & BUDGET_RULES) if given is not Metric else []
+        if changed:
+            raise InvalidProblem(
+                f"{field}: {type(self).__name__} changes {', '.join(changed)} of {given.__name__}, whose other rules would "
+                "speak of other budgets; derive it from Metric.",
+            )
+        tolerance = 2 * self.budget_error + 2.0**-50
+        for rows, columns in rectangles(self.size):
+            there, back = (
+                np.asarray(self.rectangle(rows, columns), dtype=np.float64),
+                np.asarray(self.rectangle(columns, rows), dtype=np.float64).T,
+            )
+            with np.errstate(invalid="ignore"):
+                alike = (there == back) | (np.abs(there - back) <= tolerance * np.minimum(there, back))
+            if not alike.all():
+                i, j = (int(k) for k in np.argwhere(~alike)[0])
+                raise _one_way(field, rows.start + i, columns.start + j, float(there[i, j]), float(back[i, j]))
+        pairs = all_pairs_of(self.size)
+        for k in range(0, pairs, -(-pairs // COMPARED) if pairs else 1):
+            # The pairs i < j are counted by j: pair k is the (k - j (j - 1) / 2)-th of its j.
+            j = (1 + isqrt(8 * k + 1)) // 2
+            i = k - all_pairs_of(j)
+            exact_there, exact_back = self.exact_budget(i, j), self.exact_budget(j, i)
+            if exact_there != exact_back:
+                raise _one_way(field, i, j, exact_there, exact_back)
 
     @property
     def nearness(self) -> Nearness | None:

@@ -97,7 +97,7 @@ def comparison_drawings(problem: Any, rows: Sequence[Row], limit: Limit | None) 
     if not made:
         return ()
     label = loss_words(problem)
-    least = "" if limit is None else f"; no additive noise loses less than {for_people(limit.value)}"
+    least = "" if limit is None else f"; no noise added to the answers loses less than {for_people(limit.value)}"
     families = (
         f"Bars for the {label} of {len(made)} families, from {no_less(made[0]['loss'])} ({made[0]['family']}) to "
         f"{no_less(made[-1]['loss'])} ({made[-1]['family']}){least}."

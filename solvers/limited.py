@@ -1,0 +1,76 @@
+"""The doors to the solvers that others wrote: every call has a limit of iterations or nodes, by its sizes alone, and ends with
+the seconds that a caller set.
+
+Without one, HiGHS's interior point method goes on for ever where it comes no nearer to the tolerance that is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+
+from solvers.work import is_over, seconds_left
+
+Method = Literal["highs", "highs-ds", "highs-ipm"]
+INTERIOR = 300  # iterations of an interior point method, of which HiGHS takes 10 to 90 where it ends
+SIMPLEX, SIMPLEX_EACH = 5_000, 5  # of the simplex method, and for each row and unknown, of which it takes 1 to 3
+CONIC = 200  # of Clarabel, of which it takes 10 to 50
+NODES = 20_000  # of a search in whole numbers
+
+
+def linear_program(cost: Any, *, method: Method = "highs", exactness: float | None = None, **stated: Any) -> Any:
+    """The answer of `scipy.optimize.linprog` (HiGHS); status 1 where a limit is reached.
+
+    stated: A_ub, b_ub, A_eq, b_eq, bounds. exactness: of rows and reduced costs, 1e-10 at the sharpest.
+    """
+    from scipy.optimize import linprog
+
+    rows = sum(0 if stated.get(name) is None else stated[name].shape[0] for name in ("A_ub", "A_eq"))
+    most = INTERIOR if method == "highs-ipm" else SIMPLEX + SIMPLEX_EACH * (rows + len(cost))
+    options: dict[str, Any] = {"maxiter": most, **_on_the_clock()}
+    if exactness is not None:
+        options |= {"primal_feasibility_tolerance": exactness, "dual_feasibility_tolerance": exactness}
+    found = linprog(cost, method=method, options=options, **stated)
+    if found.status == 1:
+        is_over()  # so that the blocks around remember what the clock cut
+    return found
+
+
+def integer_program(cost: Any, *, nodes: int = NODES, gap: float = 0.0, **stated: Any) -> Any:
+    """The answer of `scipy.optimize.milp` (HiGHS); status 1 where a limit is reached, with the best point so far, if any.
+
+    stated: integrality, bounds, constraints. gap: relative, at which the search ends.
+    """
+    from scipy.optimize import milp
+
+    found = milp(cost, options={"node_limit": nodes, "mip_rel_gap": gap, **_on_the_clock()}, **stated)
+    if found.status == 1:
+        is_over()
+    return found
+
+
+def conic_program(quadratic: Any, linear: Any, matrix: Any, side: Any, cones: list[Any], exactness: float | None = None) -> Any:
+    """The answer of Clarabel to `min 1/2 x' quadratic x + linear x` with `side - matrix x` in the cones.
+
+    exactness: of the gap and of feasibility; Clarabel's own, 1e-8, where none is given.
+    """
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_iter = CONIC
+    settings.time_limit = seconds_left()
+    if exactness is not None:
+        settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = exactness
+    found = clarabel.DefaultSolver(quadratic, np.asarray(linear, dtype=float), matrix, side, cones, settings).solve()
+    if found.status in (clarabel.SolverStatus.MaxIterations, clarabel.SolverStatus.MaxTime):
+        is_over()
+    return found
+
+
+def _on_the_clock() -> dict[str, float]:
+    """The limit on the clock, where a caller set one: what is found depends on the machine then, and is said to."""
+    left = seconds_left()
+    return {"time_limit": max(left, 1e-3)} if left < math.inf else {}

@@ -1,0 +1,221 @@
+"""Requests of every size end: within counted work, or refused before it is begun; and one part that fails leaves the others."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from designer import (
+    DesignFailed,
+    Domain,
+    InvalidProblem,
+    MarginalProblem,
+    MarginalWorkload,
+    Presence,
+    Problem,
+    ReportProblem,
+    StructuredProblem,
+    StructuredWorkload,
+    Targets,
+    Workload,
+    design,
+    invariants,
+    least_budget,
+    metrics,
+)
+from designer.accounting import Account, EpsilonDelta
+from designer.certified.frozen import to_spec
+from designer.cli import main
+from designer.designing import least, whole_products
+from designer.families.channel import pole_budgets
+from designer.mechanisms.channel.described import MOST_DECIDED, DescribedTable
+from designer.promises.account import MOST_COARSE
+from designer.verifier import standalone
+from solvers.programs import strategy_search
+from solvers.work import within
+
+
+def test_a_family_that_fails_leaves_the_least_budget_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, problem = least.factor_of_family, Problem(Workload.identity(2), metrics.uniform(2, 1.0))
+
+    def failing(problem: Any, targets: Any, family: str, *rest: Any) -> Any:
+        if family != "laplace":
+            raise InvalidProblem("mechanism: no noise can be drawn exactly for this norm on this grid.")
+        return real(problem, targets, family, *rest)
+
+    monkeypatch.setattr(least, "factor_of_family", failing)
+    found = least_budget(problem, Targets(standard_error=1.0), curve=1)
+    assert found.best.family == "laplace" and any("stopped by InvalidProblem" in row["note"] for row in found.rows)
+    monkeypatch.setattr(least, "factor_of_family", lambda *_: failing(problem, None, "none"))
+    with pytest.raises(InvalidProblem, match="drawn exactly"):
+        least_budget(problem, Targets(standard_error=1.0), curve=1)
+
+
+@pytest.mark.parametrize("cells", [128, 200])
+def test_the_least_budget_of_many_disjoint_cells_is_that_of_few(cells: int) -> None:
+    few, many = (
+        least_budget(Problem(Workload.identity(n), metrics.uniform(n, 1.0)), Targets(standard_error=3.0), "laplace", curve=1)
+        for n in (4, cells)
+    )
+    assert many.factor == pytest.approx(few.factor, rel=2e-4)
+
+
+@pytest.mark.parametrize("dimension", [3, 5])
+def test_reports_of_places_in_any_number_of_dimensions_are_designed(dimension: int) -> None:
+    corners = np.vstack([np.zeros(dimension), np.eye(dimension)])
+    problem = ReportProblem(metrics.euclidean(corners, per_unit=1.0))
+    assert (pole_budgets(problem).shape[1] > 2 * len(corners)) == (dimension < 5)
+    assert design(problem, "poles").privacy.holds
+
+
+def test_compositions_of_any_number_end_with_what_zcdp_tells() -> None:
+    times = 2 * 10**8
+    together = Account.of([(EpsilonDelta(Fraction(1, times), 0), times)])  # at most 1 by addition
+    assert not together._on_ladder and together.epsilon_below(1e-6) == 0 == together.delta_at(1)
+    assert 0 < together.epsilon_at(1e-6) < 12 * math.sqrt(1 / (2 * times))
+    assert Account.of([(EpsilonDelta(Fraction(1, 10**18), 0), 10**18)]).epsilon_at(1e-6) < 1e-6
+
+
+def test_the_ladder_of_few_compositions_tells_more_than_zcdp() -> None:
+    few = Account.of([(EpsilonDelta(Fraction(1, 100), 0), 1000)])
+    assert few._on_ladder and MOST_COARSE > 1 << 18
+    assert few.epsilon_at(1e-6) < Account.of([], few._as_zcdp or 0).epsilon_at(1e-6)
+
+
+def test_products_of_very_many_tables_are_refused_before_they_are_begun_and_said_to_be(tmp_path: Path) -> None:
+    people = Domain.of({f"a{i}": 2 for i in range(20)})
+    problem = MarginalProblem(MarginalWorkload.up_to(people, 3), metrics.hamming(people, [8.0] * 20))
+    assert len(problem.workload.subsets) > whole_products.MOST_TERMS
+    with within() as counted, pytest.raises(DesignFailed, match=r"designed for at most 1,000 tables, not 1,350"):
+        design(problem, "structured")
+    assert counted.spent < 0.1
+    made = design(problem).mechanism
+    assert "1,350" in made.provenance["tried"]["structured"] and made.optimality is not None
+
+
+def test_tables_over_a_domain_that_nobody_numbers_are_designed_by_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"a{i}" for i in range(40)]
+    file, spec = tmp_path / "p.toml", tmp_path / "s.json"
+    file.write_text(
+        'kind = "marginals"\ntitle = "t"\n[workload]\nup_to = 1\n[relation]\nmetric = "hamming"\nbudgets = {'
+        + ", ".join(f"{name} = 1" for name in names)
+        + "}\n[domain]\n"
+        + "".join(f"{name} = 10\n" for name in names),
+        encoding="utf-8",
+    )
+    assert main(["design", str(file), "-o", str(spec), "--family", "residual"]) == 0, capsys.readouterr().err
+    assert json.loads(spec.read_text(encoding="utf-8"))["provenance"]["family"] == "residual"
+    huge = Domain.of(dict.fromkeys(names, 10))
+    assert not metrics.hamming(huge, [1.0] * 40).is_vacuous()
+    assert metrics.hamming(huge, [math.inf] * 40).is_vacuous()
+    assert not metrics.product(huge, [metrics.uniform(10, 1.0)] * 40).is_vacuous()
+
+
+def test_a_described_channel_of_next_to_no_budget_is_refused_before_its_entries_are_decided() -> None:
+    peaks = 1 + MOST_DECIDED // 2000
+    columns = ((0, tuple((i, 1 << 30) for i in range(peaks))), (1, ((0, 1 << 30),)))
+    with pytest.raises(InvalidProblem, match="entries that floats do not settle"):
+        DescribedTable(metrics.uniform(2000, 1e-300), 2, 1 << 40, columns, 1, 0)
+
+
+def test_the_second_verifier_states_the_pairs_of_a_staircase_before_it_writes_them_out() -> None:
+    made = design(Problem(Workload.ranges(5, [0], [3]), metrics.add_remove(5, 1.0)), "staircase").mechanism
+    core = to_spec(made)["mechanism"]
+    assert standalone.Staircase(core).worst == made.privacy.worst_ratio
+    many = {"elements": {"runs": [["e", 0, 2**31]]}}, {"epsilons": {"runs": [[1.0, 0, 2**31]]}}
+    core |= {"workload": core["workload"] | many[0], "relation": core["relation"] | many[1]}
+    with pytest.raises(Exception, match="very many pairs"):
+        standalone.Staircase(core)
+
+
+def test_the_second_verifier_counts_changes_no_further_than_it_lists_them() -> None:
+    relation = object.__new__(standalone.Relation)
+    spec = invariants.total(3).protect(1.0, 2).to_spec()["invariant"]
+    with pytest.raises(Exception, match="a list of too many changes"):
+        relation.protected(spec, 10**9)
+
+
+def test_a_start_that_fails_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = Problem(Workload.prefix(4), metrics.uniform(4, 1.0))
+    whole = design(problem, "strategy_laplace", iterations=5).loss
+    real, called = strategy_search.descend_by_gradient, [0]
+
+    def failing(*args: Any, **given: Any) -> Any:
+        called[0] += 1
+        if called[0] == 1:
+            raise ValueError("strategy 'rows' lacks full column rank on the span of the changes")
+        return real(*args, **given)
+
+    monkeypatch.setattr(strategy_search, "descend_by_gradient", failing)
+    assert design(problem, "strategy_laplace", iterations=5).loss < 1.5 * whole and called[0] > 1
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise ValueError("not a number")
+
+    monkeypatch.setattr(strategy_search, "descend_by_gradient", broken)
+    monkeypatch.setattr(strategy_search, "reweigh", broken)
+    assert design(problem, "strategy_laplace", iterations=5).privacy.holds
+
+
+def test_a_budget_by_the_name_of_another_notion_is_refused() -> None:
+    people = Domain.of({"age": 3, "sex": 2})
+    tables, sums = MarginalWorkload.up_to(people, 2), StructuredWorkload.of(people, [{"age": "prefix"}])
+    for problem, workload in ((MarginalProblem, tables), (StructuredProblem, sums)):
+        with pytest.raises(InvalidProblem, match="epsilon is a budget of the notion 'pure'"):
+            problem(workload, Presence(epsilon=1.0), notion="zcdp")  # type: ignore[operator]
+        with pytest.raises(InvalidProblem, match="mu is a budget of the notion 'zcdp'"):
+            problem(workload, Presence(mu=1.0), notion="pure")  # type: ignore[operator]
+        problem(workload, Presence(epsilon=1.0), notion="pure")  # type: ignore[operator]
+        problem(workload, Presence(mu=1.0), notion="zcdp")  # type: ignore[operator]
+    with pytest.raises(InvalidProblem, match="epsilon is a budget"):
+        MarginalProblem(tables, Presence(epsilon=1.0))
+    for wrong in ({}, {"budget": 1.0, "mu": 1.0}, {"epsilon": 1.0, "mu": 1.0}):
+        with pytest.raises(InvalidProblem, match="give one of budget, epsilon and mu"):
+            Presence(**wrong)  # type: ignore[arg-type]
+
+
+def test_the_error_of_a_biased_design_is_that_of_its_worst_histogram() -> None:
+    problem = Problem(Workload([[1, 1, 0], [0, 1, 1]]), metrics.uniform(3, 1.0), records=3, weights=[4.0, 1.0])
+    made = design(problem, "laplace_joint")
+    off = made.mechanism.effective - problem.workload.dense()
+    worst = max(float(np.square(off @ x).sum()) for x in 3 * np.eye(3))
+    assert made.is_biased and worst > 0.1
+    assert made.error == pytest.approx(made.mechanism.error("squared") + worst)
+    plain = design(problem, "laplace")
+    assert plain.error == plain.mechanism.error("squared")
+
+
+def problem_at(seed: int) -> Problem:
+    """A random problem, from one query of two elements to some sixty of two hundred."""
+    rng = np.random.default_rng(seed)
+    n = int(np.exp(rng.uniform(np.log(2), np.log(200))))
+    k = int(rng.integers(1, min(60, 2 * n) + 1))
+    matrix = rng.integers(0, 2, (k, n)) if rng.random() < 0.5 else np.round(rng.normal(size=(k, n)), 2)
+    matrix[rng.integers(k), rng.integers(n)] = 1
+    epsilon = float(np.round(np.exp(rng.uniform(-3, 2)), 3))
+    relations = (
+        lambda: metrics.uniform(n, epsilon),
+        lambda: metrics.add_remove(n, epsilon),
+        lambda: metrics.per_element(rng.uniform(0.1, 2.0, n).round(2).tolist()),
+        lambda: metrics.line(sorted(rng.choice(10 * n, n, replace=False).tolist()), period=5, epsilon=epsilon),
+        lambda: metrics.euclidean(rng.normal(size=(n, 2)).round(2), per_unit=epsilon),
+    )
+    weights = 10.0 ** rng.uniform(0, 3, k).round() if rng.random() < 0.5 else None
+    return Problem(Workload(matrix), relations[seed % len(relations)](), weights=weights, allow_vacuous=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", range(300))
+def test_random_problems_end_with_their_work_and_their_seconds(seed: int) -> None:
+    with within() as counted:
+        made = design(problem_at(seed), seconds=5)
+    # Units count a second of an idle core each; the clock is not asked, which says as much of other processes.
+    assert made.privacy.holds and counted.spent < 10
