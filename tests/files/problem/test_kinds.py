@@ -225,9 +225,11 @@ def test_choices_that_a_kind_does_not_take_are_refused(folder: Path) -> None:
     path = folder / "p.toml"
     path.write_text(GOOD["marginals"], encoding="utf-8")
     request = read_request(path)
-    for choices in (Choices(family="laplace"), Choices(solver="SCS"), Choices(seconds=3.0)):
+    for choices in (Choices(solver="SCS"), Choices(seconds=3.0)):
         with pytest.raises(InvalidProblem, match="does not go with files of kind 'marginals'"):
             request.made(choices)
+    with pytest.raises(InvalidProblem, match="'laplace' is unknown to a MarginalProblem; use 'auto' or 'residual'"):
+        request.made(Choices(family="laplace"))
 
 
 def test_a_file_of_linear_queries_is_read_by_its_kind_too(tmp_path: Path) -> None:
