@@ -25,14 +25,15 @@ def linear_program(cost: Any, *, method: Method = "highs", exactness: float | No
 
     stated: A_ub, b_ub, A_eq, b_eq, bounds. exactness: of rows and reduced costs, 1e-10 at the sharpest.
     """
-    from scipy.optimize import linprog
+    from scipy import optimize
 
+    solve: Any = optimize.linprog  # whose options are typed by method
     rows = sum(0 if stated.get(name) is None else stated[name].shape[0] for name in ("A_ub", "A_eq"))
     most = INTERIOR if method == "highs-ipm" else SIMPLEX + SIMPLEX_EACH * (rows + len(cost))
     options: dict[str, Any] = {"maxiter": most, **_on_the_clock()}
     if exactness is not None:
         options |= {"primal_feasibility_tolerance": exactness, "dual_feasibility_tolerance": exactness}
-    found = linprog(cost, method=method, options=options, **stated)
+    found = solve(cost, method=method, options=options, **stated)
     if found.status == 1:
         is_over()  # so that the blocks around remember what the clock cut
     return found
@@ -43,9 +44,10 @@ def integer_program(cost: Any, *, nodes: int = NODES, gap: float = 0.0, **stated
 
     stated: integrality, bounds, constraints. gap: relative, at which the search ends.
     """
-    from scipy.optimize import milp
+    from scipy import optimize
 
-    found = milp(cost, options={"node_limit": nodes, "mip_rel_gap": gap, **_on_the_clock()}, **stated)
+    solve: Any = optimize.milp
+    found = solve(cost, options={"node_limit": nodes, "mip_rel_gap": gap, **_on_the_clock()}, **stated)
     if found.status == 1:
         is_over()
     return found
@@ -60,7 +62,7 @@ def conic_program(quadratic: Any, linear: Any, matrix: Any, side: Any, cones: li
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
-    settings.max_iter = CONIC
+    settings.max_iter = min(settings.max_iter, CONIC)
     settings.time_limit = seconds_left()
     if exactness is not None:
         settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = exactness

@@ -220,7 +220,7 @@ class Relation(Immutable, ABC):
 
     def inner(self) -> list[Relation]:
         """The relations that this one holds."""
-        values = [getattr(self, field.name) for field in fields(self)] if is_dataclass(self) else []
+        values: list[object] = [getattr(self, field.name) for field in fields(self)] if is_dataclass(self) else []
         return [
             part for value in values for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Relation)
         ]

@@ -228,8 +228,9 @@ def _domains(part: object) -> Iterator[Domain]:
     if isinstance(part, Domain):
         yield part
     elif isinstance(part, Relation):
-        for inner in fields(part) if is_dataclass(part) else ():
-            yield from _domains(getattr(part, inner.name, None))
+        names: list[str] = [inner.name for inner in fields(part)] if is_dataclass(part) else []
+        for name in names:
+            yield from _domains(getattr(part, name, None))
     elif isinstance(part, tuple) and part and isinstance(part[0], Relation):
         for metric in part:
             yield from _domains(metric)

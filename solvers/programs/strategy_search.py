@@ -153,7 +153,7 @@ def optimise_strategy(
 
 def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) -> list[Solution[Strategy]]:
     """What searches find, until their work is done; one that numbers stop, of a start without full rank, leaves the others."""
-    found = []
+    found: list[Solution[Strategy]] = []
     for search in searches:
         if found and is_over():
             break

@@ -96,7 +96,7 @@ def test_a_subclass_of_a_listed_metric_keeps_its_budgets(changed: str) -> None:
 def test_a_metric_that_is_no_dataclass_is_nested_as_well() -> None:
     class Plain(Metric):
         kind = "plain"
-        size = 2  # type: ignore[assignment]
+        size = 2
 
         def rectangle(self, rows: slice, columns: slice) -> Floats:
             return np.array([[0.0, 1.0], [1.0, 0.0]])[rows, columns]
