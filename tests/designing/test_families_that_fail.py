@@ -59,6 +59,9 @@ def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
         def points(self, columns: np.ndarray) -> np.ndarray:
             return np.concatenate([columns, np.zeros((1, columns.shape[1]))])
 
+        def require_symmetric(self, field: str) -> None:
+            """Its blocks have each pair once, so neither direction has a budget of its own."""
+
     found = classes(Problem(Workload([[7, 1, 7, 0, 7.0]]), Zeros(5, 1.0)))
     assert found.first.tolist() == [0, 1] and found.workload.tolist() == [[7.0, 1.0]]
     assert found.spread(np.array([[3.0, 4.0]])).tolist() == [[3.0, 4.0, 3.0, 0.0, 3.0]]

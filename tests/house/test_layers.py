@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
+import sys
 import tomllib
 from functools import cache
 from graphlib import TopologicalSorter
@@ -11,7 +13,6 @@ from pathlib import Path
 
 import grimp
 import pytest
-from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,9 +34,11 @@ def tree(name: str) -> ast.Module:
     return ast.parse(MODULES[name].read_text(encoding="utf-8"))
 
 
-def test_imports_keep_the_contracts(capsys: pytest.CaptureFixture[str]) -> None:
-    kept = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == EXIT_STATUS_SUCCESS
-    assert kept, capsys.readouterr().out
+def test_imports_keep_the_contracts() -> None:
+    """In a process of its own: the linter closes the streams that it prints on."""
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    ran = subprocess.run([sys.executable, "-c", command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "Contracts: 2 kept, 0 broken" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_there_are_no_circles_and_nothing_imports_the_public_names() -> None:

@@ -96,7 +96,7 @@ def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: 
     ("arguments", "words"),
     [
         (["compare"], "compare: does not go with a file of kind 'marginals'; families are compared for linear queries"),
-        (["design", "--family", "laplace"], "family: 'laplace' does not go with files of kind 'marginals'"),
+        (["design", "--family", "laplace"], "family: 'laplace' is unknown to a MarginalProblem; use 'auto' or 'residual'"),
         (["design", "--solver", "SCS"], "solver: 'SCS' does not go with"),
         (["design", "--seconds", "3"], "seconds: 3.0 does not go with"),
         (["budget", "--plot", "p.png"], "--plot: does not go with a file of kind 'marginals'"),
