@@ -12,7 +12,6 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import grimp
-import pytest
 
 ROOT = Path(__file__).parents[2]
 
