@@ -156,7 +156,7 @@ class Measure(Immutable):
 
         column = floats(column)
         zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
-        # NaN comes first: over a Parquet file DuckDB folds each comparison by statistics that leave NaN out, so none keeps it out.
+        # NaN first: over Parquet files DuckDB folds comparisons by statistics that leave NaN out, so that none keeps it out.
         # Then what lies within, because engines go on with the other rows only.
         clipped = ibis.cases(
             (column.isnan(), zero), (column.between(low, high), column), (column < low, low), (column > high, high), else_=zero
