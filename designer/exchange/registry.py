@@ -180,7 +180,7 @@ class _Known:
         """What the deployment costs: all its releases of the ledger, or one; or the reason why there is no such number."""
         try:
             expenses: Sequence[Expense] = [r.expense for r in self.reserves] or [
-                expense_of(self.mechanism, rows_per_entity=self.rows_per_entity or 1)
+                expense_of(self.mechanism, rows_per_entity=self.rows_per_entity)
             ]
             return spent(expenses)
         except InvalidProblem as refusal:
