@@ -48,6 +48,7 @@ OF_ENTITIES: dict[str, str] = {
     "replace": "one entity changes with its at most {rows}, and how many rows count is public",
     "either": "one entity appears, disappears or changes with its at most {rows}",
 }
+ENTITY = re.compile(r"^one entity .* with its at most ([0-9,]+) rows?\b")
 DISTANCES = ("l1", "l2")
 _PRESENCE: tuple[Moves, int, bool] = ("appear", 1, False)
 NOTIONS_OF_EXPENSES = ("pure", "zcdp", "approximate")
@@ -98,6 +99,12 @@ class Expense(Immutable):
             note="What one release costs at most; fractions as texts.",
         ),
     )
+
+    @property
+    def rows_per_entity(self) -> int | None:
+        """How many rows of an entity its unit speaks of; None of records."""
+        found = ENTITY.search(self.unit)
+        return None if found is None else int(found[1].replace(",", ""))
 
     @property
     def cost(self) -> Cost:
@@ -368,6 +375,10 @@ def _factor(expense: Expense, radius: int, replaced: bool) -> Fraction | int:
 
 def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
     units = {expense.unit for expense in expenses}
+    bounds = [expense.rows_per_entity for expense in expenses]
+    if any(bounds) and len(units) > 1:
+        most = max(bound or 1 for bound in bounds)
+        return OF_ENTITIES["replace" if replaced else "appear"].format(rows=counted(most, "row"))
     if len(units) == 1 and (not replaced or expenses[0].replaced):
         return units.pop()
     if units <= {UNITS[kind] for kind in DISTANCES}:
