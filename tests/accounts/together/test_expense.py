@@ -134,6 +134,13 @@ def test_an_entity_of_several_rows_costs_their_budgets() -> None:
         expense_of(made(TABLE.protect(1.0, 2)), rows_per_entity=2)
 
 
+@pytest.mark.parametrize(("bounds", "words"), [((2, 2, 3), "at most 3 rows"), ((1, 1), "at most 1 row")])
+def test_a_total_of_entities_keeps_their_unit(bounds: tuple[int, ...], words: str) -> None:
+    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    told = spent([expense_of(noisy, rows_per_entity=rows) for rows in bounds])
+    assert told.unit == f"one entity appears or disappears with its {words}"
+
+
 def test_a_pure_cost_beside_a_normal_one_is_covered_by_a_normal_one() -> None:
     """sqrt(pi / 2) epsilon-GDP is what `erf(x) >= tanh(2 x / sqrt(pi))` says of epsilon; their product is what both promise."""
     for epsilon in np.geomspace(1e-3, 30, 400):
