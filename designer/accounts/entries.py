@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from designer.accounts.chain import Entry
@@ -112,7 +112,7 @@ def entry_raised(dataset: str, allowance: DatasetTerms, reason: str) -> dict[str
 
 def entry_reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit) -> dict[str, Any]:
     """The entry of an expense: what it is, with the sentences of its guarantee, and what one row is said to be."""
-    rows = None if row == RowUnit() else asdict(row)
+    rows = None if row == RowUnit() else row.declared()
     return {
         "kind": "reserved",
         "dataset": dataset,

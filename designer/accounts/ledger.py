@@ -479,7 +479,7 @@ class Recorded(Immutable, Generic[AnyRelease]):
 
 
 def _expense(mechanism: Specified, row: RowUnit) -> Expense:
-    return expense_of(mechanism, rows_per_entity=row.rows_per_entity or 1)
+    return expense_of(mechanism, rows_per_entity=row.rows_per_entity)
 
 
 def _joined(allowance: DatasetTerms, total: Total, publishes: Sequence[str] | None) -> DatasetTerms:

@@ -8,7 +8,7 @@ however many there are; `designer.accounts.check` derives it anew from all.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from typing import Any
@@ -113,7 +113,7 @@ class Standing(Immutable):
             "dataset": self.name,
             **self.terms.to_dict(),
             "content": self.terms.content,
-            "rows": None if self.row is None else asdict(self.row),
+            "rows": None if self.row is None else self.row.declared(),
             "scope": self.scope,
             "expenses": [[equal.number, equal.hash, equal.times] for equal in self.equal],
         }

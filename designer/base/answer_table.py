@@ -109,9 +109,16 @@ class AnswerTable:
 def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, released: Any) -> tuple[AnswerTable, ...]:
     """The tables of one release, which share its intervals: each knows where its own begin. Each pair of level and kind is
     computed once."""
-    limits = _unknown if law is None else cache(partial(law.limits_of, released))
+    limits = _unknown if law is None else cache(partial(_limits_of_kept, law, released))
     starts = np.cumsum([0, *(len(table.answers) for table in tables)]).tolist()
     return tuple(replace(t, limits=limits, first=start) for t, start in zip(tables, starts, strict=False))
+
+
+def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> Limits:
+    """The intervals of a release; where it bounds the rows of entities, of the rows that were kept."""
+    found, row = law.limits_of(released, level, simultaneous), getattr(released, "row", None)
+    kept = row is not None and row.entity is not None
+    return found._replace(law=f"{found.law}; of the rows that were kept of each {row.entity!r}") if kept else found
 
 
 def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:

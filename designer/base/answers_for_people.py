@@ -70,7 +70,8 @@ def _lines_of(
         ends = zip(found.lower.tolist(), found.upper.tolist(), places, strict=False)
         cells = tuple(f"{_down(low, p)} to {_up(high, p)}" for low, high, p in ends)
         columns.append(Column(f"{100 * found.level:g} % interval", cells, number=False))
-    units = tuple(printed(unit(str(key[0]))) for key in table.keys[:rows])
+    own = table.columns == ("query",) or table.name == "answers"  # each answer is of a query, and not a group of one
+    units = tuple(printed(unit(str(key[0]) if own else table.name)) for key in table.keys[:rows])
     if any(units):
         columns.append(Column("unit", units, number=False))
     title = [printed(table.name), ""] if titled else []

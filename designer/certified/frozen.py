@@ -12,6 +12,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,7 @@ from designer.base.display import HEAD, Displayed
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, canonical_text, plain, readable_text
 from designer.base.log import logged
+from designer.base.on_terminal import terminal_width, wrapped
 from designer.base.output import write_whole
 from designer.base.printing import in_markdown, printed
 from designer.base.schema import Named, Schema
@@ -69,7 +71,7 @@ _INNER = """
     accuracy_words allow_vacuous annotated answer_lines ball_words below_by_noise biases blocks candidates cells
     certificate_schema certificate_words choose_each core counted counted_keys design_lines deviations differences
     display_facts display_rows draw draw_blocks drawn entity_budget falloffs flag flat_loss from_core heard hidden histogram_of
-    integers known_errors limits_of named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines
+    integers known_errors left_out_rate limits_of named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines
     parameters_schema parts plain_lines position proves_bound reach_of_answers rebuilding release_entropy require_listed
     require_substance require_unchanged round_of rows sampler schema serves settled_claim simulated_draws spec_rules
     spent_delta spent_deltas summary_lines tells_multiples told_budgets universe warning workload_places
@@ -150,6 +152,12 @@ class Specified(Immutable, Displayed, metaclass=_Certified):
         self.require_unchanged()
 
     @property
+    def left_out_rate(self) -> Fraction | None:
+        """The rate of the discrete Laplace noise in the number of rows of entities that do not count; None where it is public,
+        or where nothing is released from records."""
+        return None
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """The columns of the records that are read as exact numbers."""
         return ()
@@ -196,8 +204,9 @@ class Specified(Immutable, Displayed, metaclass=_Certified):
         """A release of this mechanism, without its guarantee, for the terminal; of tables at most so many rows."""
         tables = released.answer_tables()
         if has_errors(tables):
-            return [*answer_lines(tables, self.about.unit, rows), *getattr(released, "further_lines", ())]
-        return self.plain_lines(released)
+            further = getattr(released, "further_lines", ())
+            return [*answer_lines(tables, self.about.unit, rows), *further, *kept_lines(released)]
+        return [*self.plain_lines(released), *kept_lines(released)]
 
     def plain_lines(self, released: Any) -> list[str]:
         """The same without a table: its own words, or its plain data."""
@@ -347,6 +356,13 @@ class Specified(Immutable, Displayed, metaclass=_Certified):
         anything else is refused."""
 
         return save(self, Path(path))
+
+
+def kept_lines(released: Any) -> list[str]:
+    """What a release says of the rows of entities that did not count, for the terminal; nothing where all rows count."""
+    row = getattr(released, "row", None)
+    words = "" if row is None else row.left_out_words(released.guarantee)
+    return wrapped(words, terminal_width()) if words else []
 
 
 FORMAT_VERSION = 1

@@ -89,8 +89,13 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
             require_openable(options.table, delimiter=options.delimiter)
 
     def release() -> Released:
-        records = read_records(*given) if row.entity is None else partial(_bounded, options, row, attributes)
-        return _released(mechanism, request.queries, records, row, stated)
+        if row.entity is None:
+            return _released(mechanism, request.queries, read_records(*given), row, stated)
+        from designer.tables.opening import open_table
+
+        table = open_table(options.table, delimiter=options.delimiter)
+        own = row.with_left_out(table, mechanism.left_out_rate)
+        return _released(mechanism, request.queries, partial(_bounded, table, row, attributes), own, stated)
 
     return ready, release
 
@@ -104,11 +109,9 @@ def _released(
     return released
 
 
-def _bounded(options: argparse.Namespace, row: RowUnit, attributes: list[str]) -> dict[str, list[Any]]:
+def _bounded(table: Any, row: RowUnit, attributes: list[str]) -> dict[str, list[Any]]:
     """The rows of each entity that count, as columns."""
-    from designer.tables.opening import open_table
-
-    rows = row.rows(open_table(options.table, delimiter=options.delimiter), attributes, unlisted=REFUSE)
+    rows = row.rows(table, attributes, unlisted=REFUSE)
     held: dict[str, list[Any]] = rows.select(*attributes).to_pyarrow().to_pydict()
     return held
 
@@ -160,7 +163,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     ready, release = _releasing(mechanism, options)
     told = _how_numbers_were_read(options, mechanism)
     released, data = recorded(options, mechanism, [options.histogram] if options.histogram else tables, ready, release, key)
-    private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity or 1)
+    private = privacy_line(mechanism, rows_per_entity=options.rows_per_entity)
     if asked is not None:
         written = save_tables(options, mechanism, released, data, asked, key, inputs)
         lines = [

@@ -127,7 +127,8 @@ def _ledger(options: argparse.Namespace, made: Specified, release: SeenRelease |
         require_recorded(found.entries, release.document)
         _require_of(options, release.document["ledger"]["dataset"])
         return SeenLedger(options.ledger.name, found, dataset.balance())
-    return SeenLedger(options.ledger.name, found, dataset.balance(), dataset.forecast(made))
+    balance = dataset.balance()
+    return SeenLedger(options.ledger.name, found, balance, dataset.forecast(made, balance.standing.row))
 
 
 def _require_of(options: argparse.Namespace, name: str) -> None:

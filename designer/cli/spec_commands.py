@@ -78,7 +78,7 @@ def _verify_release(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism, (release, signer) = loaded(options), release_and_signer(options)
     verdict = verify_release(mechanism, release, allow_vacuous=options.allow_vacuous)
     lines = [*cautions(mechanism), f"{printed(options.release)}: is a release that the spec may have made.", verdict.to_text()]
-    lines.append(privacy_line(mechanism, rows_per_entity=(release.get("rows") or {}).get("rows_per_entity") or 1))
+    lines.append(privacy_line(mechanism, rows_per_entity=(release.get("rows") or {}).get("rows_per_entity")))
     by_words, by_data = independently(options, mechanism.fingerprint)
     data = {**verdict.to_dict(), **caution_data(mechanism), **by_data, **_signer_data(signer)}
     return "\n".join([*lines, by_words, *_signer_line(signer)]), data

@@ -28,6 +28,7 @@ from designer.certified.guarantee import Guarantee, Optimality
 from designer.exchange.yaml_lines import Unknown, known_data, unknown_fields, yaml_text
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.problem.workload import Workload
+from designer.relations.rows.row_unit import RowUnit
 from solvers.exact.rational import float_above
 
 TO_FILL_IN = "TO BE FILLED IN"
@@ -157,17 +158,26 @@ class _Known:
     reserves: tuple[Reserve, ...]
     balance: Balance | None
 
+    @cached_property
+    def row(self) -> RowUnit | None:
+        """What one row was: as the release says, or the last that the ledger records; None where neither says it."""
+        if self.release is not None:
+            return None if self.release["rows"] is None else RowUnit.from_dict(self.release["rows"])
+        return self.reserves[-1].row if self.reserves and self.reserves[-1].row != RowUnit() else None
+
     @property
     def rows_per_entity(self) -> int | None:
-        """How many rows of an entity the release counted at most; None where nothing bounds them."""
-        rows = None if self.release is None else self.release["rows"]
-        bound: int | None = None if rows is None else rows["rows_per_entity"]
-        return bound
+        """How many rows of an entity count; None where nothing bounds them."""
+        return None if self.row is None else self.row.rows_per_entity
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """Sentences of what is promised."""
-        return self.mechanism.guarantee
+        """Sentences of what is promised: by the release, for what one row was."""
+        if self.row is None:
+            return self.mechanism.guarantee
+        made: Any = self.mechanism
+        stated: Guarantee = made.guarantee_for(self.row)
+        return stated
 
     @property
     def times(self) -> list[str]:
@@ -180,7 +190,7 @@ class _Known:
         """What the deployment costs: all its releases of the ledger, or one; or the reason why there is no such number."""
         try:
             expenses: Sequence[Expense] = [r.expense for r in self.reserves] or [
-                expense_of(self.mechanism, rows_per_entity=self.rows_per_entity or 1)
+                expense_of(self.mechanism, rows_per_entity=self.rows_per_entity)
             ]
             return spent(expenses)
         except InvalidProblem as refusal:
@@ -267,7 +277,9 @@ def _loss(known: _Known) -> dict[str, Any]:
     cost, statement = known.cost, known.guarantee
     told = for_field(known.about.record)
     if known.rows_per_entity is not None:
-        unit = f"All rows of one entity: {told}" if told else "All rows of one entity"
+        assert known.row is not None
+        said = f", a row said to be: {told}" if told else ""
+        unit = f"All rows with one value of {for_field(known.row.entity)}, of which at most {known.rows_per_entity} count{said}"
     else:
         unit = f"One row, said to be: {told}" if told else "One row"
     details = [statement.unit, statement.relation, statement.notion]

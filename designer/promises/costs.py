@@ -26,6 +26,7 @@ from solvers.exact.rational import float_above
 NOTHING = Fraction(0)
 MOST_IN_SHAPE = 20  # changes in a group whose tradeoff function is computed; for more, its bound by the sum of the budgets
 SHARES = tuple(Fraction(1, 2**k) for k in range(1, 9))  # of a chance, given to delta
+HALF_PI = Fraction(15708, 10000)  # rounded up
 LARGEST_EPSILON = Fraction(2) ** 500  # beyond what conversions take
 
 
@@ -111,6 +112,20 @@ class Cost(Immutable):
         epsilon = None if self.epsilon is None else self.epsilon * size
         delta, shapes = _delta_of_group(self, size), self._shapes_of_group(size)
         return replace(self, epsilon=epsilon, rho=rho, delta=delta, mu_squared=mu_squared, shapes=shapes)
+
+    def with_pure(self, epsilon: Fraction) -> Cost:
+        """With independent noise of a pure epsilon besides, which is sqrt(pi / 2) epsilon-GDP: `erf(x) >= tanh(2 x / sqrt(pi))`
+        for x >= 0, because the ratio of the derivatives rises from 1 and then falls to 0.
+        """
+        more = Cost.pure(epsilon)
+        mu_squared = None if self.mu_squared is None else self.mu_squared + HALF_PI * epsilon**2
+        return Cost(
+            None if self.epsilon is None else self.epsilon + epsilon,
+            None if self.rho is None or more.rho is None else self.rho + more.rho,
+            self.delta,
+            mu_squared,
+            (*self.shapes, EpsilonDelta(epsilon)) if self.shapes else (),
+        )
 
     def of_length(self, times: Fraction | int) -> Cost:
         """What a change costs that is `times` as long in the norm of the noise.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
-from designer.accounts.together.expense import expense_of
+from designer.accounts.together.expense import cost_of_entity, expense_of
 from designer.accounts.together.terms import cost_of_budget, protected_by
 from designer.base.errors import InvalidProblem
 from designer.base.printing import counted
@@ -99,29 +99,32 @@ class Contributor(ABC, Generic[M]):
         known = len(self.elements(made))
         return f"Records, each with one of {counted(known, 'value')}" if known else "Records"
 
-    def rows(self, made: M) -> list[tuple[Meaning, Cost | None]]:
-        """Changes that people can picture, each with what it costs; None where it is not protected, or nothing is proven."""
-        told = meanings_of(protected_by(made), self.elements(made))
-        return [(meant, _cost(made, meant.budget)) for meant in told]
+    def rows(self, made: M, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
+        """Changes that people can picture, each with what it costs; None where it is not protected, or nothing is proven.
 
-    def worst(self, made: M) -> Worst:
+        bound: how many rows of an entity count, all of which change; None for one record. The same below.
+        """
+        told = meanings_of(protected_by(made), self.elements(made))
+        return [(of_rows(meant, bound), _cost(made, meant.budget, bound)) for meant in told]
+
+    def worst(self, made: M, bound: int | None = None) -> Worst:
         """What is gained at the change that is hidden least."""
         try:
-            expense = expense_of(made)
+            expense = expense_of(made, rows_per_entity=bound)
         except InvalidProblem as refusal:
             return Worst("", None, str(refusal))
         return Worst(expense.unit, TotalCost((expense.cost,)))
 
-    def budgets(self, made: M) -> tuple[Piece, ...]:
+    def budgets(self, made: M, bound: int | None = None) -> tuple[Piece, ...]:
         """The table of budgets with what they mean, and (epsilon, delta) at several deltas where the promise has a delta."""
-        rows, worst = self.rows(made), self.worst(made)
+        rows, worst = self.rows(made, bound), self.worst(made, bound)
         if not rows:
             return (Prose("No protected change moves any answer: nothing can be told apart by them."),)
         risks = [Risk.of(cost) for _, cost in rows if cost is not None]
         but_for = next((risk.but_for for risk in risks if risk.delta), "")
         cells = tuple(_cells(meant, None if cost is None else Risk.of(cost)) for meant, cost in rows)
         sheet = Sheet("What budgets mean", ODDS_COLUMNS, cells, frozenset(range(1, 5)), _note(but_for))
-        return (sheet, *epsilon_delta(worst.cost))
+        return (sheet, *left_out_note(made, bound), *epsilon_delta(worst.cost))
 
     def certificate(self, made: M) -> tuple[Piece, ...]:
         """What was recomputed, in numbers that can be read."""
@@ -171,12 +174,33 @@ OF_INVARIANTS = (
 )
 
 
-def _cost(made: Specified, budget: Fraction | None) -> Cost | None:
-    """What a change of this budget costs, its pure promise alone where it has one; None where nothing is proven."""
+def _cost(made: Specified, budget: Fraction | None, bound: int | None = None) -> Cost | None:
+    """What a change of this budget costs, or that of so many rows of an entity, its pure promise alone where it has one; None
+    where nothing is proven."""
     try:
-        return None if budget is None else cost_of_budget(made, budget).as_pure()
+        if budget is None:
+            return None
+        cost = cost_of_budget(made, budget).as_pure()
+        return cost if bound is None else cost_of_entity(made, cost, bound)
     except InvalidProblem:
         return None
+
+
+def of_rows(meant: Meaning, bound: int | None) -> Meaning:
+    """A change of one record as one of all rows of an entity that count."""
+    if bound is None:
+        return meant
+    change = f"all rows of one entity that count, at most {bound:,}, change so: {meant.change}"
+    return replace(meant, change=change, budget=None if meant.budget is None else meant.budget * bound)
+
+
+def left_out_note(made: Specified, bound: int | None) -> tuple[Piece, ...]:
+    """That the number of rows left out is in the odds, too, where it has noise."""
+    if bound is None or made.left_out_rate is None:
+        return ()
+    epsilon = above(made.left_out_rate * bound, 3)
+    told = f"The number of rows left out is released, too, at epsilon {epsilon}; the odds, chances and guesses above hold it."
+    return (Prose(told, "note"),)
 
 
 def odds_row(made: Specified, meant: Meaning) -> tuple[str, ...]:

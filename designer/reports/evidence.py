@@ -12,9 +12,11 @@ from designer.accounts.check import Checked
 from designer.accounts.ledger import Forecast
 from designer.audit.verdict import DeepVerdict
 from designer.certified.frozen import Released, Specified
+from designer.certified.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
 from designer.files.signatures import SignedBy
+from designer.relations.rows.row_unit import RowUnit
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,26 @@ class Evidence:
     def spec_name(self) -> str:
         """What commands call the spec."""
         return "SPEC.json" if self.spec is None else self.spec.name
+
+    @property
+    def row(self) -> RowUnit:
+        """What one row is: as the release says, or, before one, the ledger of the data set."""
+        if self.release is not None:
+            return getattr(self.release.released, "row", None) or RowUnit()
+        return (None if self.ledger is None else self.ledger.balance.standing.row) or RowUnit()
+
+    @property
+    def bound(self) -> int | None:
+        """How many rows of an entity count; None where single records are protected."""
+        return self.row.rows_per_entity
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """That of the release; before one, of the object for what one row is."""
+        if self.release is not None:
+            return self.release.released.guarantee
+        stated: Any = self.made
+        return self.made.guarantee if self.bound is None else stated.guarantee_for(self.row)
 
     @property
     def loaded(self) -> bool:

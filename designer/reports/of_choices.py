@@ -135,7 +135,7 @@ class TestsOfOddsRatios(Contributor[OddsRatioTest]):
         )
         return Told(f"standard error {above(deviation)} of the count", details, (Prose(details),))
 
-    def rows(self, made: OddsRatioTest) -> list[tuple[Meaning, Cost | None]]:
+    def rows(self, made: OddsRatioTest, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """A tradeoff function has no budget of its own: what it costs is its epsilon, or that of its rho."""
         cost = cost_of_budget(made, Fraction(1))
         budget = cost.epsilon if cost.epsilon is not None else Fraction(math.isfinite(cost.rho or 0)) * (cost.rho or 0)

@@ -9,11 +9,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from designer.accounts.together.expense import cost_of_entity
+from designer.base.errors import InvalidProblem
 from designer.base.printing import counted
 from designer.base.rounding import closest
 from designer.promises.costs import Cost
 from designer.reports.content import Entries, Listing, Piece, Prose, Sheet
-from designer.reports.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, Worst, epsilon_delta
+from designer.reports.contributor import POISSON, ROWS, Contributor, ProofSketch, Told, Worst, epsilon_delta, left_out_note
 from designer.reports.meanings import Meaning
 from designer.reports.names import named, some, verbatim_of
 from designer.reports.odds import Risk, above, off_by
@@ -82,30 +84,36 @@ class QueriesOfTables(Contributor[TablePlan]):
             f"{counted(len(made.queries), 'noisy table')}, one for each query", sentence, (Prose(sentence), Listing(terms))
         )
 
-    def rows(self, made: TablePlan) -> list[tuple[Meaning, Cost | None]]:
+    def rows(self, made: TablePlan, bound: int | None = None) -> list[tuple[Meaning, Cost | None]]:
         """Records of several sizes, each with what its presence costs, whatever groups it is in."""
+        who = "one record with" if bound is None else f"one entity of {counted(bound, 'row')}, each with"
         return [
-            (Meaning(f"one record with {words} is in the table or not", None, sized=True), _largest(made, amounts))
+            (Meaning(f"{who} {words} is in the table or not", None, sized=True), _cost(made, amounts, bound))
             for words, amounts in _examples(made)
         ]
 
-    def budgets(self, made: TablePlan) -> tuple[Piece, ...]:
-        costs = [(words, _largest(made, amounts)) for words, amounts in _examples(made)]
+    def budgets(self, made: TablePlan, bound: int | None = None) -> tuple[Piece, ...]:
+        known = [(words, _cost(made, amounts, bound)) for words, amounts in _examples(made)]
+        costs = [(words, cost) for words, cost in known if cost is not None]
+        if len(costs) < len(known):
+            return (Prose(OF_POLICIES), Prose(NO_GROUPS_OF_ROWS, "warning"))
         cells = tuple((words, above(cost.rho or 0), *Risk.of(cost).cells()) for words, cost in costs)
         but_for = next((risk.but_for for _, cost in costs if (risk := Risk.of(cost)).delta), "")
         left_out = f" Odds and chances hold{but_for}." if but_for else ""
-        note = f"The presence of one such record, whatever its groups.{left_out} Every number is rounded up."
+        whose = "one such record" if bound is None else f"one entity of {counted(bound, 'such row')}"
+        note = f"The presence of {whose}, whatever its groups.{left_out} Every number is rounded up."
         formula = Entries((("Loss of a record", verbatim_of(readable(made.policy.sentence()), "guarantee.mechanism")),))
-        sheet = Sheet("What a record of each size may lose", COLUMNS, cells, frozenset(range(1, 5)), note)
-        return (Prose(OF_POLICIES), formula, sheet, *epsilon_delta(self.worst(made).cost))
+        columns = COLUMNS if bound is None else (f"An entity of {counted(bound, 'row')}, each with", *COLUMNS[1:])
+        title = f"What {'a record' if bound is None else 'an entity with rows'} of each size may lose"
+        sheet = Sheet(title, columns, cells, frozenset(range(1, 5)), note)
+        return (Prose(OF_POLICIES), formula, sheet, *left_out_note(made, bound), *epsilon_delta(self.worst(made, bound).cost))
 
-    def worst(self, made: TablePlan) -> Worst:
-        known = super().worst(made)
-        return (
-            known
-            if known.cost is None
-            else Worst("one record is in the table or not, of the largest size that counts", known.cost)
-        )
+    def worst(self, made: TablePlan, bound: int | None = None) -> Worst:
+        known = super().worst(made, bound)
+        if known.cost is None:
+            return known
+        who = "one record is" if bound is None else f"one entity is with {counted(bound, 'row')}, each"
+        return Worst(f"{who} in the table or not, of the largest size that counts", known.cost)
 
     def accuracy(self, made: TablePlan) -> Told:
         owned = [(query, row) for query in made.queries[:ROWS] for row in _accuracy_rows(query)]
@@ -152,6 +160,9 @@ def _unit(made: TablePlan, query: Query) -> str:
 
 
 MOST_NAMED = 3  # numbers of the first screen
+NO_GROUPS_OF_ROWS = (
+    "Nothing that adds up over rows is proven of groups that are found privately, so no odds of an entity are known."
+)
 OF_POLICIES = (
     "Not all records lose the same: what a record may lose is a public function of the record itself, larger for records with "
     "larger amounts. The function may be published; its value for a record of the data is as confidential as that record."
@@ -195,6 +206,15 @@ def _units(made: TablePlan, limits: dict[str, Fraction]) -> tuple[dict[str, Frac
         return limits, SHARES
     steps = {m.column: m.step for m in made.measures}
     return steps, tuple(Fraction(10) ** power for power in range(5))
+
+
+def _cost(made: TablePlan, amounts: dict[str, Any], bound: int | None) -> Cost | None:
+    """What a record with these amounts costs, or so many rows of an entity, each with them; None where nothing is proven."""
+    try:
+        one = _largest(made, amounts)
+        return one if bound is None else cost_of_entity(made, one, bound)
+    except InvalidProblem:
+        return None
 
 
 def _largest(made: TablePlan, amounts: dict[str, Any]) -> Cost:

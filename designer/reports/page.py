@@ -45,9 +45,9 @@ def board_page(evidence: Evidence) -> BoardPage:
     title = named(made.about.title, 200) if made.about.title else told.answer
     parts = [
         sections.published(made, told),
-        sections.hidden(made, contributor),
-        sections.budgets(made, contributor),
-        sections.unprotected(made, contributor),
+        sections.hidden(evidence.guarantee),
+        sections.budgets(evidence, contributor),
+        sections.unprotected(evidence, contributor),
         sections.accuracies(accurate),
         *([sections.answers(evidence.release)] if evidence.release else []),
         *_pictures(evidence),
@@ -58,7 +58,7 @@ def board_page(evidence: Evidence) -> BoardPage:
         verification(evidence, time, contributor),
         *deep_section(evidence),
         by_oneself(evidence),
-        sections.full_statement(made),
+        sections.full_statement(evidence.guarantee),
     ]
     return BoardPage(
         title=title,

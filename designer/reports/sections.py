@@ -16,8 +16,10 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.printing import counted
 from designer.base.rounding import closest
 from designer.certified.frozen import Specified
+from designer.certified.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.designing.comparison_words import COLUMNS
+from designer.relations.rows.row_unit import RowUnit
 from designer.reports.content import Entries, Listing, PageSection, Piece, Prose, Sheet
 from designer.reports.contributor import ROWS, Contributor, Told, listed, shown_rows
 from designer.reports.evidence import Evidence, SeenLedger, SeenRelease
@@ -46,9 +48,8 @@ def _split(line: str) -> tuple[str, str]:
     return name, named(text, 1000)
 
 
-def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def hidden(promise: Guarantee) -> PageSection:
     """What is hidden, and from whom."""
-    promise = made.guarantee
     pairs = Entries(
         (
             ("What is protected", named(promise.unit, 1000)),
@@ -63,19 +64,25 @@ def hidden(made: Specified, contributor: Contributor[Any]) -> PageSection:
     )
 
 
-def budgets(made: Specified, contributor: Contributor[Any]) -> PageSection:
-    """What budgets mean, as odds."""
+def budgets(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
+    """What budgets mean, as odds, for the unit that is protected."""
+    row, bound = evidence.row, evidence.bound
+    whose = "one record's value against another, the other records given"
+    if bound is not None:
+        rows = f"all rows with one value of {named(row.entity)}, at most {bound:,} of which count"
+        whose = f"what one entity holds ({rows}) against another, the other entities given"
     lead = Prose(
-        "A budget limits how far a release can shift the odds of one record's value against another, the other records given: "
-        "the odds afterwards are at most so many times those before, and at least that part of them. Where records depend on "
-        "each other, such as two that are known to be equal, a release tells of one through the other, and their budgets add."
+        f"A budget limits how far a release can shift the odds of {whose}: the odds afterwards are at most so many times those "
+        "before, and at least that part of them. Where records depend on each other, such as two that are known to be equal, a "
+        "release tells of one through the other, and their budgets add."
     )
-    return PageSection("budgets", "Budgets, and what they mean", (lead, *contributor.budgets(made)))
+    return PageSection("budgets", "Budgets, and what they mean", (lead, *contributor.budgets(evidence.made, bound)))
 
 
-def unprotected(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def unprotected(evidence: Evidence, contributor: Contributor[Any]) -> PageSection:
     """What is public, in full."""
-    lines = tuple(verbatim_of(line, "guarantee.unprotected") for line in made.guarantee.unprotected)
+    made = evidence.made
+    lines = tuple(verbatim_of(line, "guarantee.unprotected") for line in evidence.guarantee.unprotected)
     exact: tuple[Piece, ...] = ()
     if made.exact:
         exact = (
@@ -98,6 +105,8 @@ def answers(seen: SeenRelease) -> PageSection:
     facts = [("File", named(seen.name)), ("Released", document["time"]), ("Made by the mechanism", document["fingerprint"])]
     row = document["rows"]
     facts += [(named(key.replace("_", " ")), named(value, 300)) for key, value in (row or {}).items() if value is not None]
+    unit = getattr(seen.released, "row", None) or RowUnit()
+    facts += [("Of which rows", words)] if (words := unit.left_out_words(seen.released.guarantee)) else []
     pieces: list[Piece] = [Entries(tuple(facts)), *_sheets(tables), *_others(seen, bool(tables))]
     return PageSection("answers", "The release", tuple(pieces))
 
@@ -285,14 +294,13 @@ def proof(made: Specified, contributor: Contributor[Any]) -> PageSection:
     return PageSection("proof", "Why it holds", (Prose(sketch.claim), Listing(sketch.steps, ordered=True), cited, whole))
 
 
-def full_statement(made: Specified) -> PageSection:
+def full_statement(promise: Guarantee) -> PageSection:
     """The guarantee, letter by letter."""
-    rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(made)]
+    rows = [(name, verbatim_of(text, f"guarantee.{key}")) for name, key, text in _fields(promise)]
     return PageSection("statement", "The statement in full", (Entries(tuple(rows), verbatim=True),))
 
 
-def _fields(made: Specified) -> Iterator[tuple[str, str, str]]:
-    promise = made.guarantee
+def _fields(promise: Guarantee) -> Iterator[tuple[str, str, str]]:
     numbers = ", ".join(f"{named(name.replace('_', ' '))} {value!r}" for name, value in promise.parameters.items())
     yield "Protects", "unit", promise.unit
     yield "Relation", "relation", promise.relation

@@ -14,7 +14,6 @@ from designer.accounts.totals import Total
 from designer.accounts.words import cost_text, left_text
 from designer.base.printing import counted
 from designer.base.version import VERSION
-from designer.certified.frozen import Specified
 from designer.files.signatures import SignedBy
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.promises.costs import Cost
@@ -35,13 +34,12 @@ def headlines(
     evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told, time: str
 ) -> tuple[Headline, ...]:
     """The lines of the first screen, in the order in which they are asked."""
-    made = evidence.made
     return (
         Headline("What is published?", published.answer, published.details, "published"),
         _maker(evidence),
         Headline("About whom?", *_whom(evidence, contributor), "hidden"),
         Headline("What is promised, as epsilon and delta?", *_promised(evidence), "budgets"),
-        *_gain(made, contributor),
+        *_gain(evidence, contributor),
         _unprotected(evidence, contributor),
         Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
         _verified(evidence, time),
@@ -51,23 +49,21 @@ def headlines(
 
 
 def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
-    """Who is protected. The maker's word for one record is used alone only where the release bounded the rows of each."""
-    made = evidence.made
-    word, seen = named(made.about.record, 200), evidence.release
-    row = None if seen is None else getattr(seen.released, "row", None)
-    if seen is not None and row is not None and row.entity is not None:
-        return word or f"Entities: all rows with one value of {named(row.entity)}", seen.released.guarantee.unit
-    whom = contributor.about_whom(made)
-    if word:
+    """Who is protected: entities where their rows were bounded. The maker's word is one for a row, and never one for them."""
+    made, bound = evidence.made, evidence.bound
+    word, whom = named(made.about.record, 200), contributor.about_whom(made)
+    if bound is not None:
+        said = f', a row said to be "{word}"' if word else ""
+        column, rows = named(evidence.row.entity), counted(bound, "row")
+        whom = f"Entities: all rows with one value of {column}, of which at most {rows} of each counted{said}"
+    elif word:
         whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
-    return whom, made.guarantee.unit
+    return whom, evidence.guarantee.unit
 
 
 def _promised(evidence: Evidence) -> tuple[str, str]:
     """The line that every output has, of the entity where the release bounded the rows of each."""
-    row = None if evidence.release is None else getattr(evidence.release.released, "row", None)
-    rows = 1 if row is None or row.entity is None else row.rows_per_entity or 1
-    answer, _, change = privacy_words(evidence.made, rows_per_entity=rows).partition(", at most, where ")
+    answer, _, change = privacy_words(evidence.made, rows_per_entity=evidence.bound).partition(", at most, where ")
     return _capital(answer), f"Where {change}." if change else ""
 
 
@@ -87,14 +83,15 @@ def _name(signer: SignedBy) -> str:
     return f"{own}key {signer.key.fingerprint[:12]}{'' if signer.trusted else ', that nobody vouched for here'}"
 
 
-def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
+def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headline]:
     """What the strongest attacker gains: nearby first, where there is such a thing, and at worst."""
+    made, bound = evidence.made, evidence.bound
     question = "What can the strongest attacker gain?"
     if made.vacuous:
         yield Headline(question, "Everything: nothing is hidden", f"{made.vacuous}.", "budgets", alarm=True)
         return
-    worst = contributor.worst(made)
-    near = [(meant.change, Risk.of(cost)) for meant, cost in contributor.rows(made) if cost is not None]
+    worst, rows = contributor.worst(made, bound), contributor.rows(made, bound)
+    near = [(meant.change, Risk.of(cost)) for meant, cost in rows if cost is not None]
     if worst.risk is None:
         yield Headline(question, "No bound for all records is proven", _reason(worst, near), "budgets", alarm=True)
         return
@@ -103,7 +100,7 @@ def _gain(made: Specified, contributor: Contributor[Any]) -> Iterator[Headline]:
     if least is not None:
         rare = "" if worst.risk.but_for else least[1].but_for
         answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
-    details = f"At worst: when {_farthest(contributor.rows(made)) or worst.change}. {guess_words(worst.risk)}"
+    details = f"At worst: when {_farthest(rows) or worst.change}. {guess_words(worst.risk)}"
     yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
 
 
@@ -130,7 +127,7 @@ def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     guarantee of the release adds."""
     made = evidence.made
     question, exact, lines = "What is NOT protected?", made.exact, made.guarantee.unprotected
-    bare = [meant.change for meant, _ in contributor.rows(made) if meant.budget is None and not meant.sized]
+    bare = [meant.change for meant, _ in contributor.rows(made, evidence.bound) if meant.budget is None and not meant.sized]
     told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
     told += [f"nobody is protected where {bare[0]}"] if bare else []
     told += [_clause(line) for line in lines[:2]] if not bare else []
@@ -138,9 +135,8 @@ def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
     whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
     details = "" if whole else " ".join(named(line, LONG) for line in lines[:4])
     more = " And more: read on." if len(lines) > 4 else ""
-    if evidence.release is not None:
-        added = [line for line in evidence.release.released.guarantee.unprotected if line not in lines]
-        more += " ".join(["", *(named(line, LONG) for line in added)])
+    added = [line for line in evidence.guarantee.unprotected if line not in lines]
+    more += " ".join(["", *(named(line, LONG) for line in added)])
     usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
     return Headline(
         question,

@@ -156,10 +156,11 @@ class Measure(Immutable):
 
         column = floats(column)
         zero, low, high = (ibis.literal(float(bound), "float64") for bound in (0, self.lower, self.upper))
-        # What lies within comes first, because engines go on with the other rows only (DuckDB, 10^7 rows: 0.20 s, 0.23 s with
-        # it last); some take NaN for the largest of all numbers.
-        above = (column > high) & ~column.isnan()
-        clipped = ibis.cases((column.between(low, high), column), (column < low, low), (above, high), else_=zero)
+        # NaN first: over Parquet files DuckDB folds comparisons by statistics that leave NaN out, so that none keeps it out.
+        # Then what lies within, because engines go on with the other rows only.
+        clipped = ibis.cases(
+            (column.isnan(), zero), (column.between(low, high), column), (column < low, low), (column > high, high), else_=zero
+        )
         return self._shifted(clipped)
 
     def in_unit_of_column(self, units: Any) -> Any:

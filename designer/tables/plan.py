@@ -28,8 +28,8 @@ from designer.certified.guarantee import TIMING, Guarantee
 from designer.problem.histogram import Counts
 from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
-from designer.relations.rows.row_unit import RowUnit, require_there, row_unit_of
-from designer.sampling.entropy import simulation_entropy, stamp_of_each
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
+from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
@@ -385,8 +385,9 @@ class TablePlan(Specified):
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = row_unit_of(unit, entity, rows_per_entity)
-        stated, exact = self.guarantee_for(row), self._exact(data, row)
+        stated, exact = self.guarantee_for(row), self._exact(data, row, SystemEntropy())
         answers = noisy_answers(self.queries, self.noisy, exact, self.release_entropy())
+        row = row.with_left_out(_records(data), self.left_out_rate)
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
     @withholding
@@ -403,12 +404,15 @@ class TablePlan(Specified):
         """What `size` releases of `data` would be, a PUBLIC or invented table: each is stamped as not private."""
         entropy, row = simulation_entropy(seed), row_unit_of(unit, entity, rows_per_entity)
         stamps = stamp_of_each(seed, count(size, "size"))
-        exact = self._exact(require_public(data), row)
+        exact = self._exact(require_public(data), row, entropy)
         return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, exact, entropy), stamp) for stamp in stamps)
 
-    def _exact(self, data: Any, row: RowUnit) -> ExactNumbers:
-        """What the records that count say; refused where one is in no listed group and the plan says so."""
-        rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted)
+    def _exact(self, data: Any, row: RowUnit, entropy: Entropy) -> ExactNumbers:
+        """What the records that count say; refused where one is in no listed group and the plan says so.
+
+        entropy: of the choice of the rows of entities.
+        """
+        rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted, entropy=entropy)
         return exact_numbers_of(self.queries, self.noisy, rows, all_listed=self.unlisted == REFUSE)
 
     def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
@@ -471,7 +475,7 @@ class TablePlan(Specified):
 
         unit: what one row is.
         """
-        stated = unit.stated(self.guarantee, self.unlisted)
+        stated = unit.stated(self.guarantee, self.unlisted, rate=self.left_out_rate)
         if self.measures:
             stated = replace(stated, unit=f"{stated.unit} {NO_NUMBER}")
         if unit.rows_per_entity is None:
@@ -483,6 +487,13 @@ class TablePlan(Specified):
             notion=stated.notion + OF_ENTITIES.format(k=unit.rows_per_entity),
             parameters={**stated.parameters, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0},
         )
+
+    @cached_property
+    def left_out_rate(self) -> Fraction:
+        """By what the smallest record costs that moves a query, of the query where that is most."""
+        budgets = self.told_budgets()[1]
+        assert budgets is not None
+        return left_out_rate(float(budgets.max()))
 
     def _unprotected(self) -> tuple[str, ...]:
         told = [

@@ -258,9 +258,17 @@ def test_one_row_of_a_table_is_what_the_guarantee_says() -> None:
     table = ibis.memtable({**table_of(), "who": [k // 4 for k in range(40)]})
     released = maker.release(table, unit="job", entity="who", rows_per_entity=3)
     made = json.loads(json.dumps(release_document(maker, released)))
-    assert made["rows"] == {"unit": "job", "entity": "who", "rows_per_entity": 3}
-    verify_release(maker, made)
-    for rows in (None, {**made["rows"], "unit": None}, {**made["rows"], "rows_per_entity": 4}, {**made["rows"], "entity": ""}):
+    left_out = made["rows"].pop("left_out")
+    assert type(left_out) is int and made["rows"] == {"unit": "job", "entity": "who", "rows_per_entity": 3}
+    known = {**made["rows"], "left_out": left_out}
+    verify_release(maker, sealed({**made, "rows": known}))
+    for rows in (
+        None,
+        made["rows"],
+        {**known, "left_out": None},
+        {**known, "left_out": 1.5},
+        *({**known, key: value} for key, value in (("unit", None), ("rows_per_entity", 4), ("entity", ""))),
+    ):
         with pytest.raises(InvalidSpec):
             verify_release(maker, sealed({**made, "rows": rows}))
 

@@ -5,17 +5,26 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from designer import About, Domain, Problem, Workload, design, metrics, verify_release
+from designer.accounts import expense_of
+from designer.accounts.together.privacy_in_words import privacy_words
 from designer.audit.verdict import DeepVerdict, Finding, TestPower
 from designer.certified.frozen import Specified
 from designer.files.releases import release_document
-from designer.reports.content import Sheet
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.reports import sections
+from designer.reports.content import PageSection, Sheet
 from designer.reports.evidence import Evidence, SeenRelease
+from designer.reports.odds import LARGEST, Risk, percent
 from designer.reports.page import contributor_of
 from designer.reports.standing import deep_section, open_points
 from designer.reports.summary import headlines
+from designer.tables import Count, Groups, TablePlan
 
 
 def first_screen(made: Specified) -> dict[str, tuple[str, bool]]:
@@ -86,8 +95,58 @@ def test_the_word_for_a_person_stands_alone_only_where_the_rows_of_each_are_boun
 
     assert whom() == 'One row of the data, said to be "one patient"; nothing bounds how many rows one has'
     assert first_screen(made)["About whom?"][0] == whom()
-    assert whom(entity="who", rows_per_entity=2) == "one patient"
+    assert whom(entity="who", rows_per_entity=2) == (
+        'Entities: all rows with one value of who, of which at most 2 rows of each counted, a row said to be "one patient"'
+    )
     assert about_lines(made) == ["One row is said to be: one patient"]
+
+
+def success(weights: Any, shift: int) -> float:
+    """How often the best attacker tells two cases apart, equally likely, whose noise is so many steps apart."""
+    law = weights(np.arange(-400, 401))
+    return float(0.5 + 0.25 * np.abs(law / law.sum() - weights(np.arange(-400, 401) - shift) / law.sum()).sum())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 8])
+def test_every_number_of_a_page_is_of_the_entity_that_the_release_protects(rows: int) -> None:
+    """An entity with all its rows in one cell, or away: what the best attacker gains is measured, and beside it what the page
+    of single records says, which from two rows on is less than that."""
+    pytest.importorskip("ibis")
+    domain = Domain.of({"sex": ["F", "M"]})
+    linear = design(Problem(Workload.identity(domain), metrics.add_remove(2, 0.5)), "laplace").mechanism
+    plan = TablePlan((Count("n", Groups(), variance=25),))
+    tables = design_marginals(MarginalWorkload.of(domain, {("sex",): 1.0}), Presence(0.25))
+    measured = {
+        linear: success(lambda z: np.exp(-np.abs(z) / 2), rows),
+        plan: success(lambda z: np.exp(-(z**2) / 50), rows),
+        **({tables: 0.5} if rows == 8 else {}),
+    }
+    for made, gained in measured.items():
+        released = made.release({"sex": ["F", "M"], "who": ["a", "b"]}, entity="who", rows_per_entity=rows)
+        document = release_document(made, released)
+        seen = SeenRelease("r.json", released, document, verify_release(made, document))
+        evidence, alone, contributor = Evidence(made=made, release=seen), Evidence(made=made), contributor_of(made)
+        told = contributor.published(made)
+        lines = {line.question: line for line in headlines(evidence, contributor, told, told, "now")}
+        words, _, change = privacy_words(made, rows_per_entity=rows).partition(", at most, where ")
+        promised, gain = lines["What is promised, as epsilon and delta?"], lines["What can the strongest attacker gain?"]
+        assert promised.answer.casefold() == words.casefold() and "entity" in change and change in promised.details
+        risk = Risk.of(expense_of(made, rows_per_entity=rows).cost)
+        assert gained <= risk.guess and "entity" in gain.details
+        assert (percent(risk.guess) if risk.exponent <= LARGEST else "Nothing that is proven") in gain.details
+        assert rows == 1 or gained == 0.5 or Risk.of(expense_of(made).cost).guess < gained
+        said = [
+            *(sections.hidden(evidence.guarantee), sections.full_statement(evidence.guarantee), sections.answers(seen)),
+            *(sections.unprotected(evidence, contributor), sections.budgets(evidence, contributor)),
+        ]
+        assert released.guarantee.relation in repr(said) and made.guarantee.relation not in repr(said)
+        assert "of which at most" in repr(said[0]) and "Of which rows" in repr(said[2])
+        assert rows == 1 or not set(table_rows(said[-1])) & set(table_rows(sections.budgets(alone, contributor)))
+
+
+def table_rows(section: PageSection) -> list[tuple[str, ...]]:
+    """The lines that say what budgets mean."""
+    return [row for piece in section.pieces if isinstance(piece, Sheet) for row in piece.rows]
 
 
 def about_lines(made: Specified) -> list[str]:

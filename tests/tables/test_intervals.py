@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
+from designer import About
 from designer.base.answers_for_people import answer_lines
 from designer.base.tabular import numbers_of
 from designer.files.releases import release_document
@@ -182,3 +183,13 @@ def test_the_page_tells_the_clipping_of_every_sum_and_cuts_no_sentence_off() -> 
         f"each interval of {name} is for the sum or the average of amounts clipped to [0, 50]" in page for name in columns
     )
     assert "characters)" not in page and "true answer" not in page
+
+
+def test_each_answer_of_a_plan_is_printed_in_the_unit_of_its_query() -> None:
+    """A group is no query: firms were told in euro, because only the unit of all queries was found for a label."""
+    groups, pay = Groups(["kind"], [["firms"], ["shops"]]), Measure("pay", upper=10)
+    asked = (Count("number", groups, variance=1), Sum("wages", groups, variance=1, measure=pay))
+    made = TablePlan(asked).described(About(units={"number": "people", "*": "euro"}))
+    lines = made.answer_lines(made.release({"kind": ["firms", "shops"], "pay": [1, 2]}))
+    told = [line.split()[-1] for line in lines if line.startswith(("firms ", "shops "))]
+    assert told == ["people", "people", "euro", "euro"]

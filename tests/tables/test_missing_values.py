@@ -11,8 +11,26 @@ import numpy as np
 import pytest
 
 from designer.files import spec
-from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+from designer.tables import (
+    Average,
+    Condition,
+    Count,
+    CountDistinct,
+    Groups,
+    Measure,
+    PartitionSelection,
+    PureSum,
+    Quantile,
+    SlowlyScaledSum,
+    StudentNoise,
+    Sum,
+    TablePlan,
+    UnitSplitting,
+)
 from designer.tables.aggregates import cell_counts
+from designer.tables.condition import OPERATORS
+from designer.tables.opening import open_table
+from designer.tables.policies.policy import measure as magnitude
 from designer.tables.scans import numbers
 
 ibis = pytest.importorskip("ibis")
@@ -85,3 +103,51 @@ def test_values_beyond_both_bounds_are_clipped_by_the_engine_as_by_the_rule(kind
     rows = ibis.memtable(pa.table({"state": ["DE"] * len(given), "pay": pa.array(given, type=getattr(pa, kind)())}))
     found = numbers(STATES, [Sum("pay", STATES, variance=1, measure=measure)], rows)
     assert found["DE",] == [sum(measure.units(value) for value in given)]
+
+
+WRITERS = {
+    "pyarrow": lambda columns, path: pytest.importorskip("pyarrow.parquet").write_table(columns, path),
+    "polars": lambda columns, path: pytest.importorskip("polars").from_arrow(columns).write_parquet(path),
+}
+
+
+@pytest.mark.parametrize(("writer", "kind"), [("pyarrow", "float64"), ("polars", "float32")])
+@pytest.mark.parametrize("values", [[1.0, math.nan], [math.nan, -5.0, None], [50.0, math.nan, math.inf]], ids=str)
+def test_nan_in_a_file_whose_statistics_leave_it_out_counts_as_in_memory(
+    writer: str, kind: str, values: list[Any], tmp_path: Any
+) -> None:
+    """DuckDB takes a comparison with every value of a file for decided where the statistics of the file decide it."""
+    held = pa.table({"state": ["DE"] * len(values), "pay": pa.array(values, type=getattr(pa, kind)())})
+    path = tmp_path / "rows.parquet"
+    WRITERS[writer](held, path)
+    rows, records = open_table(path), held.to_pylist()
+    for measure in (Measure("pay", lower=-1, upper=10), Measure("pay", "0.5", lower=-10, upper=100)):
+        splitting = UnitSplitting([measure], [1])
+        groups = Groups(["state"], selection=PartitionSelection.design(1, 1e-9, splitting))
+        conditions = [(Condition("pay", op, None if op == "present" else (1,) if op == "in" else 1),) for op in OPERATORS]
+        asked: list[Any] = [
+            Sum("sum", groups, variance=1, measure=measure),
+            PureSum("pure", groups, measure=measure, scale=100),
+            SlowlyScaledSum("slow", groups, measure=measure, noise=StudentNoise.of_deviation(1000)),
+            *(Sum(f"sum {c}", groups, c, variance=1, measure=measure) for c in conditions),
+            *(Count(f"count {c}", groups, c, variance=1) for c in conditions),
+            *Average("mean", groups, (), measure, 10, 20).parts,
+        ]
+        found = numbers(groups, asked, rows)["DE",]
+        counted = [[row for row in records if query.group_of(row) is not None] for query in asked]
+        units = [measure.units(row["pay"]) for row in records]
+        expected = [
+            len(own) if isinstance(query, Count) else sum(measure.units(row["pay"]) for row in own)
+            for query, own in zip(asked, counted, strict=True)
+        ]
+        split = sum(map(splitting.splits, records))
+        assert found == [*expected, split]
+        assert rows.select(u=measure.quick_expression(rows))["u"].to_pyarrow().to_pylist() == units
+        assert splitting.split(rows).count().to_pyarrow().as_py() == split
+        present = [u for u, value in zip(units, values, strict=True) if value is not None and not math.isnan(value)]
+        quantile = Quantile("median", STATES, (), measure, 0.5, (-1, 0, 5, 10), Fraction(1, 4))
+        bounds = [int(g / measure.step) for g in quantile.candidates]
+        cells = cell_counts(quantile, rows).get(("DE",), np.zeros(5, int))
+        assert cells.tolist() == np.bincount([np.searchsorted(bounds, u) for u in present], minlength=5).tolist()
+    sizes = [0.0 if value is None or math.isnan(value) else min(abs(value), 1e60) for value in values]
+    assert rows.select(m=magnitude(rows, "pay"))["m"].to_pyarrow().to_pylist() == sizes

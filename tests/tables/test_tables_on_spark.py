@@ -15,7 +15,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.relations.rows.row_unit import RowUnit
-from designer.tables import Condition, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
+from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
@@ -112,6 +112,45 @@ def test_of_views_those_of_parquet_files_are_read_each_once(spark: Any, tmp_path
     ):  # fmt: skip
         with pytest.raises(InvalidProblem, match=rf"reads '{name}', a view on Spark"):
             rows_of(spark, name)
+
+
+def test_parquet_files_of_several_schemas_are_refused_because_spark_cuts_values_to_one(spark: Any, tmp_path: Path) -> None:
+    """At int16 and int32 Spark publishes -25536 for 40000, in a folder, under a declared schema and in a table."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    session = spark._session
+    needed = pa.schema([pa.field("a", pa.int32(), nullable=False)])
+    folders = {
+        "alike": (pa.table({"a": pa.array([1, None], pa.int32())}), pa.table([pa.array([3], pa.int32())], schema=needed)),
+        "unsigned": (pa.table({"a": pa.array([1, 2**63], pa.uint64())}),),
+        "wider": (pa.table({"a": pa.array([1, 100], pa.int16())}), pa.table({"a": pa.array([40000, 5], pa.int32())})),
+        "signs": (pa.table({"a": pa.array([1, 100], pa.int8())}), pa.table({"a": pa.array([200, 255], pa.uint8())})),
+        "dates": (pa.table({"a": pa.array([1], pa.int32())}), pa.table({"a": pa.array([2], pa.date32())})),
+        "lacking": (pa.table({"a": [1], "b": [2]}), pa.table({"a": [3]})),
+        "cases": (pa.table({"a": [1]}), pa.table({"A": [2]})),
+    }
+    for name, tables in folders.items():
+        folder = tmp_path / f"{name} 100%"
+        folder.mkdir()
+        for place, rows in enumerate(tables):
+            pq.write_table(rows, folder / f"{place}.parquet")
+        session.read.parquet(f"{folder}").createOrReplaceTempView(f"view_{name}")
+        session.sql(f"CREATE TABLE table_{name} USING parquet LOCATION '{folder}'")
+        for kind in ("view", "table"):
+            if len(tables) == 1 or name == "alike":
+                assert len(RowUnit().rows(spark.table(f"{kind}_{name}"), ["a"]).to_pyarrow()) == sum(map(len, tables))
+            else:
+                with pytest.raises(InvalidProblem, match="cuts other values"):
+                    RowUnit().rows(spark.table(f"{kind}_{name}"), ["a"])
+    narrow = session.read.schema("a smallint").parquet(f"{tmp_path / 'alike 100%'}")
+    narrow.createOrReplaceTempView("narrow")
+    session.sql(f"CREATE TABLE narrower (a smallint) USING parquet LOCATION '{tmp_path / 'alike 100%'}'")
+    for name in ("narrow", "narrower"):
+        with pytest.raises(InvalidProblem, match="cuts other values"):
+            rows_of(spark, name)
+    keys = Groups(["a"], [[1], [2**63]])
+    assert numbers(keys, [Count("n", keys, variance=1)], spark.table("view_unsigned")) == {("1",): [1], (f"{2**63}",): [1]}
 
 
 def test_data_frames_of_saved_tables_and_of_parquet_files_are_taken(spark: Any, table: Any, tmp_path: Path) -> None:

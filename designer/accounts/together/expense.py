@@ -44,10 +44,11 @@ UNITS: dict[str, str] = {
     "l2": "any records change, and what is published exactly does not; for each unit of l2 distance of the histograms",
 }
 OF_ENTITIES: dict[str, str] = {
-    "appear": "one entity appears or disappears with its at most {rows} rows",
-    "replace": "one entity changes with its at most {rows} rows, and how many rows count is public",
-    "either": "one entity appears, disappears or changes with its at most {rows} rows",
+    "appear": "one entity appears or disappears with its at most {rows}",
+    "replace": "one entity changes with its at most {rows}, and how many rows count is public",
+    "either": "one entity appears, disappears or changes with its at most {rows}",
 }
+ENTITY = re.compile(r"^one entity .* with its at most ([0-9,]+) rows?\b")
 DISTANCES = ("l1", "l2")
 _PRESENCE: tuple[Moves, int, bool] = ("appear", 1, False)
 NOTIONS_OF_EXPENSES = ("pure", "zcdp", "approximate")
@@ -100,6 +101,12 @@ class Expense(Immutable):
     )
 
     @property
+    def rows_per_entity(self) -> int | None:
+        """How many rows of an entity its unit speaks of; None of records."""
+        found = ENTITY.search(self.unit)
+        return None if found is None else int(found[1].replace(",", ""))
+
+    @property
     def cost(self) -> Cost:
         """The numbers alone."""
         return Cost(self.epsilon, self.rho, self.delta or Fraction(0), self.mu_squared)
@@ -144,20 +151,21 @@ def _require_types(data: Mapping[str, Any]) -> None:
 
 
 @step("what a mechanism costs")
-def expense_of(mechanism: Specified, *, rows_per_entity: int = 1) -> Expense:
+def expense_of(mechanism: Specified, *, rows_per_entity: int | None = None) -> Expense:
     """What one release of a frozen object costs at most.
 
-    rows_per_entity: how many rows of an entity count, for objects that release from records: the cost is that of the entity.
+    rows_per_entity: how many rows of an entity count, for objects that release from records: the cost is that of the entity,
+    in the answers and in the number of rows left out. None for single records.
     Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
     nothing, policies that are bounded in name only. mechanism: of any format.
     """
     if not isinstance(mechanism, Specified):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
-    rows = count(rows_per_entity, "rows_per_entity")
+    rows = None if rows_per_entity is None else count(rows_per_entity, "rows_per_entity")
     made = _known.get(mechanism)
     if made is None:
         made = _known[mechanism] = _of_one(mechanism)
-    return made if rows == 1 else _of_entity(made, rows)
+    return made if rows is None else _of_entity(mechanism, made, rows)
 
 
 _known: WeakKeyDictionary[Specified, Expense] = WeakKeyDictionary()  # it follows from what the fingerprint is of
@@ -252,10 +260,17 @@ def _notion(cost: Cost) -> str:
     return "zcdp"
 
 
-def _of_entity(one: Expense, rows: int) -> Expense:
+def _of_entity(mechanism: Specified, one: Expense, rows: int) -> Expense:
     unit = change_words((one.moves, one.records, one.replaced), rows)
-    cost = one.cost.of_group(rows)
+    cost = cost_of_entity(mechanism, one.cost, rows)
     return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
+
+
+def cost_of_entity(mechanism: Specified, one: Cost, rows: int) -> Cost:
+    """What at most so many rows of an entity cost, of which each costs `one`: in the answers, and in the number of rows left
+    out, which an entity moves by at most as many."""
+    cost, rate = one.of_group(rows), mechanism.left_out_rate
+    return cost if rate is None else cost.with_pure(rate * rows)
 
 
 @dataclass(frozen=True)
@@ -360,6 +375,10 @@ def _factor(expense: Expense, radius: int, replaced: bool) -> Fraction | int:
 
 def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
     units = {expense.unit for expense in expenses}
+    bounds = [expense.rows_per_entity for expense in expenses]
+    if any(bounds) and len(units) > 1:
+        most = max(bound or 1 for bound in bounds)
+        return OF_ENTITIES["replace" if replaced else "appear"].format(rows=counted(most, "row"))
     if len(units) == 1 and (not replaced or expenses[0].replaced):
         return units.pop()
     if units <= {UNITS[kind] for kind in DISTANCES}:
@@ -369,16 +388,16 @@ def _unit(expenses: Sequence[Expense], records: int, replaced: bool) -> str:
     return _words("keep", records, replaced)
 
 
-def change_words(moves: tuple[Moves, int, bool], rows: int = 1) -> str:
-    """What one change is, in a phrase: of a record, or of an entity that has at most so many rows."""
-    if rows == 1:
+def change_words(moves: tuple[Moves, int, bool], rows: int | None = None) -> str:
+    """What one change is, in a phrase: of a record, or of an entity of which at most so many rows count."""
+    if rows is None:
         return _words(*moves)
     if moves[0] not in OF_ENTITIES:
         raise InvalidProblem(
             f"rows_per_entity: {rows}, but the object protects changes of records that keep published statistics, which says "
             "nothing of entities; leave it out."
         )
-    return OF_ENTITIES[moves[0]].format(rows=rows)
+    return OF_ENTITIES[moves[0]].format(rows=counted(rows, "row"))
 
 
 def _words(kind: Moves, records: int, replaced: bool) -> str:

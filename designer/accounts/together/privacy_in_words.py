@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from designer.accounts.together.expense import change_words, costliest, moves_of
+from designer.accounts.together.expense import change_words, cost_of_entity, costliest, moves_of
 from designer.accounts.together.terms import largest_budget, protected_by, rule_of
 from designer.base.errors import InvalidProblem
 from designer.base.rounding import at_most
@@ -23,7 +23,7 @@ NONE = "no single number"
 BESIDES = "; what is listed as unprotected, or has no budget, has no such limit"
 
 
-def privacy_line(made: Specified, *, rows_per_entity: int = 1) -> str:
+def privacy_line(made: Specified, *, rows_per_entity: int | None = None) -> str:
     """`Privacy: 0.5-zCDP; as (epsilon, delta): epsilon 5.222 at delta 1e-6, at most, where one record appears or disappears.`
 
     What the protected change that costs most costs in one release, rounded up, and what a change is; or why there is no such
@@ -34,11 +34,12 @@ def privacy_line(made: Specified, *, rows_per_entity: int = 1) -> str:
     return f"{LABEL:13}{privacy_words(made, rows_per_entity=rows_per_entity)}."
 
 
-def privacy_words(made: Specified, *, rows_per_entity: int = 1) -> str:
+def privacy_words(made: Specified, *, rows_per_entity: int | None = None) -> str:
     """The same without its label and its full stop."""
     try:
         cost, moves = costliest(made)
-        told = cost_words(cost.of_group(rows_per_entity)), change_words(moves, rows_per_entity)
+        change = change_words(moves, rows_per_entity)
+        told = cost_words(cost if rows_per_entity is None else cost_of_entity(made, cost, rows_per_entity)), change
     except InvalidProblem as refusal:
         return f"{NONE}: {_reason(refusal)}"
     limitless = not rule_of(made).by_record and _limitless(protected_by(made))

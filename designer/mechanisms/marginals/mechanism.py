@@ -65,7 +65,8 @@ from designer.problem.domain import Domain
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
-from designer.relations.rows.row_unit import RowUnit, row_unit_of
+from designer.relations.rows.given import records_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.reach import Margins
 from solvers.exact.rational import float_above, root_above
@@ -275,7 +276,9 @@ class MarginalMechanism(Specified):
             self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence)
         )
         released = self._released(count_tables)
-        return released if stated is None else replace(released, guarantee=stated, row=row)
+        if stated is None:
+            return released
+        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
 
     @withholding
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
@@ -362,7 +365,11 @@ class MarginalMechanism(Specified):
         """
         k, rule = unit.rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+
+    @property
+    def left_out_rate(self) -> Fraction | None:
+        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
 
     def _parameters(self) -> dict[str, float | int | None]:
         protection = self.protection

@@ -43,7 +43,7 @@ from designer.base.schema import (
     whole,
 )
 from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certified.frozen import Specified
+from designer.certified.frozen import Specified, kept_lines
 from designer.certified.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.mechanisms.additive.release import require_no_data
 from designer.mechanisms.marginals.draws import stored
@@ -85,7 +85,8 @@ from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
-from designer.relations.rows.row_unit import RowUnit, row_unit_of
+from designer.relations.rows.given import records_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -461,7 +462,9 @@ class StructuredMechanism(Specified):
         fixed = not isinstance(self.protection, Presence)
         stated, count_tables = withholding(reading)(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
         released = self._released(count_tables)
-        return released if stated is None else replace(released, guarantee=stated, row=row)
+        if stated is None:
+            return released
+        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
 
     @property
     def universe(self) -> Universe:
@@ -534,7 +537,7 @@ class StructuredMechanism(Specified):
 
     def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
         listed = self.workload.count <= LISTED
-        return super().answer_lines(released, rows) if listed else self.plain_lines(released)
+        return super().answer_lines(released, rows) if listed else [*self.plain_lines(released), *kept_lines(released)]
 
     def core(self) -> dict[str, Any]:
         return {**core_of(self), **self.flag}
@@ -582,7 +585,11 @@ class StructuredMechanism(Specified):
         """The same for what one row is; see `MarginalMechanism.guarantee_for`."""
         k, rule = unit.rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, appears=isinstance(self.protection, Presence))
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+
+    @property
+    def left_out_rate(self) -> Fraction | None:
+        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
 
     def _parameters(self) -> dict[str, float | int | None]:
         protection = self.protection

@@ -45,8 +45,8 @@ GUESSED = {
 }
 UNKNOWN_OPTION = "a view of {reader} with the option {option}, under which a record need not be read by itself; leave it out"
 FOLDER_TYPES = (
-    "a view of files whose folders name values, of types that all of these decide; give hive_partitioning=False, or "
-    "hive_partitioning=True and hive_types_autocast=False"
+    "a view of files whose folders name values, of types that all of these decide, and of which NULL is a missing value; give "
+    "hive_partitioning=False, or copy the files to a table"
 )
 NOT_HERE = "a view of files that are not all regular files of this machine, or of none; name files, or copy them to a table"
 TWICE = "a view that reads a file twice, under one name or several; name each file once"
@@ -144,8 +144,7 @@ def _files_beyond(engine: Any, paths: Sequence[str], reader: str, options: Mappi
         return NOT_HERE
     if len(set(found)) < len(found):
         return TWICE
-    named = options.get("hive_partitioning"), options.get("hive_types_autocast")
-    if named[0] is not False and named != (True, False) and any("=" in os.path.dirname(file) for file in files):
+    if options.get("hive_partitioning") is not False and any("=" in os.path.dirname(file) for file in files):
         return FOLDER_TYPES
     return SCHEMAS if reader in PARQUET and len(_schemas(engine, files)) > 1 else None
 

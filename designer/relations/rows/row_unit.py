@@ -7,25 +7,33 @@ and the loss of a row is the loss of a record.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
-from designer.base.errors import InvalidProblem
+from designer.base.confidential import withholding
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.frames import arrow_of, column_names
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
-from designer.base.schema import COUNT, Named, keys, or_null, record, text
+from designer.base.printing import counted
+from designer.base.schema import COUNT, Named, keys, noted, or_null, record, text, whole
 from designer.certified.guarantee import Guarantee
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.problem.unlisted import WORDS as UNLISTED_WORDS
 from designer.relations.rows.duckdb_tables import not_stored
 from designer.relations.rows.spark_tables import not_stored_by_spark
-from designer.relations.rows.texts import label_column
+from designer.relations.rows.texts import engine_of, label_column
+from designer.sampling.entropy import Entropy, SystemEntropy
+from designer.sampling.integer_samplers import SMALLEST_RATE
+from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from solvers.exact.rational import float_above
 
 # Modules of values that are computed from one row alone, but for what `_beyond_a_row` finds in them.
 ROW_WISE = ("generic", "numeric", "strings", "logical", "temporal", "arrays", "maps", "structs", "json", "sortkeys")
@@ -154,16 +162,25 @@ NOBODY = (
     "records: one lacks its entity; correct the records, or state what happens to such records (`unlisted`). dp-designer "
     "check, for the holder of the data, says how many there are. Nothing was released."
 )
+KEPT = "Answers and intervals speak of the rows that were kept."
 CHOSEN = (
-    " Which rows of an entity count depends on its own rows alone: the first {k} by their content (SHA-256 of texts, the "
-    "values of all else); rows without an entity count nowhere, where they are not refused."
+    " Which {k} rows of an entity count is drawn at random, for each entity by itself and by nothing but its own rows; rows "
+    "without an entity count nowhere, where they are not refused. {kept}"
 )
+LEFT_OUT = (
+    " How many rows were left out, of each entity at most {k}, is published with discrete Laplace noise of scale {scale}: "
+    "it costs an entity `epsilon_of_rows_left_out` beside the answers."
+)
+LEFT_OUT_PUBLIC = " How many rows were left out, of each entity at most {k}, is public, and published exactly."
+HASHING = ("duckdb", "pyspark", "databricks")  # engines on which Ibis computes SHA-256
+SHARE = 20  # the count of rows left out costs so small a part of the budget of an answer: epsilon b / 20 beside b
 
 
 @dataclass(frozen=True)
 class RowUnit(Immutable):
     """name: what one row is, declared by the caller. entity,
-    rows_per_entity: a column that tells apart whose rows they are, and how many of them count.
+    rows_per_entity: a column that tells apart whose rows they are, and how many of them count. left_out: of a release, how many
+    rows did not count, at most `rows_per_entity` of each entity, with noise unless that is public.
 
     Without a name the expression must be a row-wise view of one table.
     Entities are told apart by bytes, whatever the collation of the column.
@@ -172,8 +189,13 @@ class RowUnit(Immutable):
     name: str | None = None
     entity: str | None = None
     rows_per_entity: int | None = None
+    left_out: int | None = None
     schema: ClassVar[Named] = Named(
-        "rows", record({"unit": or_null(text()), "entity": or_null(text()), "rows_per_entity": or_null(COUNT)})
+        "rows",
+        record(
+            {"unit": or_null(text()), "entity": or_null(text()), "rows_per_entity": or_null(COUNT)},
+            {"left_out": noted("How many rows did not count, at most `rows_per_entity` of each entity.", whole())},
+        ),
     )
 
     def __post_init__(self) -> None:
@@ -188,6 +210,8 @@ class RowUnit(Immutable):
             raise InvalidProblem(
                 "entity, rows_per_entity: a column and the number of rows that count for each of its values go together."
             )
+        if self.left_out is not None and (self.entity is None or type(self.left_out) is not int):
+            raise InvalidProblem(f"left_out: {shown(self.left_out)} is no number of rows of entities.", value=self.left_out)
         if self.entity is None:
             return
         if not isinstance(self.entity, str) or not self.entity:
@@ -198,15 +222,24 @@ class RowUnit(Immutable):
                 value=self.rows_per_entity,
             )
 
+    def declared(self) -> dict[str, Any]:
+        """What was said before a release, as plain data by the names of the fields: what an entry of a ledger holds."""
+        return {"name": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity}
+
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, of `schema`."""
-        return {"unit": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity}
+        """Plain data of a release, of `schema`."""
+        released = {} if self.entity is None else {"left_out": self.left_out}
+        return {"unit": self.name, "entity": self.entity, "rows_per_entity": self.rows_per_entity, **released}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RowUnit:
         """From plain data; `InvalidSpec` where a key is missing or unknown."""
-        require_keys(data, keys(cls.schema), "rows")
-        return cls(data["unit"], data["entity"], data["rows_per_entity"])
+        released = {"left_out"} if isinstance(data, Mapping) and data.get("entity") is not None else set()
+        require_keys(data, keys(cls.schema) | released, "rows")
+        row = cls(data["unit"], data["entity"], data["rows_per_entity"], data.get("left_out"))
+        if released and row.left_out is None:
+            raise InvalidSpec("rows: of entities, without the number of rows that were left out; restore it.")
+        return row
 
     def rows(
         self,
@@ -216,13 +249,14 @@ class RowUnit(Immutable):
         whole: Sequence[str] = (),
         *,
         unlisted: Unlisted | None = None,
+        entropy: Entropy = SystemEntropy(),  # noqa: B008  # has no state
     ) -> Any:
-        """The rows that count: all of a row-wise view (or of anything with a name), at most `rows_per_entity` of each entity.
-        A data frame is handed to an engine first; what is missing in it is NULL there.
+        """The rows that count: all of a row-wise view (or of anything with a name), or `rows_per_entity` of each entity, at
+        random. A data frame is handed to an engine first; what is missing in it is NULL there.
 
-        columns: those that are read. The rows of an entity are put in order by them alone,
-        so rows in one place are the same to every query. numbers, whole: of a data frame, as in `arrow_of`.
-        unlisted: the rule for values that are not listed, where rows are counted now: under "refuse" each has an entity.
+        columns: those that are read. numbers, whole: of a data frame, as in `arrow_of`. unlisted: the rule for values that are
+        not listed, where rows are counted now: under "refuse" each has an entity. entropy: of one choice, which every query of
+        the expression shares. The choice depends on these columns of the rows of the entity alone.
         """
         table = _by_value(table)
         table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
@@ -232,7 +266,7 @@ class RowUnit(Immutable):
             raise InvalidProblem(NOT_ONE_TABLE.format(found=found))
         if self.entity is None:
             return table
-        bounded = self._bounded(table, columns)
+        bounded = self._bounded(table, columns, entropy.random_words(4).tobytes().hex())
         if unlisted == REFUSE and table.filter(label_column(table[self.entity]).isnull()).count().to_pyarrow().as_py():
             raise InvalidProblem(NOBODY)
         return bounded
@@ -247,9 +281,25 @@ class RowUnit(Immutable):
             require_there((self.entity, *columns), names)
         return names
 
-    def _bounded(self, table: Any, columns: Sequence[str]) -> Any:
+    def _bounded(self, table: Any, columns: Sequence[str], key: str) -> Any:
+        """The rows of an entity are numbered by their content, and those count whose number has the smallest keyed hash: a
+        random choice, of single rows and not of contents, that no engine, order or other row decides."""
         import ibis
 
+        entity = self._entity_of(table, columns)
+        place, drawn = (_unused(name, table.columns) for name in ("place", "drawn"))
+        order = [part for name in columns for part in _order(table[name], name)]
+        own = ibis.window(group_by=_bytes(entity), order_by=order or [_bytes(entity)])
+        ranked = table.filter(entity.notnull()).mutate(**{place: ibis.row_number().over(own)})
+        whose = label_column(ranked[self.entity])
+        numbered = ibis.literal(f"{key}:", "string") + whose.cast("string") + ":" + ranked[place].cast("string")
+        hashed = numbered.hexdigest("sha256")
+        chosen = ibis.window(group_by=_bytes(whose), order_by=[hashed, ranked[place]])
+        ranked = ranked.mutate(**{drawn: ibis.row_number().over(chosen)})
+        return ranked.filter(ranked[drawn] < self.rows_per_entity).drop(place, drawn)
+
+    def _entity_of(self, table: Any, columns: Sequence[str]) -> Any:
+        """The column of entities, where the engine can tell them apart."""
         assert self.entity is not None
         require_there((self.entity, *columns), table.columns)
         entity = label_column(table[self.entity])
@@ -257,13 +307,39 @@ class RowUnit(Immutable):
             raise InvalidProblem(
                 f"entity: column {self.entity!r} is of type {entity.type()}; entities are texts, whole numbers or UUIDs."
             )
-        place = "place"
-        while place in table.columns:
-            place += "_"
-        order = [part for name in columns for part in _order(table[name], name)]
-        own = ibis.window(group_by=_bytes(entity), order_by=order or [_bytes(entity)])
-        ranked = table.filter(entity.notnull()).mutate(**{place: ibis.row_number().over(own)})
-        return ranked.filter(ranked[place] < self.rows_per_entity).drop(place)
+        if (engine := engine_of(table)) not in HASHING:
+            raise InvalidProblem(
+                f"entity: rows are drawn by SHA-256, which Ibis has not on {engine}; move the table to one of {HASHING}."
+            )
+        return entity
+
+    @withholding
+    def with_left_out(self, table: Any, rate: Fraction | None, entropy: Entropy = SystemEntropy()) -> RowUnit:  # noqa: B008
+        """The same with how many rows of a confidential table do not count, for a release; itself where all rows count.
+
+        rate: of the noise, from `left_out_rate`; None where the number of rows of each entity is public.
+        """
+        if self.entity is None or self.rows_per_entity is None:
+            return self
+        table, most = _engine_table(_by_value(table), (self.entity,), (), ()), self.rows_per_entity
+        entity = self._entity_of(table, ())
+        sizes = table.filter(entity.notnull()).group_by(whose=_bytes(entity)).agg(size=lambda rows: rows.count())
+        beyond = sizes.size.clip(most, 2 * most) - most
+        exact = int(sizes.agg(left=beyond.sum()).to_pyarrow()["left"][0].as_py() or 0)
+        noise = 0 if rate is None else int(DiscreteLaplace([rate]).draw(1, entropy)[0, 0])
+        return replace(self, left_out=exact + noise)
+
+    def left_out_words(self, guarantee: Guarantee) -> str:
+        """What a release with this guarantee says of rows that did not count; nothing where all rows count."""
+        if self.entity is None or self.rows_per_entity is None:
+            return ""
+        told = f"Of each {self.entity!r} at most {counted(self.rows_per_entity, 'row')} counted, drawn at random. {KEPT}"
+        if self.left_out is None:
+            return told
+        epsilon = guarantee.parameters.get("epsilon_of_rows_left_out")
+        # P(|Z| > m) <= exp(-m rate) for every m.
+        margin = "" if epsilon is None else f" +- {math.ceil(math.log(20) * self.rows_per_entity / epsilon):,} (95 %)"
+        return f"{told} Rows that did not count: {self.left_out:,}{margin}, of each at most {self.rows_per_entity} among them."
 
     def require_fixed_rows(self, table: Any, attributes: Sequence[str]) -> None:
         """What the protection of attribute values needs: the number of rows is public, and each attribute has columns of its
@@ -285,28 +361,32 @@ class RowUnit(Immutable):
             )
 
     def stated(
-        self, guarantee: Guarantee, unlisted: Unlisted = REFUSE, *, budget: float | None = None, appears: bool = True
+        self, guarantee: Guarantee, unlisted: Unlisted = REFUSE, *, budget: float | None = None, rate: Fraction | None = None
     ) -> Guarantee:
         """A guarantee about rows, with what a row is, and what happens to those whose values are not listed.
 
-        budget: of all rows of an entity together, where one number says it. appears: may an entity appear or disappear? Its
-        rows change their values otherwise, and how many count is public.
+        budget: of all rows of an entity together, where one number says it. rate: of the noise in the number of rows left out,
+        where an entity may appear or disappear; None where its rows change their values only, and how many count is public.
         """
         row = f"{ONE_ROW if self.name is None else DECLARED.format(name=self.name)} {UNLISTED_WORDS[unlisted]}"
         notes = ((OTHER_ENGINES,) if self.name is None else ()) + ((SEVERAL,) if self.entity is None else ())
         guarantee = replace(guarantee, unit=f"{guarantee.unit} {row}", unprotected=(*guarantee.unprotected, *notes))
         if self.entity is None:
             return guarantee
-        numbers = {"rows_per_entity": self.rows_per_entity, **({} if budget is None else {"budget_of_an_entity": budget})}
+        assert self.rows_per_entity is not None
+        numbers: dict[str, float | int | None] = {"rows_per_entity": self.rows_per_entity}
+        numbers |= {} if budget is None else {"budget_of_an_entity": budget}
+        numbers |= {} if rate is None else {"epsilon_of_rows_left_out": float_above(rate * self.rows_per_entity)}
+        counting = LEFT_OUT_PUBLIC if rate is None else LEFT_OUT.format(scale=1 / rate, k=self.rows_per_entity)
         return replace(
             guarantee,
             unit=(
                 f"One entity: all rows with one value in {self.entity!r}, of which at most {self.rows_per_entity} count. "
                 f"{guarantee.unit}"
             ),
-            relation=APPEARS if appears else CHANGES,
-            unprotected=(*guarantee.unprotected, *(() if appears else (ROWS_PUBLIC,))),
-            mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity),
+            relation=CHANGES if rate is None else APPEARS,
+            unprotected=(*guarantee.unprotected, *((ROWS_PUBLIC,) if rate is None else ())),
+            mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity, kept=KEPT) + counting,
             parameters={**guarantee.parameters, **numbers},
         )
 
@@ -327,6 +407,19 @@ def require_there(asked: Iterable[str], names: Container[Any]) -> None:
     """Refuse a table that lacks one of the columns."""
     if missing := [name for name in asked if name not in names]:
         raise InvalidProblem(f"records: the table has no column {missing[0]!r}; rename one.")
+
+
+def left_out_rate(budget: Fraction | float) -> Fraction:
+    """The rate of the noise in the number of rows left out, one over a whole number of rows, where one row costs at most
+    `budget` in the answers."""
+    return Fraction(1, min(math.ceil(SHARE / max(Fraction(budget), SMALLEST_RATE)), int(1 / SMALLEST_RATE)))
+
+
+def _unused(name: str, taken: Container[str]) -> str:
+    """A name for a column of our own."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def _bytes(column: Any) -> Any:

@@ -22,6 +22,8 @@ PLAIN = re.compile(
     rf"(?: *\+- (?:SubqueryAlias [^\n]*|View \([^\n]*|Project \[{COLUMN}(?:, {COLUMN})*\])\n)*"
     r" *\+- Relation [^\n]*\] (\w+)\s*"
 )
+LOGICAL = re.compile(r"(?:^| )Relation [^\n]*\] parquet\s*\Z")
+NAME_OR_MISSING = re.compile(r"\Amessage [^\n]*|\b(?:optional|required) ")
 SELECTED = re.compile(r"Project \[([^\n]*)\]\n")
 READ = re.compile(r"(?:^|, )\w+(#\d+)")
 A_VIEW = (
@@ -29,6 +31,11 @@ A_VIEW = (
     '(frame.write.saveAsTable("records")) and pass session.table("records"), or filter and compute with Ibis'
 )
 TWICE = "a view on Spark that reads a Parquet file twice, or partitions by the names of folders; name each file once"
+CUT = (
+    "Parquet files on Spark whose columns are not all of the names and types that they are read as: Spark takes those of one "
+    "file, or those that were declared, and cuts other values to them without a word; write all files with one schema, and "
+    "read them, or declare the table, with that"
+)
 NO_FRAME = "records: is a {kind} of Spark, not a data frame of it; pass a data frame (to_spark(), toDF())."
 NAMES = itertools.count(1)
 
@@ -67,13 +74,14 @@ def not_stored_by_spark(node: Any) -> str | None:
     """Why the rows of a named table of Spark need not be records that are each stored by itself; None where they are.
 
     Accepted are tables of a catalogue, Parquet files that are each read once, and their columns by these or other names, each
-    once: a filter or a computed column that is not seen here would go unnoticed where the number of records is public.
+    once: a filter or a computed column that is not seen here would go unnoticed where the number of records is public. Parquet
+    files, those of a table of the catalogue among them, all have the columns that they are read as.
     """
     session, space = node.source._session, node.namespace
     name = ".".join(f"`{part}`" for part in (space.catalog, space.database, node.name) if part)
-    if session.catalog.getTable(name).tableType in STORED:
-        return None
     plan = getattr(getattr(session.table(name), "_jdf", None), "queryExecution", lambda: None)()
+    if session.catalog.getTable(name).tableType in STORED:
+        return None if plan is None else _cut(session, plan.analyzed())
     if plan is None:
         return A_VIEW
     found = PLAIN.fullmatch(plan.analyzed().toString())
@@ -81,12 +89,44 @@ def not_stored_by_spark(node: Any) -> str | None:
         return A_VIEW
     leaf = plan.analyzed().collectLeaves().head()
     if leaf.catalogTable().isDefined():
-        return None if leaf.catalogTable().get().tableType().name() in STORED else A_VIEW
+        return _cut(session, plan.analyzed()) if leaf.catalogTable().get().tableType().name() in STORED else A_VIEW
     if found[1] != "parquet":
         return A_VIEW
     index = leaf.relation().location()
     roots = [index.rootPaths().apply(place).toString() for place in range(index.rootPaths().size())]
-    return TWICE if index.partitionSchema().size() or _overlap(roots) or _linked(list(index.inputFiles())) else None
+    twice = index.partitionSchema().size() or _overlap(roots) or _linked(list(index.inputFiles()))
+    return TWICE if twice else _cut(session, plan.analyzed())
+
+
+def _cut(session: Any, plan: Any) -> str | None:
+    """Why values of Parquet files may be cut to other types: a file has other columns than another, or than those read.
+
+    Spark 4.3: a 32-bit 40000 is read as the 16-bit -25536, in ANSI mode too, and a column that a file lacks as missing.
+    """
+    leaf = plan.collectLeaves().head()
+    relation = leaf.relation() if LOGICAL.search(plan.toString()) else None
+    if relation is None or relation.fileFormat().toString() != "Parquet":
+        return None
+    jvm, conf = session._jvm, session._jsc.hadoopConfiguration()
+    open_, path = jvm.org.apache.parquet.hadoop.ParquetFileReader.open, jvm.org.apache.hadoop.fs.Path
+    schemas = {}
+    for file in relation.location().inputFiles():
+        reader = open_(jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path(jvm.java.net.URI(file)), conf))
+        schema = reader.getFileMetaData().getSchema()
+        schemas[NAME_OR_MISSING.sub("", schema.toString())] = schema
+        reader.close()
+    if len(schemas) > 1:
+        return CUT
+    parquet = jvm.org.apache.spark.sql.execution.datasources.parquet
+    convert = parquet.ParquetToSparkSchemaConverter(session._jsparkSession.sessionState().conf()).convert
+    held = {field for schema in schemas.values() for field in _fields(convert(schema))}
+    return CUT if schemas and not _fields(relation.dataSchema()) <= held else None
+
+
+def _fields(schema: Any) -> set[tuple[str, str]]:
+    """The names and types of the columns of a schema of Spark."""
+    columns = [schema.apply(place) for place in range(schema.size())]
+    return {(column.name(), column.dataType().simpleString()) for column in columns}
 
 
 def _reads_twice(plan: str) -> bool:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from designer.problem.histogram import Universe, counts, require_form
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
-from designer.relations.rows.row_unit import RowUnit, require_there, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
 from designer.relations.rows.texts import octets
 from solvers.exact.rational import float_above
 
@@ -96,7 +97,10 @@ class TakesCounts(Specified, Generic[R]):
         row = row_unit_of(unit, entity, rows_per_entity)
         stated, given = self._given(data, row)
         released = self._release_counts(given)
-        return released if stated is None else replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
+        if stated is None:
+            return released
+        row = row.with_left_out(records_of(data), self.left_out_rate)
+        return replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
 
     @withholding
     def _given(self, data: object, row: RowUnit) -> tuple[Guarantee | None, NDArray[np.int64]]:
@@ -122,7 +126,11 @@ class TakesCounts(Specified, Generic[R]):
         """The statement of a release from a table, for what one row is."""
         budget = None if unit.rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
-        return unit.stated(self.guarantee, rule, budget=budget, appears=self.hidden.absence)
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+
+    @property
+    def left_out_rate(self) -> Fraction | None:
+        return left_out_rate(self.hidden.entity_budget(1)) if self.hidden.absence else None
 
 
 def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bool) -> None:

@@ -123,12 +123,36 @@ def test_a_plan_of_a_table_costs_what_its_worst_record_does() -> None:
 def test_an_entity_of_several_rows_costs_their_budgets() -> None:
     domain = Domain.of({"age": 3})
     noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), Presence(0.5))
-    assert expense_of(noisy, rows_per_entity=3).rho == 9 * expense_of(noisy).rho
-    assert "one entity" in expense_of(noisy, rows_per_entity=3).unit
+    for rows, words in ((1, "at most 1 row"), (3, "at most 3 rows")):
+        several = expense_of(noisy, rows_per_entity=rows)
+        counting = Cost.pure(rows * noisy.left_out_rate)
+        assert several.rho == rows**2 * expense_of(noisy).rho + counting.rho
+        assert words in several.unit and "one entity" in several.unit
     changed = expense_of(made(metrics.uniform(3, 0.5)), rows_per_entity=2)
     assert changed.epsilon == 1 and "one entity changes" in changed.unit
     with pytest.raises(InvalidProblem, match="keep published statistics"):
         expense_of(made(TABLE.protect(1.0, 2)), rows_per_entity=2)
+
+
+@pytest.mark.parametrize(("bounds", "words"), [((2, 2, 3), "at most 3 rows"), ((1, 1), "at most 1 row")])
+def test_a_total_of_entities_keeps_their_unit(bounds: tuple[int, ...], words: str) -> None:
+    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    told = spent([expense_of(noisy, rows_per_entity=rows) for rows in bounds])
+    assert told.unit == f"one entity appears or disappears with its {words}"
+
+
+def test_a_pure_cost_beside_a_normal_one_is_covered_by_a_normal_one() -> None:
+    """sqrt(pi / 2) epsilon-GDP is what `erf(x) >= tanh(2 x / sqrt(pi))` says of epsilon; their product is what both promise."""
+    for epsilon in np.geomspace(1e-3, 30, 400):
+        assert math.erf(math.sqrt(math.pi) * epsilon / 4) >= math.tanh(epsilon / 2) * (1 - 1e-12)
+    one, more = Cost.normal(Fraction(1)), Fraction(1, 5)
+    joined, apart = one.with_pure(more), TotalCost((one, Cost.pure(more)))
+    assert joined.mu_squared is not None and float(joined.mu_squared) == pytest.approx(1 + math.pi / 2 / 25, rel=1e-5)
+    assert joined.epsilon is None and joined.rho == apart.rho
+    for delta in (Fraction(1, 10**6), Fraction(1, 100)):
+        sharp, told = apart.epsilon_at(delta), TotalCost((joined,)).epsilon_at(delta)
+        alone = TotalCost((one,)).epsilon_at(delta)
+        assert sharp is not None and told is not None and alone is not None and alone < told < 1.05 * alone
 
 
 def test_expenses_add_up_on_the_change_that_all_protect() -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from designer import Domain, Problem, StructuredWorkload, Workload, design, metrics
+from designer.accounts import expense_of
 from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.certified.frozen import save
 from designer.cli import main
@@ -87,9 +88,12 @@ def test_a_budget_of_one_for_marginals_is_said_to_be_no_epsilon_of_one() -> None
 
 def test_an_entity_of_several_rows_has_a_line_of_its_own() -> None:
     made = specimens()["marginals presence"]
-    found = CONCENTRATED.fullmatch(privacy_line(made, rows_per_entity=3))
-    assert found is not None and float(found["rho"]) == pytest.approx(9 * 0.125)
-    assert "one entity appears or disappears with its at most 3 rows" in found[0]
+    for rows, words in ((1, "1 row"), (3, "3 rows")):
+        found = CONCENTRATED.fullmatch(privacy_line(made, rows_per_entity=rows))
+        rho = expense_of(made, rows_per_entity=rows).rho
+        assert found is not None and rho is not None and float(found["rho"]) == pytest.approx(float(rho), rel=1e-3)
+        assert rows**2 * 0.125 < rho < rows**2 * 0.1255
+        assert f"one entity appears or disappears with its at most {words}" in found[0]
 
 
 def test_what_has_no_budget_is_not_passed_over() -> None:

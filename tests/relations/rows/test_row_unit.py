@@ -21,7 +21,8 @@ from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.protection import Presence
 from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.unlisted import WORDS
-from designer.relations.rows.row_unit import ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit
+from designer.relations.rows.row_unit import KEPT, ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit, left_out_rate
+from designer.sampling.entropy import SeededEntropy
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.tables.opening import open_table
 from designer.tables.plan_words import NO_NUMBER
@@ -222,7 +223,8 @@ def rows_of(persons: dict[Any, list[tuple[Any, ...]]]) -> Any:
 
 def kept(table: Any, at_most: int, columns: tuple[str, ...] = COLUMNS[1:]) -> list[tuple[Any, ...]]:
     """The rows that count, NaN as a text because it is not equal to itself."""
-    found = RowUnit(entity="person", rows_per_entity=at_most).rows(ibis.memtable(table), columns).to_pyarrow().to_pylist()
+    unit = RowUnit(entity="person", rows_per_entity=at_most)
+    found = unit.rows(ibis.memtable(table), columns, entropy=SeededEntropy(1)).to_pyarrow().to_pylist()
     return sorted((tuple("nan" if value != value else value for value in row.values()) for row in found), key=repr)
 
 
@@ -258,9 +260,11 @@ def test_entities_are_told_apart_by_bytes_whatever_the_collation() -> None:
     connection.raw_sql("CREATE TABLE t (person VARCHAR COLLATE NOCASE, sex VARCHAR COLLATE NOCASE)")
     connection.raw_sql("INSERT INTO t VALUES ('a', 'F'), ('A', 'f'), ('A', 'F'), ('b', 'x'), ('b', 'X')")
     unit = RowUnit(entity="person", rows_per_entity=1)
-    found = unit.rows(connection.table("t"), ["sex"]).to_pyarrow().to_pylist()
+    found = unit.rows(connection.table("t"), ["sex"], entropy=SeededEntropy(1)).to_pyarrow().to_pylist()
     assert sorted(row["person"] for row in found) == ["A", "a", "b"]
-    alone = unit.rows(connection.table("t").filter(connection.table("t").person.length() == 1), ["sex"])
+    alone = unit.rows(
+        connection.table("t").filter(connection.table("t").person.length() == 1), ["sex"], entropy=SeededEntropy(1)
+    )
     assert sorted(row["sex"] for row in alone.to_pyarrow().to_pylist()) == sorted(row["sex"] for row in found)
 
 
@@ -276,6 +280,7 @@ def test_the_release_counts_at_most_so_many_rows_of_an_entity() -> None:
     release = plan.release(ibis.memtable(rows_of(people)), entity="person", rows_per_entity=4)
     # Noise of variance 1 / 1000 is 0 but with probability 2 exp(-500).
     assert release["n"].integers == (5, 1) and release["d"].integers == (2,)
+    assert release.row.left_out is not None
     dropping = Domain.of({"sex": ["F", "M"], "age": ["0", "1"]}, unlisted="drop")
     tables = design_marginals(MarginalWorkload.of(dropping, [["sex", "age"]]), Presence(1e6))
     found = tables.release(ibis.memtable(rows_of(people)), entity="person", rows_per_entity=4).tables()["sex", "age"]
@@ -284,6 +289,60 @@ def test_the_release_counts_at_most_so_many_rows_of_an_entity() -> None:
         for data in (ibis.memtable(rows_of(people)), rows_of(people)):
             with pytest.raises(InvalidProblem, match="lacks its entity"):
                 refusing.release(data, entity="person", rows_per_entity=4)
+
+
+@pytest.mark.parametrize("entity", [pa.int64(), pa.string()], ids=str)
+def test_rows_of_an_entity_are_kept_at_random(entity: Any) -> None:
+    """Households of a child twice and an adult: each row is kept as often as any other, in each household by itself, and anew
+    in each release. An order by content kept the children of all of them, or the adults of all."""
+    households = 3000
+    who = pa.array([k % households for k in range(3 * households)], pa.int64()).cast(entity)
+    table = pa.table({"who": who, "age": [10] * (2 * households) + [40] * households})
+    for at_most, expected, spread in ((1, households / 3, 2 / 9), (2, 2 * households / 3, 2 / 9), (3, households, 0)):
+        unit = RowUnit(entity="who", rows_per_entity=at_most)
+        kept_rows = [unit.rows(table, ["age"], entropy=SeededEntropy(seed)).to_pyarrow().to_pydict() for seed in (1, 2)]
+        adults = [{w for w, age in zip(held["who"], held["age"], strict=True) if str(age) == "40"} for held in kept_rows]
+        assert all(len(held["age"]) == at_most * households for held in kept_rows)
+        assert all(abs(len(own) - expected) <= 5 * math.sqrt(households * spread) for own in adults)
+        both = len(adults[0] & adults[1]) - expected**2 / households
+        assert abs(both) <= 5 * math.sqrt(households) * bool(spread)
+
+
+def test_rows_of_an_entity_depend_on_no_order_of_rows_and_on_no_other_entity() -> None:
+    table = pa.table({"who": ["a"] * 6 + ["b"] * 3, "age": [1, 2, 3, 4, 5, 6, 1, 2, 3]})
+    unit, found = RowUnit(entity="who", rows_per_entity=2), []
+    for given in (table, table.take(list(range(8, -1, -1))), table.slice(0, 6)):
+        held = unit.rows(given, ["age"], entropy=SeededEntropy(4)).to_pyarrow().to_pydict()
+        found.append(sorted(age for who, age in zip(held["who"], held["age"], strict=True) if who == "a"))
+    assert found == [found[0]] * 3 and len(found[0]) == 2
+
+
+def test_one_entity_moves_the_number_of_rows_left_out_by_at_most_its_bound() -> None:
+    for at_most in (1, 3):
+        unit = RowUnit(entity="who", rows_per_entity=at_most)
+        for size in range(9):
+            found = unit.with_left_out(pa.table({"who": [7] * size + [8] * 2 + [None] * 5}), None).left_out
+            assert found == min(max(size - at_most, 0), at_most) + min(max(2 - at_most, 0), at_most)
+    noisy = [unit.with_left_out(pa.table({"who": [7] * 9}), Fraction(1, 5), SeededEntropy(k)).left_out for k in range(30)]
+    assert len(set(noisy)) > 5 and abs(np.mean(noisy) - 3) < 10
+    assert RowUnit().with_left_out(pa.table({"who": [7] * 9}), None) == RowUnit()
+
+
+def test_a_release_says_how_many_rows_were_left_out_and_what_that_costs() -> None:
+    table = ibis.memtable(rows_of({str(person): [("F", "0", 3.0)] * 5 for person in range(40)}))
+    for made, budget in ((PLAN, math.sqrt(1)), (PRESENCE, 0.5)):
+        released = made.release(table, entity="person", rows_per_entity=2)
+        rate = left_out_rate(budget)
+        assert rate == made.left_out_rate == Fraction(1, math.ceil(20 / budget))
+        assert released.guarantee.parameters["epsilon_of_rows_left_out"] == float(2 * rate)
+        words = released.row.left_out_words(released.guarantee)
+        assert f"{released.row.left_out:,} +- {math.ceil(math.log(20) / rate):,} (95 %)" in words and KEPT in words
+        assert KEPT in released.guarantee.mechanism and str(1 / rate) in released.guarantee.mechanism
+        assert abs(released.row.left_out - 80) < 40 / rate  # but with probability exp(-40)
+        assert "of the rows that were kept of each 'person'" in released.answer_tables()[0].intervals().law
+    changed = ATTRIBUTES.release(table, entity="person", rows_per_entity=2)
+    assert changed.row.left_out == 80 and "epsilon_of_rows_left_out" not in changed.guarantee.parameters
+    assert "Rows that did not count: 80, of each" in changed.row.left_out_words(changed.guarantee)
 
 
 def test_the_guarantee_of_an_entity_states_its_loss() -> None:
@@ -313,7 +372,7 @@ def test_the_loss_of_an_entity_covers_what_every_table_shows() -> None:
     choices = list(itertools.product("FM", "01", (0.0, 30.0)))
     for own in itertools.combinations_with_replacement(choices, 3):
         both, less = (
-            numbers(level, plan.noisy, unit.rows(ibis.memtable(rows_of(people)), plan.columns))
+            numbers(level, plan.noisy, unit.rows(ibis.memtable(rows_of(people)), plan.columns, entropy=SeededEntropy(1)))
             for people in ({**others, "a": list(own)}, others)
         )
         moved = sum(

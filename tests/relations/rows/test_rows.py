@@ -19,7 +19,7 @@ def test_a_unit_has_at_most_200_characters() -> None:
         RowUnit("x" * 201)
 
 
-@pytest.mark.parametrize("unit", [RowUnit(), RowUnit("visit"), RowUnit(entity="person", rows_per_entity=3)])
+@pytest.mark.parametrize("unit", [RowUnit(), RowUnit("visit"), RowUnit(entity="person", rows_per_entity=3, left_out=-4)])
 def test_plain_data_have_every_key_and_no_other(unit: RowUnit) -> None:
     written = unit.to_dict()
     assert RowUnit.from_dict(written) == unit

@@ -36,7 +36,9 @@ def named(
     )
     kind_of = SimpleNamespace(isDefined=lambda: saved is not None, get=lambda: SimpleNamespace(tableType=lambda: named_kind))
     named_kind = SimpleNamespace(name=lambda: saved)
-    leaf = SimpleNamespace(relation=lambda: SimpleNamespace(location=lambda: index), catalogTable=lambda: kind_of)
+    unread = SimpleNamespace(toString=lambda: "of files that are not there")
+    relation = SimpleNamespace(location=lambda: index, fileFormat=lambda: unread)
+    leaf = SimpleNamespace(relation=lambda: relation, catalogTable=lambda: kind_of)
     analysed = SimpleNamespace(toString=lambda: plan, collectLeaves=lambda: SimpleNamespace(head=lambda: leaf))
     frame = SimpleNamespace(_jdf=SimpleNamespace(queryExecution=lambda: SimpleNamespace(analyzed=lambda: analysed)))
     asked: list[str] = []
@@ -61,7 +63,7 @@ def test_tables_of_a_catalogue_are_taken_and_views_by_their_plan() -> None:
         assert not_stored_by_spark(named("TEMPORARY", other, ("file:/r.parquet",))) == A_VIEW
     asked = named("MANAGED")
     not_stored_by_spark(asked)
-    assert asked.source._session.asked == ["`c`.`d`.`v`"]
+    assert set(asked.source._session.asked) == {"`c`.`d`.`v`"}
 
 
 SAVED = "SubqueryAlias spark_catalog.default.kept\n      +- Relation spark_catalog.default.kept[a#14L,b#15] csv\n"

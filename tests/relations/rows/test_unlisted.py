@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
@@ -280,7 +281,9 @@ def test_what_an_entity_costs_covers_that_it_appears_with_all_its_rows() -> None
     made = small("drop", metrics.add_remove(3, [0.5, 0.25, 0.75]))
     row, worst = RowUnit(entity="who", rows_per_entity=2), 0.0
     stated = made.guarantee_for(row)
-    assert stated.parameters["budget_of_an_entity"] == 1.5 == float(expense_of(made, rows_per_entity=2).epsilon or 0)
+    counting = stated.parameters["epsilon_of_rows_left_out"]
+    assert stated.parameters["budget_of_an_entity"] == 1.5 and counting == pytest.approx(2 / math.ceil(20 / 0.75), rel=1e-15)
+    assert float(expense_of(made, rows_per_entity=2).epsilon or 0) == pytest.approx(1.5 + counting, rel=1e-15)
     for size in range(4):
         for own in itertools.combinations_with_replacement((*RAW[:3], OTHERS), size):
             both = [tabulated(entity_rows(rows, ("F",)), made.universe, row, fixed=False) for rows in (own, ())]
