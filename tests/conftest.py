@@ -1,14 +1,15 @@
-"""The tiers. `quick`: the files of `QUICK`. The default: these, every test that a mutant names, every test of `PROMISES`, and
-the first case of every other one. `nightly`: all that is not `heavy`.
+"""The tiers. `quick`: the files of `QUICK`. The default: these, every test of `PROMISES`, the first two cases of every test
+that a mutant names, and the first one of every other. `nightly`: all that is not `heavy`.
 
 A case that is marked `nightly` or `heavy` stands in that tier alone. A test that is asked for by its name (`file::test`) runs
-with all its cases.
+with all its cases, but for `--tier`.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,7 +44,9 @@ QUICK = (
     *("certified/test_certificate.py", "throughout/test_frozen.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
 )
 # Promises of privacy: certificates, samplers, the ledger, files that are altered. The default runs every case of these.
-PROMISES = ("certified", "sampling", "accounts", "verifier", "throughout")
+PROMISES = ("certified", "sampling", "accounts", "verifier", "throughout", "files")
+NOT_PROMISES = ("files/problem",)
+ALL = 1 << 30
 APART = ("nightly", "heavy")
 NAMED = named_tests()
 
@@ -65,16 +68,24 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args = [str(TESTS / file) for file in QUICK]
 
 
-def _whole(path: Path, function: str) -> bool:
-    """Whether the default runs every case of the test."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--tier`."""
+    parser.addoption("--tier", action="store_true", help="of a test that is named, run the cases of its tier, not all")
+
+
+def _cases(path: Path, function: str) -> int:
+    """How many cases of the test the default runs."""
     place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
     file = f"tests/{place}"
-    return place in QUICK or place.partition("/")[0] in PROMISES or not NAMED.isdisjoint((file, f"{file}::{function}"))
+    if place in QUICK or (place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES)):
+        return ALL
+    return 1 if NAMED.isdisjoint((file, f"{file}::{function}")) else 2
 
 
 def _asked(config: pytest.Config, path: Path, function: str) -> bool:
-    """Whether the command names the test."""
-    return any(part.endswith(f"{path.name}::{function}") for part in (arg.partition("[")[0] for arg in config.args))
+    """Whether the command names the test, for all its cases."""
+    named = (arg.partition("[")[0] for arg in config.args)
+    return not config.option.tier and any(part.endswith(f"{path.name}::{function}") for part in named)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -91,20 +102,19 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the items of each tier."""
-    seen = set()
+    seen = Counter[str]()
     quick = {TESTS / file for file in QUICK}
     for item in items:
         function = item.nodeid.partition("[")[0]
         name = function.partition("::")[2]
         if item.get_closest_marker("heavy"):
             continue
-        first = function not in seen
         alone = item.get_closest_marker("nightly") is not None
         item.add_marker(pytest.mark.nightly)
         if _asked(item.config, item.path, name):
             item.add_marker(pytest.mark.default)
-        elif not alone and (first or _whole(item.path, name)):
-            seen.add(function)
+        elif not alone and seen[function] < _cases(item.path, name):
+            seen[function] += 1
             item.add_marker(pytest.mark.default)
             if item.path in quick:
                 item.add_marker(pytest.mark.quick)
@@ -112,15 +122,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In the default tier, makes the first case of a test that does not run whole, and no other, which would be left out once
-    it is made."""
+    """In the default tier, makes the first cases of a test that does not run whole, and no others, which would be left out once
+    they are made."""
     path, function, config = metafunc.definition.path, metafunc.definition.nodeid.partition("::")[2], metafunc.config
-    if config.option.markexpr == "default" and not _whole(path, function) and not _asked(config, path, function):
-        metafunc.parametrize = partial(_first_case, metafunc.parametrize)  # type: ignore[method-assign]
+    cases = _cases(path, function)
+    if config.option.markexpr == "default" and cases < ALL and not _asked(config, path, function):
+        metafunc.parametrize = partial(_first_cases, metafunc.parametrize, cases)  # type: ignore[method-assign]
 
 
-def _first_case(
+def _first_cases(
     parametrize: Callable[..., None],
+    number: int,
     names: str | Sequence[str],
     values: Iterable[Any],
     *rest: Any,
@@ -129,10 +141,9 @@ def _first_case(
 ) -> None:
     """`parametrize` with the first of its values that no tier has to itself; with the first one where all are."""
     listed = list(values)
-    kept = next((k for k, value in enumerate(listed) if not _apart(value)), 0)
-    one = slice(kept, kept + 1)
-    given = ids if ids is None or callable(ids) else list(ids)[one]
-    parametrize(names, listed[one], *rest, ids=given, **named)
+    kept = [k for k, value in enumerate(listed) if not _apart(value)][:number] or [0]
+    given = ids if ids is None or callable(ids) else [list(ids)[k] for k in kept]
+    parametrize(names, [listed[k] for k in kept], *rest, ids=given, **named)
 
 
 def _apart(value: Any) -> bool:

@@ -56,6 +56,7 @@ def test_every_leaf_is_a_problem_file(tmp_path: Path) -> None:
     "strength", ["1", pytest.param("0.1", marks=pytest.mark.heavy), pytest.param("3", marks=pytest.mark.heavy)]
 )
 @pytest.mark.parametrize("typed", TYPED, ids=["one", "two"])
+@pytest.mark.nightly
 def test_every_leaf_is_checked_and_designed(
     typed: str, strength: str, promise: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -80,6 +80,7 @@ def test_folklore_needs_no_less(name: str, most: dict[tuple[str, ...], float]) -
     assert found.lower_bound <= found.factor
 
 
+@pytest.mark.nightly
 def test_the_tables_that_are_drawn_are_as_accurate_as_is_said() -> None:
     most = {("age",): 3.0, ("sex", "state"): 6.0}
     made = least_budget(pure(RELATIONS["presence"]), Targets(standard_error=most), step=0.01).mechanism
@@ -91,6 +92,7 @@ def test_the_tables_that_are_drawn_are_as_accurate_as_is_said() -> None:
         assert np.abs(drawn.std(axis=0) / said - 1).max() < 5 * math.sqrt(5 / 4 / MANY)
 
 
+@pytest.mark.nightly
 def test_margins_hold_for_what_is_drawn() -> None:
     most = {("age",): 9.0, ("sex", "state"): 12.0}
     found = least_budget(pure(RELATIONS["presence"]), Targets(margin=most), step=0.01)

@@ -15,9 +15,9 @@ ROOT = Path(__file__).parents[2]
 FILE = '''
 import pytest
 
-@pytest.mark.parametrize("case", [pytest.param(0, marks=pytest.mark.nightly), 1, 2])
+@pytest.mark.parametrize("case", [pytest.param(0, marks=pytest.mark.nightly), 1, 2, 3])
 def test_of_cases(case):
-    """Only the first case that no tier has to itself."""
+    """The first case that no tier has to itself, or the first two."""
 
 @pytest.mark.parametrize("left", [1, 2])
 @pytest.mark.parametrize("right", [1, 2])
@@ -34,7 +34,7 @@ def test_in_full():
 '''
 FIRST = {"test_of_cases[1]", "test_of_pairs[1-1]"}
 PAIRS = {f"test_of_pairs[{right}-{left}]" for left in (1, 2) for right in (1, 2)}
-ALL = {*PAIRS, *(f"test_of_cases[{case}]" for case in range(3)), "test_of_the_night"}
+ALL = {*PAIRS, *(f"test_of_cases[{case}]" for case in range(4)), "test_of_the_night"}
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +58,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (("tests/base/test_plain.py",), FIRST),
         (("tests/base/test_named.py",), FIRST | {"test_of_cases[2]"}),
-        (("tests/sampling/test_promise.py",), FIRST | PAIRS | {"test_of_cases[2]"}),
-        (("tests/base/test_plain.py::test_of_cases",), {f"test_of_cases[{case}]" for case in range(3)}),
+        (("tests/sampling/test_promise.py",), FIRST | PAIRS | {"test_of_cases[2]", "test_of_cases[3]"}),
+        (("tests/base/test_plain.py::test_of_cases",), {f"test_of_cases[{case}]" for case in range(4)}),
+        (("tests/base/test_plain.py::test_of_cases", "--tier"), {"test_of_cases[1]"}),
         (("tests/base/test_plain.py", "-m", "nightly"), ALL),
         (("tests/base/test_plain.py", "-m", "heavy"), {"test_in_full"}),
         (("tests/base/test_plain.py", "-m", "quick"), set()),

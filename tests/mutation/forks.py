@@ -20,7 +20,20 @@ from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO
 
-OPTIONS = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "-p", "tests.mutation.unshrunk", "-rfE", "--tb=line", "--no-header")
+OPTIONS = (
+    "-x",
+    "--tier",
+    "-q",
+    "-n",
+    "0",
+    "-p",
+    "no:cacheprovider",
+    "-p",
+    "tests.mutation.unshrunk",
+    "-rfE",
+    "--tb=line",
+    "--no-header",
+)
 SHARED = (
     "pytest",
     "xdist.plugin",

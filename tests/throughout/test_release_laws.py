@@ -360,6 +360,7 @@ def test_small_databases(monkeypatch: pytest.MonkeyPatch) -> None:
 ROUNDS = 300
 
 
+@pytest.mark.nightly
 def test_choices_of_mwem(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first round: scores are distances from the uniform histogram, and half of the budget goes to the choice."""
     size, records, epsilon = 60, 600, 0.028

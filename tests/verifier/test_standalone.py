@@ -194,11 +194,12 @@ def search(seed: int, number: int) -> Counter[tuple[str, str]]:
     return count
 
 
-def test_altered_specs_have_the_same_verdict(capsys: pytest.CaptureFixture[str]) -> None:
-    count = search(33, 400)
+@pytest.mark.parametrize("number", [150, pytest.param(400, marks=pytest.mark.nightly)])
+def test_altered_specs_have_the_same_verdict(number: int, capsys: pytest.CaptureFixture[str]) -> None:
+    count = search(33, number)
     with capsys.disabled():
         print("\nthe project's verdict, the second one's:", dict(count))
-    assert count["holds", "holds"] > 50 and count["does not hold", "does not hold"] > 200
+    assert count["holds", "holds"] > number / 8 and count["does not hold", "does not hold"] > number / 2
 
 
 def test_sums_that_are_no_floats_are_proven_by_one_and_refused_by_the_other() -> None:

@@ -99,6 +99,7 @@ def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: 
     assert limit is not None and made.loss > limit.value * (1 - 1e-9)  # below no bound for all noise
 
 
+@pytest.mark.nightly
 def test_auto_tries_the_families_for_matrices_beside_and_takes_the_best(tmp_path: Path) -> None:
     people = Domain.of({"a": 2, "b": 2})
     problem = StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}, {"b": "identity"}]), Presence(1.0), "pure")
