@@ -117,8 +117,8 @@ def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, release
 def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> Limits:
     """The intervals of a release; where it bounds the rows of entities, of the rows that were kept."""
     found, row = law.limits_of(released, level, simultaneous), getattr(released, "row", None)
-    kept = row is not None and row.entity is not None
-    return found._replace(law=f"{found.law}; of the rows that were kept of each {row.entity!r}") if kept else found
+    entity = None if row is None else row.entity
+    return found if entity is None else found._replace(law=f"{found.law}; of the rows that were kept of each {entity!r}")
 
 
 def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:

@@ -385,7 +385,7 @@ class TablePlan(Specified):
         """
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = row_unit_of(unit, entity, rows_per_entity)
-        stated, exact = self.guarantee_for(row), self._exact(data, row, SystemEntropy())
+        stated, exact = self.guarantee_for(row), self._exact(data, row)
         answers = noisy_answers(self.queries, self.noisy, exact, self.release_entropy())
         row = row.with_left_out(_records(data), self.left_out_rate)
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
@@ -407,7 +407,7 @@ class TablePlan(Specified):
         exact = self._exact(require_public(data), row, entropy)
         return tuple(TableSimulation(noisy_answers(self.queries, self.noisy, exact, entropy), stamp) for stamp in stamps)
 
-    def _exact(self, data: Any, row: RowUnit, entropy: Entropy) -> ExactNumbers:
+    def _exact(self, data: Any, row: RowUnit, entropy: Entropy = SystemEntropy()) -> ExactNumbers:  # noqa: B008
         """What the records that count say; refused where one is in no listed group and the plan says so.
 
         entropy: of the choice of the rows of entities.
