@@ -92,7 +92,25 @@ class OverTotal(Refusal):
 
 
 class InvalidLedger(Refusal):
-    """The ledger is damaged or altered, or is an older copy of itself."""
+    """The ledger is damaged or altered, or is an older copy of itself.
+
+    A `Ledger` that has raised it raises it for ever; open the file again once it is restored. Exit code 7.
+    """
+
+
+class LedgerUnavailable(Refusal):
+    """The ledger cannot be used at the moment: it is held by another process, on a full or failing disk, or may not be written.
+
+    transient: it is busy, and the same call may succeed later; elsewhere a person has to act first. spent: False where nothing
+    was recorded, so that a repeated call spends once; True where a reservation stays, so that a repeated call spends again;
+    None where only the ledger can say which. A repeated call never exceeds a total. Exit code 10.
+    """
+
+    def __init__(
+        self, message: object = "", *, transient: bool = False, spent: bool | None = False, value: object = None
+    ) -> None:
+        super().__init__(message, value=value)
+        self.transient, self.spent = transient, spent
 
 
 class UntrueBound(ArithmeticError):
