@@ -234,9 +234,8 @@ class Store:
     def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> LedgerUnavailable | InvalidLedger:
         name = getattr(error, "sqlite_errorname", "")
         busy = name.startswith(BUSY)
-        words = (
-            HELD.format(wait=self.wait) if busy else next((TROUBLES[kind] for kind in TROUBLES if name.startswith(kind)), None)
-        )
+        trouble = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
+        words = HELD.format(wait=self.wait) if busy else trouble
         if words is not None:
             spent = None if name.startswith(UNKNOWN) else False
             return LedgerUnavailable(f"ledger: {shown(str(self.path))} {words}", transient=busy, spent=spent, value=self.path)

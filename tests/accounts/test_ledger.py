@@ -400,7 +400,10 @@ def test_a_full_disk_stops_a_release_before_or_after_but_never_unrecorded(
     assert refused.value.spent is False and not refused.value.transient and "stays spent" not in str(refused.value)
     assert handed_out > 2 and data.kinds == [] and kinds(people.ledger).count("released") == handed_out
     monkeypatch.undo()
-    with pytest.raises(LedgerUnavailable, match="disk is full.* stays spent") as refused, people.reserve(pure()) as reservation:
+    with (
+        pytest.raises(LedgerUnavailable, match=r"disk is full.* stays spent") as refused,
+        people.reserve(pure()) as reservation,
+    ):
         monkeypatch.setattr(store.sqlite3, "connect", full)  # which lets it stay as large as it is
         people.ledger.who = "x" * 10_000
         reservation.record(pure().release([5, 6, 7]).to_dict())
