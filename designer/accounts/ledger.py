@@ -60,7 +60,7 @@ from designer.files.releases import release_document, sealed
 from designer.relations.rows.row_unit import RowUnit, row_unit_of
 
 SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
-REOPEN = "What was seen once is refused for ever by this object: open the file again (Ledger) once it is restored."
+REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 

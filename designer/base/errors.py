@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import Any, Self
 
 LONGEST = 2000
 FIELD = re.compile(r"((?:[^:]|:(?! ))*): ")
@@ -106,11 +106,15 @@ class LedgerUnavailable(Refusal):
     None where only the ledger can say which. A repeated call never exceeds a total. Exit code 10.
     """
 
-    def __init__(
-        self, message: object = "", *, transient: bool = False, spent: bool | None = False, value: object = None
-    ) -> None:
-        super().__init__(message, value=value)
+    def __init__(self, message: object = "", *, transient: bool = False, spent: bool | None = False, **said: Any) -> None:
+        super().__init__(message, **said)
         self.transient, self.spent = transient, spent
+
+    def within(self, place: str) -> Self:
+        """The same refusal, whose message begins with the place where it was found."""
+        there = super().within(place)
+        there.transient, there.spent = self.transient, self.spent
+        return there
 
 
 class UntrueBound(ArithmeticError):

@@ -98,6 +98,16 @@ def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pyte
     assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
 
 
+def test_an_empty_signer_trusts_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "keys", "new", "eve")[0] == 0
+    created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "eve")
+    assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "eve")[0] == 0
+    for command in (("ledger", "check", "l"), ("verify", "spec.json", "first.json"), ("verify", "l")):
+        code, out, err = run(capsys, *command, "--signer", "")
+        assert (code, out) == (2, "") and "signer: is empty" in err
+        assert run(capsys, *command, "--signer", ".")[0] == 0
+
+
 def test_a_ledger_that_is_there_is_named_by_who_opened_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     created(capsys, "--epsilon", "1", "--who", "Ada")
     assert run(capsys, "keys", "new", "eve")[0] == 0
