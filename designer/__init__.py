@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING
 from designer.base.lazily import public_names
 
 if TYPE_CHECKING:
-    from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal, Refusal
+    from designer.base.errors import (
+        DesignFailed,
+        InvalidLedger,
+        InvalidProblem,
+        InvalidSpec,
+        LedgerUnavailable,
+        NotPrivate,
+        OverTotal,
+        Refusal,
+    )
     from designer.base.version import VERSION as __version__
     from designer.certified.about import About
     from designer.certified.certificate import PrivacyCertificate
@@ -69,6 +78,7 @@ __all__ = [
     "InvalidProblem",
     "InvalidSpec",
     "LeastBudget",
+    "LedgerUnavailable",
     "MarginalMechanism",
     "MarginalProblem",
     "MarginalRelease",
@@ -124,7 +134,7 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec NotPrivate OverTotal Refusal",
+        "base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal",
         "base.version": "__version__=VERSION",
         "certified.about": "About",
         "certified.certificate": "PrivacyCertificate",

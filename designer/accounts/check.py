@@ -11,7 +11,6 @@ from typing import Any
 
 from designer.accounts.balances import Balance, datasets
 from designer.accounts.chain import RESTORE, Entry, output_hash, require_canonical
-from designer.accounts.entries import require_known, require_opened
 from designer.accounts.ledger import Ledger
 from designer.accounts.names import escaped, look_alike
 from designer.accounts.standing import SUMMED, Standings, advanced, summed
@@ -57,10 +56,7 @@ def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None 
     head: the hash of an entry, such as a release carries, that must be in the chain. trusted: verifies signatures; without it
     only their presence is looked at.
     """
-    ledger.store.require_whole()
-    entries = ledger.store.read()
-    require_opened(entries[0])
-    require_known(entries)
+    entries = ledger.entries(anew=True)
     for entry in entries:
         require_canonical(entry)
     _require_head(entries, head)

@@ -10,8 +10,8 @@ to whom. So whatever was published is recorded, and whatever is recorded stays w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -51,7 +51,7 @@ from designer.accounts.together.expense import Expense, Spent, expense_of, spent
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
-from designer.base.errors import InvalidLedger, InvalidProblem, OverTotal, Refusal
+from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
 from designer.base.log import logged
 from designer.certified.frozen import Released, Specified
@@ -60,6 +60,7 @@ from designer.files.releases import release_document, sealed
 from designer.relations.rows.row_unit import RowUnit, row_unit_of
 
 SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
+REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
 
@@ -93,8 +94,12 @@ class Ledger:
     """The ledger of a file that is there; `Ledger.create` makes one.
 
     who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
-    signer: signs every entry that is made here. Raises `InvalidProblem` where no file is, or it lies where locks do not hold;
-    `InvalidLedger` where its chain is broken.
+    signer: signs every entry that is made here; needed to write where the first entry is signed. Raises `InvalidProblem` where
+    no file is, or it lies where locks do not hold; `InvalidLedger` where its chain is broken; `LedgerUnavailable` where it is
+    busy, or the disk is full or fails.
+
+    An object whose file was set back, exchanged or damaged beneath it refuses everything from then on, also when the file is
+    as it was again: what it has released meanwhile may be missing. Open the file again once it is restored.
     """
 
     def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
@@ -103,24 +108,44 @@ class Ledger:
         self.store = Store(place_of(path), positive(wait, "wait"))
         self._known: tuple[Entry, ...] = ()
         self._seen: _Seen | None = None
+        self._altered: str | None = None
+        if not self.store.path.exists():
+            raise InvalidProblem(
+                f"ledger: {shown(str(self.store.path))} is not there; name a ledger that is, or make one (create).",
+                value=self.store.path,
+            )
         with self.store.rows() as rows:
             self.id = require_opened(rows.entry(1))
             self._read(rows)
 
     @classmethod
-    def create(cls, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> Ledger:
-        """The ledger of a file, which is made if it is not there."""
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        who: str | None = None,
+        wait: float = WAIT,
+        signer: Signer | None = None,
+        exist_ok: bool = False,
+    ) -> Ledger:
+        """Make the ledger of a new file; where one is there, `InvalidProblem`, or that one if `exist_ok`."""
         name = login_name() if who is None else stated_text(who, "who")
         identifier = os.urandom(16).hex()
-        Store.create(path, lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait"))
+        Store.create(path, lambda: _chained(None, [entry_opened(identifier)], name, signer), positive(wait, "wait"), exist_ok)
         return cls(path, who=who, wait=wait, signer=signer)
 
-    def entries(self) -> tuple[Entry, ...]:
-        """All entries, their chain followed; what this object has read before is not read again (`checked` does)."""
-        self._known = self.store.read(self._known)
-        require_opened(self._known[0])
-        require_known(self._known)
-        return self._known
+    def entries(self, *, anew: bool = False) -> tuple[Entry, ...]:
+        """All entries, their chain followed. anew: read what this object has read before, too, and look at the whole file."""
+        with self._unaltered():
+            if anew:
+                self.store.require_whole()
+            with self.store.rows() as rows:
+                self._read(rows)
+                found = rows.all(() if anew else self._known)
+            require_opened(found[0])
+            require_known(found)
+        self._known = found
+        return found
 
     @property
     def head(self) -> str:
@@ -133,21 +158,45 @@ class Ledger:
         return list(self._now().standings)
 
     def _now(self) -> _Seen:
-        with self.store.rows() as rows:
+        with self._unaltered(), self.store.rows() as rows:
             return self._read(rows)
 
+    @contextmanager
+    def _unaltered(self) -> Iterator[None]:
+        """For all that reads or writes: what showed once that the file was altered is raised for ever."""
+        self._require_unaltered()
+        try:
+            yield
+        except InvalidLedger as error:
+            self._altered = str(error)
+            raise
+
+    def _require_unaltered(self) -> None:
+        if self._altered is not None:
+            raise InvalidLedger(f"{self._altered} {REOPEN}", value=self.store.path)
+
     def _read(self, rows: Rows) -> _Seen:
-        """What the data sets stand at, from what this object has seen before or from the last entry that sums."""
+        """What the data sets stand at, from what this object has seen before or from the last entry that sums; `InvalidLedger`
+        where the file no longer has what this object has seen of it."""
         if self.id != rows.entry(1).content.get("ledger"):
             raise InvalidLedger(
                 f"ledger: {shown(str(self.store.path))} is another ledger than a moment ago. {RESTORE}", value=self.store.path
             )
         seen = self._seen
-        if seen is not None and rows.has(seen.last):
-            seen = seen.with_more(rows.after(seen.last))
-        else:
-            seen = _Seen.of(rows.back_to(SUMMED), rows.entry)
-        self._seen = seen
+        if seen is None:
+            return self._saw(_Seen.of(rows.back_to(SUMMED), rows.entry))
+        if rows.has(seen.last):
+            return self._saw(seen.with_more(rows.after(seen.last)))
+        _Seen.of(rows.back_to(SUMMED), rows.entry)  # names the entry that was altered, where one was
+        raise InvalidLedger(
+            f"ledger: {shown(str(self.store.path))} was set back since entry {seen.last.number} was read or made. {RESTORE}",
+            value=self.store.path,
+        )
+
+    def _saw(self, seen: _Seen) -> _Seen:
+        """Remember the latest: another thread may have seen more meanwhile."""
+        if self._seen is None or self._seen.last.number < seen.last.number:
+            self._seen = seen
         return seen
 
     def state(self, name: str, total: Total, *, publishes: Sequence[str] | None = (), content: str | None = None) -> DataSet:
@@ -184,6 +233,7 @@ class Ledger:
 
         def chained(rows: Rows) -> list[Entry]:
             before = self._read(rows)
+            self._require_signer(rows.entry(1))
             made = _chained(before.last, build(before.standings, rows), self.who, self.signer)
             seen.append(before.with_more(made))
             if seen[-1].due:
@@ -191,11 +241,20 @@ class Ledger:
                 seen.append(seen[-1].with_more(made[-1:]))
             return made
 
-        new = self.store.append(chained)
-        self._seen = seen[-1]
+        with self._unaltered():
+            new = self.store.append(chained)
+        self._saw(seen[-1])
         for entry in new:
             logged("ledger %s: entry %d, %s", self.id, entry.number, entry.kind)
         return tuple(entry for entry in new if entry.kind != SUMMED)
+
+    def _require_signer(self, first: Entry) -> None:
+        """One entry without a signature would spoil a ledger whose entries are all signed."""
+        if self.signer is None and first.signature is not None:
+            raise InvalidProblem(
+                f"signer: is missing; this ledger was opened by the key {shown(first.content['signer'])}, and every entry "
+                "of it is signed: give a key (--sign KEYFILE; in Python signer=)."
+            )
 
 
 @dataclass(frozen=True)
@@ -401,6 +460,7 @@ class Reservation:
         Without a lock, since adding up takes a moment. What others have recorded since counts where the entry is made.
         """
         ledger = self.dataset.ledger
+        ledger._require_unaltered()
         with suppress(InvalidProblem, OverTotal):
             last = self.dataset._of((ledger._seen or ledger._now()).standings)
             last.require_room(self.expense, self.row)
@@ -425,8 +485,10 @@ class Reservation:
         if self.recorded:
             return
         # Best effort: without this entry the reservation stays open, and is spent just so.
-        with suppress(InvalidLedger, InvalidProblem):
+        with suppress(InvalidLedger, InvalidProblem, LedgerUnavailable):
             self._ended(lambda place: entry_abandoned(self.dataset.name, place))
+        if isinstance(error, LedgerUnavailable):
+            error.spent = True
         if isinstance(error, (Refusal, RuntimeError)) and error.args and isinstance(error.args[0], str):
             error.args = (f"{error.args[0]} {SPENT.format(number=self._place.number)}", *error.args[1:])
 
@@ -440,8 +502,6 @@ class Reservation:
         place = self._place
 
         def build(standings: Standings, rows: Rows) -> list[dict[str, Any]]:
-            if not rows.has(place):
-                raise InvalidLedger(f"ledger: was set back since entry {place.number} was made; nothing is released. {RESTORE}")
             if any(entry.content.get("reservation") == place.number for entry in rows.after(place)):
                 raise InvalidProblem(f"reservation: entry {place.number} has ended; reserve again for another release.")
             return [content(place.number)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -9,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidProblem
+from designer.base.errors import InvalidProblem, LedgerUnavailable
 
 # File systems of other machines. Their locks and their fsync may lie, and two machines may then both spend what is left.
 NETWORK = frozenset(
@@ -33,11 +34,14 @@ NETWORK = frozenset(
         *("fuse.glusterfs", "fuse.s3fs", "fuse.sshfs"),
     }
 )
+# What is wrong with the name itself; anything else that the system says is a state of the machine.
+MISTAKEN = frozenset({errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR})
 MOUNTS = Path("/proc/self/mountinfo")
 
 
 def place_of(path: str | Path) -> Path:
-    """The absolute path of a ledger, links followed; `InvalidProblem` where a ledger is not safe, or no file can be.
+    """The absolute path of a ledger, links followed; `InvalidProblem` where a ledger is not safe, or no file can be;
+    `LedgerUnavailable` where the system does not let it be looked at.
 
     Symbolic links are followed, so that all names lead to one lock. A second hard link is refused: a crash under one name
     leaves a journal that nobody looks for under the other.
@@ -48,6 +52,12 @@ def place_of(path: str | Path) -> Path:
         found = target.stat() if target.exists() else None
         folder = target.parent.is_dir()
     except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno not in MISTAKEN:
+            raise LedgerUnavailable(
+                f"ledger: {shown(str(given))} cannot be reached ({system_words(error)}). Nothing was recorded by this call; "
+                "mend that, and try again.",
+                value=given,
+            ) from None
         raise InvalidProblem(
             f"ledger: {shown(str(given))} names no file ({system_words(error)}); give the path of a file.",
             value=given,

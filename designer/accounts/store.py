@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from designer.accounts.chain import FIRST, RESTORE, Entry, alone, followed
 from designer.accounts.place import place_of
 from designer.base.checks import shown
-from designer.base.errors import InvalidLedger, InvalidProblem
+from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable
 from designer.base.file_kinds import LOOKED_AT, mistaken
 from designer.base.output import sync_folder
 
@@ -36,13 +36,20 @@ SCHEMA = (
     "CREATE TRIGGER entries_last BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries stay for ever'); END",
 )
 COLUMNS = "number, previous, body, hash, signature"
-BUSY = "is busy: another process has held it for more than {wait:g} seconds. Nothing was recorded; try again when it is done."
+NOTHING = "Nothing was recorded by this call"
+HELD = f"is busy: another process has held it for more than {{wait:g}} seconds. {NOTHING}; try again when it is done."
+BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")
+# By the beginnings of SQLite's names, the first that fits. After a failed read or write nobody knows what is on the disk.
 TROUBLES = {
-    "SQLITE_FULL": "cannot grow, the disk is full. Nothing was recorded; make room.",
-    "SQLITE_READONLY": "cannot be written to, or its folder, where a journal must be. Nothing was recorded; set permissions.",
-    "SQLITE_CANTOPEN": "cannot be opened; name a ledger that is there, in a folder that takes new files (create makes one).",
+    "SQLITE_FULL": f"cannot grow, the disk is full. {NOTHING}; make room.",
+    "SQLITE_READONLY_DBMOVED": f"was moved or exchanged while it was open. {NOTHING}; open it where it is now.",
+    "SQLITE_READONLY": f"cannot be written to, or its folder, where a journal must be. {NOTHING}; set permissions.",
+    "SQLITE_PERM": f"cannot be written to. {NOTHING}; set permissions.",
+    "SQLITE_NOMEM": f"needs more memory than there is. {NOTHING}; free some.",
+    "SQLITE_CANTOPEN": f"cannot be opened, or its folder takes no new files. {NOTHING}; put it back, or set permissions.",
     "SQLITE_IOERR": "cannot be read or written, the disk failed. Nothing may be published that it does not show as released.",
 }
+UNKNOWN = "SQLITE_IOERR"
 
 
 def is_ledger(path: Path) -> bool:
@@ -82,7 +89,10 @@ class Rows:
         return alone(row)
 
     def all(self, known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
-        """All of them, as `Store.read`."""
+        """All of them, their chain followed; `InvalidLedger` where it is broken.
+
+        known: entries that were read before, and are not read again where the file still has the last of them.
+        """
         if known and not self.has(known[-1]):
             known = ()
         entries = known + self.after(known[-1] if known else None)
@@ -122,29 +132,30 @@ class Store:
     wait: float = WAIT
 
     @classmethod
-    def create(cls, path: str | Path, build: Callable[[], Sequence[Entry]], wait: float = WAIT) -> Store:
-        """The file with its first entries; a ledger that is there stays as it is. Anything else that is there is refused.
+    def create(
+        cls, path: str | Path, build: Callable[[], Sequence[Entry]], wait: float = WAIT, exist_ok: bool = False
+    ) -> Store:
+        """The file with its first entries. Where a ledger is there, it stays as it is if `exist_ok`, else `InvalidProblem`.
+        Anything else that is there is refused.
 
         A process that is killed in between leaves an empty file, which the next call fills.
         """
         store = cls(place_of(path), wait)
         with store._connected("rwc") as connection, _writing(connection):
-            if not _schema(connection):
+            if there := bool(_schema(connection)):
+                store._require_own(connection)
+            else:
                 connection.execute(f"PRAGMA application_id = {APPLICATION}")
                 connection.execute(f"PRAGMA user_version = {VERSION_OF_FILE}")
                 for statement in SCHEMA:
                     connection.execute(statement)
                 _insert(connection, build())
+        if there and not exist_ok:
+            raise InvalidProblem(
+                f"ledger: {shown(str(store.path))} is there; open it (Ledger), or name a new file.", value=store.path
+            )
         sync_folder(store.path.parent)
         return store
-
-    def read(self, known: tuple[Entry, ...] = ()) -> tuple[Entry, ...]:
-        """All entries, their chain followed; `InvalidLedger` where it is broken.
-
-        known: entries that were read before, and are not read again where the file still has the last of them.
-        """
-        with self.rows() as rows:
-            return rows.all(known)
 
     @contextmanager
     def rows(self) -> Iterator[Rows]:
@@ -156,12 +167,24 @@ class Store:
     def append(self, build: Callable[[Rows], Sequence[Entry]]) -> tuple[Entry, ...]:
         """What `build` makes of the entries that are there, added behind them, on the disk when this returns.
 
-        No other process writes in between. What `build` raises leaves the file as it was.
+        No other process writes in between. What `build` raises leaves the file as it was. `InvalidLedger` where another file
+        has taken the name meanwhile: what was written is then not in the ledger.
         """
-        with self._connected("rw") as connection, _writing(connection):
-            new = tuple(build(self._own(connection)))
-            _insert(connection, new)
+        with self._connected("rw") as connection:
+            before = self._identity()
+            with _writing(connection):
+                new = tuple(build(self._own(connection)))
+                _insert(connection, new)
+            if self._identity() != before:
+                raise InvalidLedger(f"ledger: {shown(str(self.path))} was exchanged while it was written to. {RESTORE}")
         return new
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file the path leads to; None where none is there."""
+        with suppress(OSError):
+            found = self.path.stat()
+            return found.st_dev, found.st_ino
+        return None
 
     def require_whole(self) -> None:
         """`InvalidLedger` where the pages of the file contradict each other."""
@@ -208,13 +231,14 @@ class Store:
         except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite hands texts of a damaged file on, in its messages too
             raise self._told(error) from None
 
-    def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> InvalidProblem | InvalidLedger:
+    def _told(self, error: sqlite3.Error | UnicodeDecodeError) -> LedgerUnavailable | InvalidLedger:
         name = getattr(error, "sqlite_errorname", "")
-        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return InvalidProblem(f"ledger: {shown(str(self.path))} {BUSY.format(wait=self.wait)}", value=self.path)
-        words = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
+        busy = name.startswith(BUSY)
+        trouble = next((words for kind, words in TROUBLES.items() if name.startswith(kind)), None)
+        words = HELD.format(wait=self.wait) if busy else trouble
         if words is not None:
-            return InvalidProblem(f"ledger: {shown(str(self.path))} {words}", value=self.path)
+            spent = None if name.startswith(UNKNOWN) else False
+            return LedgerUnavailable(f"ledger: {shown(str(self.path))} {words}", transient=busy, spent=spent, value=self.path)
         if name == "SQLITE_NOTADB" and (told := mistaken(_beginning(self.path), "a ledger")):
             return InvalidLedger(f"ledger: {shown(str(self.path))} {told}.", value=self.path)
         return InvalidLedger(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Self
+from typing import Any, Self
 
 LONGEST = 2000
 FIELD = re.compile(r"((?:[^:]|:(?! ))*): ")
@@ -92,7 +92,29 @@ class OverTotal(Refusal):
 
 
 class InvalidLedger(Refusal):
-    """The ledger is damaged or altered, or is an older copy of itself."""
+    """The ledger is damaged or altered, or is an older copy of itself.
+
+    A `Ledger` that has raised it raises it for ever; open the file again once it is restored. Exit code 7.
+    """
+
+
+class LedgerUnavailable(Refusal):
+    """The ledger cannot be used at the moment: it is held by another process, on a full or failing disk, or may not be written.
+
+    transient: it is busy, and the same call may succeed later; elsewhere a person has to act first. spent: False where nothing
+    was recorded, so that a repeated call spends once; True where a reservation stays, so that a repeated call spends again;
+    None where only the ledger can say which. A repeated call never exceeds a total. Exit code 10.
+    """
+
+    def __init__(self, message: object = "", *, transient: bool = False, spent: bool | None = False, **said: Any) -> None:
+        super().__init__(message, **said)
+        self.transient, self.spent = transient, spent
+
+    def within(self, place: str) -> Self:
+        """The same refusal, whose message begins with the place where it was found."""
+        there = super().within(place)
+        there.transient, there.spent = self.transient, self.spent
+        return there
 
 
 class UntrueBound(ArithmeticError):

@@ -53,6 +53,42 @@ def columns_of_numbers(table: object) -> list[Label]:
     return [] if frame is None else [name for name, kind in frame.collect_schema().items() if kind.is_numeric()]
 
 
+def number_columns(table: object) -> list[tuple[Label, bool]] | None:
+    """The columns of a data frame, each with whether numbers may be in it by its declared type; None for anything else. Its
+    index is left out, no entry is read, and no lazy frame collected."""
+    frame = _adapted(table)
+    if frame is None:
+        return None
+    if hasattr(frame, "collect"):
+        return [(name, _numeric(kind)) for name, kind in frame.collect_schema().items()]
+    return [(name, holds_numbers(frame.get_column(name).to_native())) for name in _names(frame)]
+
+
+def holds_numbers(values: object) -> bool:
+    """May numbers be in an array or a column, by the type that is declared for it? Of Python objects, and where no type is
+    declared, only the entries tell, so: yes. No entry is read."""
+    kind = getattr(values, "dtype", None)
+    if isinstance(kind, np.dtype):
+        return kind.kind in "biufO"
+    if isinstance(values, PLAIN_TYPES):
+        return True
+    nw = _narwhals()
+
+    if nw.dependencies.is_into_series(values):
+        return _numeric(nw.from_native(values, series_only=True).dtype)
+    if _of_arrow(values) and hasattr(values, "to_pylist") and not hasattr(values, "schema"):
+        import pyarrow as pa
+
+        return _numeric(nw.from_native(pa.chunked_array([values]), series_only=True).dtype)
+    return True
+
+
+def _numeric(kind: Any) -> bool:
+    """By a type of narwhals. Categories are of any type, and so is what it does not know."""
+    nw = _narwhals()
+    return bool(kind.is_numeric() or kind in (nw.Boolean, nw.Categorical, nw.Enum, nw.Object, nw.Unknown))
+
+
 def columns_of(table: object, wanted: Iterable[Label] | None = None) -> Columns | None:
     """The columns of a data frame by name, the levels of its index among them and before them; None for anything else.
 

@@ -5,7 +5,7 @@ Only the file of the command that is asked for is imported, so that help, and th
 Exit codes: 0 done; 2 invalid input, or output that cannot be written; 3 no mechanism for this problem; 4 not private, or no
 spec that proves its claims; 5 a failure that nobody foresaw; 6 a release that the total of its data set does not cover;
 7 a ledger that is damaged, altered or an older copy; 8 something needed is broken (doctor); 9 something is wrong with the
-records (check); 130 interrupted.
+records (check); 10 a ledger that is busy, or on a disk that is full or fails; 130 interrupted.
 A release prints noisy answers and the guarantee; true values are never printed, logged or written.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from designer.accounts.check import checked, plain_check, require_recorded
+from designer.accounts.check import Checked, checked, plain_check, require_recorded
 from designer.accounts.content import content_hash
 from designer.accounts.ledger import Ledger
 from designer.accounts.totals import Total
@@ -17,7 +17,7 @@ from designer.base.printing import printed
 from designer.cli.options import SPEC, add_signer, command, loaded
 from designer.cli.recording import add_check_options, add_who, entry_signer
 from designer.cli.signing_commands import add_key_options, given_key
-from designer.files.signatures import EntryCheck, trusted_keys
+from designer.files.signatures import EntryCheck, PublicKey, trusted_keys
 from designer.relations.rows.row_unit import RowUnit
 
 LEDGER = "ledger (SQLite)"
@@ -74,10 +74,12 @@ def _publishes(options: argparse.Namespace) -> Sequence[str] | None:
 
 def _create(options: argparse.Namespace) -> tuple[str, Any]:
     total, publishes = _total(options), _publishes(options)
-    ledger = Ledger.create(options.file, who=options.who, signer=entry_signer(given_key(options)))
+    ledger = Ledger.create(options.file, who=options.who, signer=entry_signer(given_key(options)), exist_ok=True)
+    opened, *rest = ledger.entries()
     content = content_hash([options.content], ledger.id) if options.content else None
     balance = ledger.state(options.dataset, total, publishes=publishes, content=content).balance()
-    lines = [f"{printed(options.file)}: ledger {ledger.id}, head {ledger.head}.", *balance_lines(balance)]
+    there = f" It was there before: {entry_lines(opened)[0].strip()}" if rest else ""
+    lines = [f"{printed(options.file)}: ledger {ledger.id}, head {ledger.head}.{there}", *balance_lines(balance)]
     return "\n".join(lines), {"ledger": ledger.id, "head": ledger.head, **balance.to_dict()}
 
 
@@ -113,16 +115,29 @@ def _check(options: argparse.Namespace) -> tuple[str, Any]:
 
 def check_ledger(options: argparse.Namespace, releases: Sequence[Path]) -> tuple[str, Any]:
     """The check of the ledger that a command is about, and of releases that it must have recorded."""
-    trusted = EntryCheck(None if options.signer is None else tuple(trusted_keys(options.signer)))
-    found = checked(Ledger(options.file), head=options.head, trusted=trusted)
-    unsigned = [] if options.signer is None else [entry.number for entry in found.entries if entry.signature is None]
-    if unsigned:
-        raise InvalidLedger(
-            f"ledger: entry {unsigned[0]} is not signed; ask for signatures (--signer) only where all entries are."
-        )
+    named = None if options.signer is None else [key.digits for key in trusted_keys(options.signer)]
+    found = checked(Ledger(options.file), head=options.head, trusted=EntryCheck())
+    if named is not None:
+        _require_signed_by(named, found)
     recorded = {str(path): require_recorded(found.entries, path).number for path in releases}
     lines = [*check_lines(found), *(f"{printed(path)}: recorded as entry {number}." for path, number in recorded.items())]
     return "\n".join(lines), {**plain_check(found), "releases": recorded}
+
+
+def _require_signed_by(keys: Sequence[str], found: Checked) -> None:
+    """`InvalidLedger` where an entry is not signed, or by a key that was not named."""
+    for entry in found.entries:
+        key = entry.content["signer"]
+        if key is None:
+            raise InvalidLedger(
+                f"ledger: entry {entry.number} is not signed; ask for signatures (--signer) only where all entries are."
+            )
+        if key not in keys:
+            raise InvalidLedger(
+                f"ledger: entry {entry.number}, and {found.signed[key]} in all, carry a valid signature of the key "
+                f"{PublicKey(key).fingerprint}, which no --signer names. If that key was to sign here, name it, too; if not, "
+                "who holds it has made these entries."
+            )
 
 
 def _plan(options: argparse.Namespace) -> tuple[str, Any]:

@@ -72,7 +72,7 @@ def check_output(options: argparse.Namespace, inputs: Sequence[Path]) -> None:
 def add_signer(made: argparse.ArgumentParser, what: str) -> None:
     """Ask who signed."""
     help_text = f"refuse {what}: a public key, or a folder of them; several"
-    made.add_argument("--signer", type=Path, action="append", metavar="KEY", help=help_text)
+    made.add_argument("--signer", action="append", metavar="KEY", help=help_text)
 
 
 def loaded(options: argparse.Namespace) -> Specified:

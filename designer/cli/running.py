@@ -11,12 +11,23 @@ from pathlib import Path
 
 from designer.base import progress
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidLedger, InvalidProblem, InvalidSpec, NotPrivate, OverTotal
+from designer.base.errors import (
+    DesignFailed,
+    InvalidLedger,
+    InvalidProblem,
+    InvalidSpec,
+    LedgerUnavailable,
+    NotPrivate,
+    OverTotal,
+)
 from designer.base.json_text import plain
 from designer.base.on_terminal import terminal_width, wrapped
 from designer.base.printing import one_line, printed
 
-EXIT_CODES = ((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2), (OverTotal, 6), (InvalidLedger, 7))
+EXIT_CODES = (
+    *((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2)),
+    *((OverTotal, 6), (InvalidLedger, 7), (LedgerUnavailable, 10)),
+)
 UNFORESEEN = 5
 # An exception's own words, and even its kind, may tell of confidential data.
 SILENT = "release: failed in a way that nobody foresaw, perhaps over a damaged file; nothing was released."

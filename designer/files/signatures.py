@@ -326,7 +326,10 @@ def public_keys(trusted: Trusted) -> list[PublicKey]:
 def trusted_keys(paths: Sequence[str | Path]) -> list[PublicKey]:
     """The public keys of some files, and of all `.pub` and `.pem` files of some folders."""
     found: list[PublicKey] = []
-    for path in map(Path, paths):
+    for given in paths:
+        if given in ("", Path()):  # Path("") is the working folder, where anybody's key may lie
+            raise InvalidProblem("signer: is empty; name a public key or a folder of them ('.' is the working folder).")
+        path = Path(given)
         files = sorted([*path.glob("*.pub"), *path.glob("*.pem")]) if path.is_dir() else [path]
         if not files:
             raise InvalidProblem(f"signer: {printed(path)} holds no .pub or .pem file; put the public keys there.")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +18,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame, series_of
+from designer.base.frames import Columns, column_names, columns_of, holds_numbers, index_of, is_frame, number_columns, series_of
 from designer.base.labels import Labels, is_missing
 from designer.base.schema import NAMES, Named, list_of, record, text
 from designer.problem.rows import Intervals, Matrix, row_places, row_sums
@@ -245,6 +247,7 @@ def require_form(histogram: object, universe: Universe) -> None:
     """Refuse what `counts` refuses for its form: the kind of object, its shape, how columns are called, and which elements a
     mapping or an index names. No count is looked at, nor any other entry of a table."""
     histogram = bare(histogram)
+    _require_countable(histogram, universe)
     if (names := column_names(histogram)) is not None:
         columns: Columns = [(name, ()) for name in names]
         universe.chosen(_of_columns(columns, len(index_of(histogram)), universe).columns)
@@ -259,6 +262,7 @@ def require_form(histogram: object, universe: Universe) -> None:
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     """One entry for each element, joined by name where there are names, whatever the entries are."""
     histogram = bare(histogram)
+    _require_countable(histogram, universe)
     labelled = _labelled(histogram, universe)
     if labelled is None:
         return _array(histogram, len(universe.elements))
@@ -273,6 +277,14 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     return _array(labelled.counts, len(universe.elements))
 
 
+def _require_countable(histogram: object, universe: Universe) -> None:
+    """Refuse what is declared to be of a type that no number has: times, texts, complex numbers. No entry is looked at."""
+    columns, own = number_columns(histogram), universe.keys.columns if universe.keys else ()
+    held = [holds_numbers(histogram)] if columns is None else [able for name, able in columns if name not in own]
+    if held == [False]:  # of several, none is known to hold the counts
+        raise InvalidProblem(UNUSABLE)
+
+
 def bare(histogram: object) -> object:
     """What `Counts` holds; anything else as it is."""
     return histogram.table if isinstance(histogram, Counts) else histogram
@@ -283,6 +295,8 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
 
     given: (N,). Returns (N,).
     """
+    if given.dtype.kind == "O":
+        given = np.array([_whole(entry) for entry in given], dtype=np.int64)
     if given.dtype.kind not in "biuf":
         raise InvalidProblem(UNUSABLE)
     if given.dtype.kind != "f":  # no fraction, no minus zero
@@ -294,6 +308,18 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
     if not usable.all() or np.signbit(given).any():
         raise InvalidProblem(UNUSABLE)
     return given.astype(np.int64)
+
+
+def _whole(entry: object) -> int:
+    """A count among Python objects, by its value: whole numbers of any type, and no number that is not exactly one."""
+    if isinstance(entry, (float, np.floating)):
+        return int(whole_counts(np.array([float(entry)]))[0])
+    exact = isinstance(entry, (int, np.integer, np.bool_, Fraction)) or (
+        isinstance(entry, Decimal) and entry.is_finite() and not (entry.is_zero() and entry.is_signed())
+    )
+    if not exact or not 0 <= entry < 2**53 or entry != int(entry):  # type: ignore[operator, call-overload]
+        raise InvalidProblem(UNUSABLE)
+    return int(entry)  # type: ignore[call-overload,no-any-return]
 
 
 def carries_names(value: object) -> bool:

@@ -50,9 +50,9 @@ def test_a_ledger_that_was_set_back_and_written_to_again_records_nothing_of_befo
     old = (tmp_path / "l").read_bytes()
     with pytest.raises(InvalidLedger, match="set back"), people.reserve(pure()) as reservation:
         (tmp_path / "l").write_bytes(old)
-        with people.reserve(pure(0.5)):
+        with Ledger(tmp_path / "l").dataset("people").reserve(pure(0.5)):
             reservation.record({})
-    assert [entry.kind for entry in people.ledger.entries()][-2:] == ["reserved", "abandoned"]
+    assert [entry.kind for entry in Ledger(tmp_path / "l").entries()][-2:] == ["reserved", "abandoned"]
 
 
 def test_expenses_beyond_the_total_are_found_whoever_wrote_them(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import resource
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from designer.accounts.check import require_recorded
 from designer.accounts.ledger import Reservation
 from designer.accounts.together import expense
 from designer.accounts.together.expense import expense_of, spent
-from designer.base.errors import InvalidLedger, OverTotal
+from designer.base.errors import InvalidLedger, LedgerUnavailable, OverTotal
 from designer.files.releases import verify_release
 from designer.mechanisms.choice.mechanism import best_selection
 from designer.mechanisms.choice.scores import Linear
@@ -249,6 +249,7 @@ def test_an_older_copy_is_seen_by_the_release_that_it_lacks(tmp_path: Path) -> N
     (tmp_path / "release.json").write_text(json.dumps(made.to_dict()))
     assert require_recorded(people.ledger.entries(), tmp_path / "release.json").number == 4
     (tmp_path / "l").write_bytes(old)
+    people = Ledger(tmp_path / "l").dataset("people")
     assert checked(people.ledger).open == ()  # within itself it is whole
     with pytest.raises(InvalidLedger, match="older copy"):
         require_recorded(people.ledger.entries(), tmp_path / "release.json")
@@ -273,6 +274,7 @@ def test_a_ledger_that_is_set_back_or_exchanged_during_a_release_stops_it(tmp_pa
         (tmp_path / "l").write_bytes(old)
         reservation.record({})
     stated(tmp_path / "other")
+    people = Ledger(tmp_path / "l").dataset("people")
     with pytest.raises(InvalidLedger, match="another ledger"), people.reserve(pure()) as reservation:
         os.replace(tmp_path / "other", tmp_path / "l")
         reservation.record({})
@@ -300,25 +302,23 @@ def test_what_is_public_of_the_data_is_looked_at_once_the_ledger_has_agreed_and_
 
 
 def test_what_was_read_before_is_not_read_again_but_still_belongs_to_the_file(tmp_path: Path) -> None:
-    """An object that has read a ledger sees what others add, and what was set back or exchanged."""
+    """An object that has read a ledger sees what others add, and what they alter."""
     people = stated(tmp_path / "l")
-    old = (tmp_path / "l").read_bytes()
     for _ in range(2):
         Ledger(tmp_path / "l").dataset("people").release(pure(), [5, 6, 7])
         assert people.ledger.entries() == Ledger(tmp_path / "l").entries()
-    (tmp_path / "l").write_bytes(old)
-    assert kinds(people.ledger) == ["opened", "stated"]
     with unlocked(tmp_path / "l") as connection:
-        connection.execute("UPDATE entries SET body = replace(body, 'people', 'peeple') WHERE number = 2")
-    with pytest.raises(InvalidLedger, match="entry 2 was altered"):
+        connection.execute("UPDATE entries SET body = replace(body, 'people', 'peeple') WHERE number = 6")
+    with pytest.raises(InvalidLedger, match="entry 6 was altered"):
         people.release(pure(), [5, 6, 7])
 
 
 def test_a_ledger_that_was_moved_during_a_release_stops_it(tmp_path: Path) -> None:
     people = stated(tmp_path / "l")
-    with pytest.raises(InvalidProblem, match="cannot be opened"), people.reserve(pure()) as reservation:
+    with pytest.raises(LedgerUnavailable, match="cannot be opened") as refused, people.reserve(pure()) as reservation:
         os.rename(tmp_path / "l", tmp_path / "moved")
         reservation.record({})
+    assert refused.value.spent is True and not refused.value.transient and "stays spent" in str(refused.value)
     moved = Ledger(tmp_path / "moved")
     assert moved.dataset("people").balance().spent.epsilon == Fraction(1, 4) and not (tmp_path / "l").exists()
 
@@ -372,9 +372,12 @@ def test_files_that_are_no_ledger_are_refused_and_left_alone(tmp_path: Path) -> 
 
 
 def test_creating_a_ledger_that_is_there_changes_nothing(tmp_path: Path) -> None:
+    """It is opened where that is asked for, and refused elsewhere."""
     people = busy_ledger(tmp_path / "l")
     before = people.ledger.entries()
-    assert Ledger.create(tmp_path / "l").entries() == before
+    with pytest.raises(InvalidProblem, match="is there; open it"):
+        Ledger.create(tmp_path / "l", signer=Stamp())
+    assert Ledger.create(tmp_path / "l", exist_ok=True).entries() == before
 
 
 def test_a_full_disk_stops_a_release_before_or_after_but_never_unrecorded(
@@ -389,19 +392,23 @@ def test_a_full_disk_stops_a_release_before_or_after_but_never_unrecorded(
         return connection
 
     monkeypatch.setattr(store.sqlite3, "connect", full)
-    with pytest.raises(InvalidProblem, match="disk is full"):
+    with pytest.raises(LedgerUnavailable, match="disk is full") as refused:
         for _ in range(100):
             data = Watched([5, 6, 7], people.ledger)
             people.release(pure(), data)
             handed_out += 1
+    assert refused.value.spent is False and not refused.value.transient and "stays spent" not in str(refused.value)
     assert handed_out > 2 and data.kinds == [] and kinds(people.ledger).count("released") == handed_out
     monkeypatch.undo()
-    with pytest.raises(InvalidProblem, match="disk is full"), people.reserve(pure()) as reservation:
+    with (
+        pytest.raises(LedgerUnavailable, match=r"disk is full.* stays spent") as refused,
+        people.reserve(pure()) as reservation,
+    ):
         monkeypatch.setattr(store.sqlite3, "connect", full)  # which lets it stay as large as it is
         people.ledger.who = "x" * 10_000
         reservation.record(pure().release([5, 6, 7]).to_dict())
         pytest.fail("was handed out")
-    assert len(checked(people.ledger).open) == 1
+    assert refused.value.spent is True and len(checked(people.ledger).open) == 1
 
 
 def test_a_disk_that_fails_stops_a_release(tmp_path: Path) -> None:
@@ -409,7 +416,7 @@ def test_a_disk_that_fails_stops_a_release(tmp_path: Path) -> None:
     data, limits = Watched([5, 6, 7], people.ledger), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, ((tmp_path / "l").stat().st_size, limits[1]))
     try:
-        with pytest.raises(InvalidProblem, match=r"disk|journal"):
+        with pytest.raises(LedgerUnavailable, match=r"disk|journal"):
             people.release(pure(), data)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -422,8 +429,9 @@ def test_a_ledger_that_another_process_holds_is_waited_for_and_then_refused(tmp_
     hurried = Ledger(tmp_path / "l", wait=0.05).dataset("people")
     with closing(sqlite3.connect(tmp_path / "l", isolation_level=None, check_same_thread=False)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InvalidProblem, match=r"busy: another process has held it for more than 0.05 seconds"):
+        with pytest.raises(LedgerUnavailable, match=r"busy: another process has held it for more than 0.05 s") as refused:
             hurried.release(pure(), [5, 6, 7])
+        assert refused.value.transient and refused.value.spent is False
         assert len(hurried.balance().reserves) == 0  # reading goes on
         threading.Timer(0.2, lambda: other.execute("ROLLBACK")).start()
         people.release(pure(), [5, 6, 7])
@@ -488,15 +496,111 @@ def test_a_total_that_another_process_raised_is_seen_before_a_release_is_refused
 
 
 def test_a_ledger_that_was_set_back_counts_what_it_says(tmp_path: Path) -> None:
-    """An object that has read more follows the file: what was cut off is found by the head of a release alone."""
+    """An object that is opened afterwards follows the file: what was cut off is found by the head of a release alone."""
     people = stated(tmp_path / "l", Total(epsilon="0.25"))
     old = (tmp_path / "l").read_bytes()
     people.release(pure(), [5, 6, 7])
     (tmp_path / "l").write_bytes(old)
+    people = Ledger(tmp_path / "l").dataset("people")
     assert people.standing().equal == ()
     people.release(pure(), [5, 6, 7])
     with pytest.raises(OverTotal):
         people.release(pure(), [5, 6, 7])
+
+
+def _written_over(path: Path, old: bytes) -> None:
+    path.write_bytes(old)
+
+
+def _renamed_over(path: Path, old: bytes) -> None:
+    path.with_name("copy").write_bytes(old)
+    os.replace(path.with_name("copy"), path)
+
+
+def _written_on(path: Path, old: bytes) -> None:
+    """Set back, and as many entries written as were lost."""
+    path.write_bytes(old)
+    Ledger(path).dataset("people").release(pure(), [1, 1, 1])
+
+
+def _another(path: Path, old: bytes) -> None:
+    stated(path.with_name("other"))
+    os.replace(path.with_name("other"), path)
+
+
+def _cut_with_care(path: Path, old: bytes) -> None:
+    with unlocked(path) as connection:
+        connection.execute("DELETE FROM entries WHERE number > 2")
+        connection.execute("UPDATE sqlite_sequence SET seq = 2")
+
+
+def _cut_in_the_middle(path: Path, old: bytes) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _emptied(path: Path, old: bytes) -> None:
+    os.truncate(path, 0)
+
+
+@pytest.mark.parametrize(
+    "altered", [_written_over, _renamed_over, _written_on, _another, _cut_with_care, _cut_in_the_middle, _emptied]
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda people: people.release(pure(), [5, 6, 7]),
+        lambda people: people.ledger.entries(),
+        lambda people: people.ledger.head,
+        lambda people: people.balance(),
+        lambda people: people.forecast(pure()),
+        lambda people: people.raise_total(Total(epsilon=9), "more"),
+        lambda people: people.ledger.state("firms", Total(epsilon=1)),
+        lambda people: checked(people.ledger),
+    ],
+    ids=["release", "entries", "head", "balance", "forecast", "raise_total", "state", "checked"],
+)
+def test_an_open_ledger_that_was_altered_beneath_is_refused_for_ever(tmp_path: Path, altered: Any, use: Any) -> None:
+    """Also once the file is whole again: nobody knows what was released from it meanwhile."""
+    people, path = stated(tmp_path / "l"), tmp_path / "l"
+    old = path.read_bytes()
+    people.release(pure(), [5, 6, 7])
+    newest, data = path.read_bytes(), Watched([5, 6, 7], people.ledger)
+    altered(path, old)
+    with pytest.raises(InvalidLedger):
+        use(people)
+    _renamed_over(path, newest)
+    with pytest.raises(InvalidLedger, match="refused for ever by this object"):
+        people.release(pure(), data)
+    assert data.kinds == data.named == [] and kinds(Ledger(path))[2:] == ["reserved", "released"]
+    assert Ledger(path).dataset("people").release(pure(), [5, 6, 7]).ledger["entry"] == 6
+
+
+def test_no_more_than_the_total_is_spent_by_an_object_whose_file_is_set_back_again_and_again(tmp_path: Path) -> None:
+    people, made = stated(tmp_path / "l"), 0
+    old = (tmp_path / "l").read_bytes()
+    for _ in range(7):
+        with suppress(InvalidLedger):
+            people.release(pure(), [5, 6, 7])
+            made += 1
+        (tmp_path / "l").write_bytes(old)
+    assert made == 1
+
+
+def test_a_file_that_is_exchanged_while_an_entry_is_committed_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite commits into the file that it has open, which has no name any more."""
+    people, path = stated(tmp_path / "l"), tmp_path / "l"
+    old, insert = path.read_bytes(), store._insert
+
+    def inserted(connection: sqlite3.Connection, entries: Any) -> None:
+        insert(connection, entries)
+        _renamed_over(path, old)
+
+    monkeypatch.setattr(store, "_insert", inserted)
+    data = Watched([5, 6, 7], people.ledger)
+    with pytest.raises((InvalidLedger, LedgerUnavailable), match="exchanged"):
+        people.release(pure(), data)
+    monkeypatch.undo()
+    assert data.kinds == [] and kinds(Ledger(path)) == ["opened", "stated"]
 
 
 @pytest.mark.parametrize(
@@ -542,12 +646,39 @@ class Stamp:
         return f"signed {message.decode()}"
 
 
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda ledger: ledger.dataset("people").release(pure(), Watched([5, 6, 7], ledger)),
+        lambda ledger: ledger.dataset("people").reserve(pure()).__enter__(),
+        lambda ledger: ledger.dataset("people").raise_total(Total(epsilon=2), "more"),
+        lambda ledger: ledger.state("firms", Total(epsilon=1)),
+    ],
+    ids=["release", "reserve", "raise_total", "state"],
+)
+def test_an_entry_without_a_signature_is_refused_where_all_are_signed(tmp_path: Path, write: Any) -> None:
+    ledger = Ledger.create(tmp_path / "l", signer=Stamp())
+    ledger.state("people", Total(epsilon=1), publishes=[PUBLIC])
+    unsigned = Ledger(tmp_path / "l")
+    with pytest.raises(InvalidProblem, match=r"opened by the key 'stamp'.*give a key"):
+        write(unsigned)
+    assert kinds(unsigned) == ["opened", "stated"]  # reading needs no key
+    Ledger(tmp_path / "l", signer=Stamp()).dataset("people").release(pure(), [5, 6, 7])
+    assert checked(ledger).signed == {"stamp": 4}
+
+
+def test_a_ledger_that_was_opened_without_a_key_takes_entries_of_both_kinds(tmp_path: Path) -> None:
+    people = stated(tmp_path / "l")
+    Ledger(tmp_path / "l", signer=Stamp()).dataset("people").release(pure(), [5, 6, 7])
+    people.release(pure(), [5, 6, 7])
+    assert checked(people.ledger).signed == {"stamp": 2}
+
+
 def test_entries_are_signed_where_there_is_a_key(tmp_path: Path) -> None:
     ledger = Ledger.create(tmp_path / "l", signer=Stamp())
     people = ledger.state("people", Total(epsilon=1), publishes=[PUBLIC])
     people.release(pure(), [5, 6, 7])
-    Ledger(tmp_path / "l").dataset("people").release(pure(), [5, 6, 7])
-    assert [entry.signature is None for entry in ledger.entries()] == [False] * 4 + [True] * 2
+    assert all(entry.signature is not None for entry in ledger.entries()) and len(ledger.entries()) == 4
 
     def verify(key: str, message: bytes, signature: str) -> None:
         if (key, signature) != ("stamp", f"signed {message.decode()}"):

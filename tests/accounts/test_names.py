@@ -19,7 +19,7 @@ CAFE = unicodedata.normalize("NFC", "café people")
 
 
 def people(path: Path, name: str = CAFE) -> Ledger:
-    ledger = Ledger.create(path / "l")
+    ledger = Ledger.create(path / "l", exist_ok=True)
     ledger.state(name, Total(epsilon=1), publishes=None)
     return ledger
 

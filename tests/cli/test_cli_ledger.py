@@ -88,13 +88,34 @@ def test_entries_and_releases_are_signed_and_verified(folder: Path, capsys: pyte
     code, out, _ = run(capsys, "ledger", "check", "l", "--release", "first.json", "--signer", "ada.pub", "--json")
     assert code == 0 and list(json.loads(out)["signed"].values()) == [4]
     code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
-    assert code == 7 and "signature of entry 1 does not hold" in err
+    assert code == 7 and f"a valid signature of the key {fingerprint}, which no --signer names" in err
     raised = ("ledger", "raise", "l", "--dataset", "people", "--epsilon", "2", "--reason", "more")
     assert run(capsys, *raised, "--sign", "eve")[0] == 0
     assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
-    assert run(capsys, *raised)[0] == 0 and run(capsys, "ledger", "check", "l")[0] == 0
-    code, _, err = run(capsys, "verify", "l", "--signer", "ada.pub", "--signer", "eve.pub")
-    assert code == 7 and "entry 6 is not signed" in err
+    for unsigned in (raised, (*RELEASE, "-o", "second.json")):
+        code, _, err = run(capsys, *unsigned)
+        assert code == 2 and "every entry of it is signed" in err
+    assert run(capsys, "ledger", "check", "l", "--signer", "ada.pub", "--signer", "eve.pub")[0] == 0
+
+
+def test_an_empty_signer_trusts_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "keys", "new", "eve")[0] == 0
+    created(capsys, "--epsilon", "1", "--publishes", PUBLIC, "--sign", "eve")
+    assert run(capsys, *RELEASE, "-o", "first.json", "--sign", "eve")[0] == 0
+    for command in (("ledger", "check", "l"), ("verify", "spec.json", "first.json"), ("verify", "l")):
+        code, out, err = run(capsys, *command, "--signer", "")
+        assert (code, out) == (2, "") and "signer: is empty" in err
+        assert run(capsys, *command, "--signer", ".")[0] == 0
+
+
+def test_a_ledger_that_is_there_is_named_by_who_opened_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    created(capsys, "--epsilon", "1", "--who", "Ada")
+    assert run(capsys, "keys", "new", "eve")[0] == 0
+    another = ("ledger", "create", "l", "--dataset", "firms", "--epsilon", "1", "--sign", "eve")
+    code, out, _ = run(capsys, *another)
+    assert code == 0 and "It was there before" in out and "Ada: opened" in out
+    code, _, err = run(capsys, "ledger", "check", "l", "--signer", "eve.pub")
+    assert code == 7 and "entry 1 is not signed" in err
 
 
 def test_plans_and_totals_in_each_notion(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,7 @@ from designer.files.signatures import (
     SigningKey,
     file_signer,
     new_key,
+    public_keys,
     sign_file,
     signer_of,
     trusted_keys,
@@ -236,6 +237,18 @@ def test_only_specs_and_releases_are_signed_as_files(tmp_path: Path, keys: tuple
     for name in ("two\nlines", "x" * 201, None):
         with pytest.raises(InvalidProblem, match="name"):
             keys[0].sign("spec", content("spec"), name)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nothing", ["", [""], Path(""), [Path("")], ("key.pub", "")])
+def test_an_empty_name_trusts_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[SigningKey, SigningKey], nothing: Any
+) -> None:
+    """An unset variable of a shell must not trust whatever key lies in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    new_key("key")
+    with pytest.raises(InvalidProblem, match="signer: is empty"):
+        public_keys(nothing)
+    assert public_keys(".") == public_keys("key.pub") == [PublicKey.read("key.pub")]
 
 
 def test_a_folder_of_keys_may_be_trusted(tmp_path: Path, keys: tuple[SigningKey, SigningKey]) -> None:

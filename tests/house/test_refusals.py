@@ -118,9 +118,16 @@ def test_every_kind_of_refusal_has_the_three_parts(name: str) -> None:
 
 
 def test_the_base_and_what_users_meet_are_public() -> None:
-    assert {"Refusal", "InvalidProblem", "InvalidSpec", "DesignFailed", "NotPrivate", "OverTotal", "InvalidLedger"} <= set(
-        designer.__all__
-    )
+    assert {
+        "Refusal",
+        "InvalidProblem",
+        "InvalidSpec",
+        "DesignFailed",
+        "NotPrivate",
+        "OverTotal",
+        "InvalidLedger",
+        "LedgerUnavailable",
+    } <= set(designer.__all__)
 
 
 def test_a_key_of_a_problem_file_is_the_field(tmp_path: Path) -> None:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer import Counts, InvalidProblem, Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total
 from designer.certified.frozen import Specified
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
 from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.problem.histogram import Keys, Universe, counts
 from designer.relations.rows.tabulation import TakesCounts
 from designer.tables.plan import TablePlan
 from tests.oracles.release_specimens import invented, table_of
@@ -111,6 +115,110 @@ def test_what_is_well_formed_passes_and_no_entry_is_read(name: str) -> None:
 
 def asked() -> Specified:
     return design(Problem(Workload(np.eye(3), None, ["a", "b", "c"]), metrics.add_remove(3, 0.5)), "laplace").mechanism
+
+
+def _declared() -> dict[str, Any]:
+    """Three counts in types that no number has, which are known before an entry is read."""
+    days = np.array(["2026-01-01"] * 3, dtype="M8[D]")
+    arrays: dict[str, Any] = {
+        "days": days,
+        "spans": days - days,
+        "complex": np.array([1 + 0j, 2, 3]),
+        "texts": np.array(["1", "2", "3"]),
+        "bytes": np.array([b"1", b"2", b"3"]),
+    }
+    columns: dict[str, Any] = {
+        "pandas days": pd.Series(days.astype("M8[s]")),
+        "pandas complex": pd.Series(arrays["complex"]),
+        "pandas texts": pd.Series(["1", "2", "3"], dtype="string"),
+        "polars texts": pl.Series(["1", "2", "3"]),
+        "polars days": pl.Series(days),
+        "arrow texts": pa.chunked_array([["1", "2", "3"]]),
+        "one array of arrow": pa.array(["1", "2", "3"]),
+    }
+    named = {"place": ["a", "b", "c"]}
+    frames: dict[str, Any] = {
+        "pandas frame": pd.DataFrame({**named, "count": columns["pandas texts"]}),
+        "polars frame": pl.DataFrame({**named, "count": ["1", "2", "3"]}),
+        "lazy frame": pl.LazyFrame({**named, "count": ["1", "2", "3"]}),
+        "arrow table": pa.table({**named, "count": columns["arrow texts"]}),
+    }
+    return {**arrays, **columns, **{name: Counts(frame) for name, frame in frames.items()}}
+
+
+def numbered() -> Specified:
+    """Elements that need no name, and may have one."""
+    asked = Workload(np.eye(3), None, ["e0", "e1", "e2"])
+    return design(Problem(asked, metrics.add_remove(3, 0.5)), "laplace").mechanism
+
+
+def by_place() -> Specified:
+    """Elements that a column names."""
+    asked = Workload(np.eye(3), keys=Keys(("place",), (("a",), ("b",), ("c",))))
+    return design(Problem(asked, metrics.add_remove(3, 0.5)), "laplace").mechanism
+
+
+@pytest.mark.parametrize("name", list(_declared()))
+def test_counts_that_are_declared_to_be_no_numbers_cost_nothing(name: str, tmp_path: Path) -> None:
+    given = _declared()[name]
+    made = by_place() if isinstance(given, Counts) else numbered()
+    people = Ledger.create(tmp_path / "ledger").state("people", Total(epsilon=5), publishes=None)
+    for use in (made.check, made.release, lambda data: people.release(made, data)):
+        with pytest.raises(InvalidProblem, match="must hold one nonnegative whole number") as refused:
+            use(given)
+        assert "spent" not in str(refused.value)
+    assert [entry.kind for entry in people.ledger.entries()] == ["opened", "stated"]
+
+
+@pytest.mark.parametrize("wrap", [list, lambda entries: np.array(entries, dtype=object), lambda e: pd.Series(e, dtype=object)])
+@pytest.mark.parametrize(
+    ("entries", "whole"),
+    [
+        ([1, 2, 3], True),
+        ([Decimal("1.00"), Decimal("2E0"), Decimal(3)], True),
+        ([np.int8(1), Fraction(2), 3.0], True),
+        ([True, 2, 3], True),
+        ([1, None, 3], False),
+        ([None] * 3, False),
+        ([1, "2", 3], False),
+        ([Decimal("1.5"), 2, 3], False),
+        ([Decimal("-0"), 2, 3], False),
+        ([Decimal("sNaN"), 2, 3], False),
+        ([Decimal("1E+999999"), 2, 3], False),
+        ([-0.0, Fraction(2), 3], False),
+        ([float("nan"), Fraction(2), 3], False),
+        ([Fraction(1, 2), 2, 3], False),
+        ([2**53, Fraction(2), 3], False),
+        ([1j, 2, 3], False),
+    ],
+    ids=str,
+)
+def test_an_entry_counts_by_its_value_whatever_holds_it(entries: list[Any], whole: bool, wrap: Any) -> None:
+    """A list, an array and a column of Python objects are read alike; none of their entries decides what `check` says."""
+    given = wrap(entries)
+    if whole:
+        made = counts(given, Universe.of_size(3))
+        assert made.dtype == np.int64 and made.tolist() == [1, 2, 3]
+        numbered().check(given)
+        return
+    with pytest.raises(InvalidProblem, match="must hold one nonnegative whole number"):
+        counts(given, Universe.of_size(3))
+    if not isinstance(given, list):
+        numbered().check(given)
+
+
+def test_tables_of_types_that_hold_no_counts_cost_nothing() -> None:
+    table = specimens()["marginals attributes"]
+    assert isinstance(table, MarginalMechanism)
+    shapes = {table.workload.names(subset): table.workload.shape(subset) for subset in table.workload.maximal.tuples()}
+    given = Counts({names: np.full(shape, "1") for names, shape in shapes.items()})
+    square = next(made for made in specimens().values() if isinstance(made, OddsRatioTest))
+    wrong: list[tuple[Specified, Any]] = [(table, given), *((square, np.full((2, 2), x)) for x in ("1", 1.0, None, 1j))]
+    for made, data in wrong:
+        for use in (made.check, made.release):
+            with pytest.raises(InvalidProblem):
+                use(data)
+    table.check(Counts({names: np.full(shape, -1) for names, shape in shapes.items()}))
 
 
 def test_what_only_the_entries_tell_is_spent_and_the_message_says_so(tmp_path: Path) -> None:

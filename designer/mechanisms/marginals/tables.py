@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
-from designer.base.frames import column_names
+from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
 from designer.base.progress import track
 from designer.certified.guarantee import Guarantee
@@ -89,7 +89,8 @@ def require_form(
         require_no_rows(row)
         given: Any = bare(data)
         if _are_tables(workload, given):
-            _axes_of_tables(workload, given)
+            for (names, table), axes in zip(given.items(), _axes_of_tables(workload, given), strict=True):
+                _as_array(table, workload.shape(axes), names)
         else:
             require_small(workload)
             require_form_of_counts(data, Universe(workload.domain.elements, workload.domain.keys))
@@ -308,7 +309,14 @@ def tables_of_histogram(workload: MarginalWorkload, histogram: object) -> Tables
 
 
 def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[np.int64]:
-    """One given table as integers; labels would be dropped, so that cells of another order went by wrong names."""
+    """One given table as integers."""
+    array = _as_array(table, shape, names)
+    return counts(array.ravel(), Universe.of_size(array.size)).reshape(shape)
+
+
+def _as_array(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray[Any]:
+    """One given table of a type that counts may have, whatever its entries are; labels would be dropped, so that cells of
+    another order went by wrong names."""
     if carries_names(table):
         raise InvalidProblem(LABELLED)
     try:
@@ -317,7 +325,9 @@ def _counts(table: Any, shape: tuple[int, ...], names: Sequence[str]) -> NDArray
         raise InvalidProblem(UNUSABLE) from None
     if array.shape != shape:
         raise InvalidProblem(f"tables: the one over {list(names)} has shape {array.shape}; {shape} is needed.")
-    return counts(array.ravel(), Universe.of_size(array.size)).reshape(shape)
+    if not holds_numbers(table):
+        raise InvalidProblem(UNUSABLE)
+    return array
 
 
 def _marginals(subset: tuple[int, ...], table: NDArray[np.int64]) -> list[tuple[tuple[int, ...], NDArray[Any]]]:

@@ -299,6 +299,8 @@ def require_two_by_two(table: object) -> None:
     """Refuse what carries names, and what is not of two rows and two columns."""
     if carries_names(table):
         raise InvalidProblem(NAMED)
+    if isinstance(table, np.ndarray) and table.dtype.kind not in "iu":
+        raise InvalidProblem(UNUSABLE)
     try:
         square = np.asarray(table).shape == (2, 2)
     except (TypeError, ValueError):
