@@ -244,3 +244,19 @@ def test_bounds_hold_whatever_two_float_lengths_of_one_pair_may_be(terms: int, o
                 assert looked_at > 0
                 for least in (budget, budget * (1 - SLACK)):
                     assert groups._ratios(np.array([short]), np.array([least]), of_pairs=of_pairs) >= looked_at
+
+
+@pytest.mark.parametrize("relative", [2.0**-45, 2.0**-12])
+@pytest.mark.parametrize("absolute", [0.0, 3e-9])
+def test_bounds_of_a_ratio_leave_room_for_the_relative_error_and_the_absolute_one(absolute: float, relative: float) -> None:
+    """The largest ratio is that of a length which is longer by both errors, and the smallest that of one which is shorter."""
+    rng, share = np.random.default_rng(8), Fraction(relative)
+    budgets = np.append(2.0 ** rng.uniform(-20, 20, 40), np.inf)
+    ratios = np.append(rng.uniform(0.5, 2, 40), 0.0)
+    block, bounds = Block(np.array([0]), np.arange(1, 42), budgets), RatioBounds(absolute, relative)
+    above, below = bounds.upper(block, ratios).tolist(), bounds.lower(block, ratios).tolist()
+    for k, (ratio, budget) in enumerate(zip(ratios.tolist()[:-1], budgets.tolist()[:-1], strict=True)):
+        moved = Fraction(absolute) / Fraction(budget)
+        assert (Fraction(ratio) + moved) * (1 + share) <= Fraction(above[k])
+        assert Fraction(below[k]) <= (Fraction(ratio) - moved) * (1 - share)
+    assert above[-1] == 0  # of a pair that is not protected

@@ -17,6 +17,7 @@ from designer.sampling.integer_samplers import GaussianPlan, LazyUniform
 from designer.sampling.integers import discrete_gaussian
 from designer.sampling.integers.discrete_gaussian import COLUMNS, LARGEST_VARIANCE, DiscreteGaussian, plan_floats
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
+from tests.oracles.scripted import Scripted
 
 THIRD = Fraction(1, 3)
 LAWS = [
@@ -303,3 +304,12 @@ def test_a_plan_around_a_centre_has_the_law_around_it() -> None:
     draws = np.array(found)
     assert p_value_of_integers(draws, cdf.__getitem__, [-1, 0, 1]) > FAILURE_PROBABILITY
     assert p_value_of_integers(1 - draws, cdf.__getitem__, [-1, 0, 1]) < FAILURE_PROBABILITY
+
+
+def test_two_numbers_of_one_normal_pair_see_the_same_further_bits() -> None:
+    """U of the radius begins with 64 bits 0, so that floats know neither number, and at an angle of 1/8 both are equal: their
+    law has no such draws where each of them refines the pair by bits of its own."""
+    words = Scripted(0, 2**61, 0, 0, *(2 ** (63 - 8 * place) for place in range(8)))
+    (cosine, sine), _ = DiscreteGaussian([Fraction(2**80)])._propose(np.zeros(2, dtype=np.intp), words)
+    assert cosine > 6 * 2**40
+    assert sine == pytest.approx(cosine, rel=2.0**-18)

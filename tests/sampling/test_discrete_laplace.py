@@ -18,6 +18,7 @@ from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.integers import discrete_laplace
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
+from tests.oracles.scripted import Scripted
 
 RATES = [
     Fraction(1, 20),
@@ -30,20 +31,6 @@ RATES = [
 ]
 COARSE = RATES[:3]
 DRAWS = 4_000_000
-
-
-class Scripted:
-    """Words given in advance, then an error: nothing may ask for more."""
-
-    private = False
-
-    def __init__(self, *words: int) -> None:
-        self.script = list(words)
-
-    def random_words(self, count: int) -> NDArray[np.uint64]:
-        assert count <= len(self.script), "more words asked for than the script holds"
-        taken, self.script = self.script[:count], self.script[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 @pytest.fixture(params=[0, discrete_laplace.FEW], ids=["by arrays", "one by one"])

@@ -42,6 +42,7 @@ from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
 from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
 from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
+from tests.oracles.scripted import Scripted
 
 Integers = NDArray[np.int64]
 TOTAL = np.ones((1, 3), dtype=np.int64)
@@ -499,19 +500,6 @@ def test_finite_laws_at_the_edges_of_a_word() -> None:
     assert p_value(np.bincount(drawn, minlength=4)[[0, 2, 3]], np.array([1, 2, 5]) / 8) > FAILURE_PROBABILITY
     assert not (drawn == 1).any()
     assert [law._decide(LazyUniform(w, 64, SeededEntropy(0))) for w in (2**61 - 1, 2**61, 3 * 2**61)] == [0, 2, 3]
-
-
-class Scripted:
-    """Words given in advance."""
-
-    private = False
-
-    def __init__(self, *words: int) -> None:
-        self.script = list(words)
-
-    def random_words(self, count: int) -> NDArray[np.uint64]:
-        taken, self.script = self.script[:count], self.script[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 @pytest.mark.parametrize("weights", [(1, 2), (3, 4), (5, 1, 1), (1, 6, 4, 2)])

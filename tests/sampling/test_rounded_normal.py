@@ -18,6 +18,7 @@ from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integers import rounded_normal
 from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
+from tests.oracles.scripted import Scripted
 
 DRAWS = 1_000_000
 DEVIATIONS = [Fraction(1, 5), Fraction(2, 3), Fraction(7, 2), Fraction(1000, 3), Fraction(2**30) / 3]
@@ -143,3 +144,13 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         with pytest.raises(InvalidProblem, match="deviations from"):
             RoundedVector(EllipsoidGrid(rows, NormLaw.GAUSSIAN))
     assert RoundedNormal([Fraction(1)]).draw(0, SeededEntropy(1)).shape == (0, 1)
+
+
+@pytest.mark.parametrize("beyond", [2**55, 2**63])
+def test_two_normals_of_one_pair_are_refined_by_the_same_bits(beyond: int) -> None:
+    """U of the radius begins with 64 bits 0, so that its next 64 decide the length of both coordinates; an angle of 1/6."""
+    angle, further = divmod(2**128 // 6, 2**64)
+    shape = EllipsoidGrid([[Fraction(1, 2**40), Fraction(0)], [Fraction(0), Fraction(1, 2**40)]], NormLaw.GAUSSIAN)
+    (drawn,) = RoundedVector(shape).draw(1, Scripted(0, angle, beyond, further)).tolist()
+    length = 2**40 * math.sqrt(-2 * math.log(beyond / 2**128))
+    assert drawn == pytest.approx([length / 2, length * math.sqrt(3) / 2], rel=1e-12)

@@ -19,6 +19,7 @@ from designer.sampling.selection import (
     draw_permute_and_flip,
 )
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
+from tests.oracles.scripted import Scripted
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS
 
 SCORES: dict[str, list[Fraction]] = {
@@ -83,20 +84,6 @@ def test_pmf_of_permute_and_flip_by_report_noisy_max() -> None:
 @pytest.mark.parametrize("law", LAWS)
 def test_pmf_of_very_many_candidates_sums_to_one(law: str) -> None:
     assert law_of(law, [Fraction(k, 2000) for k in range(3000)]).pmf().sum() == pytest.approx(1, abs=1e-9)
-
-
-class Scripted:
-    """Words given in advance, then an error."""
-
-    private = False
-
-    def __init__(self, *words: int) -> None:
-        self.script = list(words)
-
-    def random_words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        assert count <= len(self.script), "more words asked for than the script holds"
-        taken, self.script = self.script[:count], self.script[count:]
-        return np.array(taken, dtype=np.uint64)
 
 
 def test_open_comparisons_take_further_bits() -> None:

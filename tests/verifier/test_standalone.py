@@ -504,3 +504,12 @@ def test_what_the_maker_says_is_read_as_the_first_verifier_reads_it(tmp_path: Pa
 
 def resealed(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "seal": standalone.seal_of(data)}
+
+
+@pytest.mark.parametrize(("deviation", "start"), [(1, 1), (3, 20), (40, 30), (1000, 1000), (1000, 4000)])
+def test_tails_of_noise_are_at_least_their_sum_and_hardly_more(deviation: int, start: int) -> None:
+    """All terms up to 12 deviations beyond the start, over those of all whole numbers: far more than 64 where noise is wide."""
+    weight = {z: math.exp(-z * z / (2 * deviation**2)) for z in range(12 * deviation + start)}
+    exact = math.fsum(w for z, w in weight.items() if z >= start) / (2 * math.fsum(weight.values()) - 1)
+    found = standalone.TablePlan.tail(None, start, Fraction(deviation) ** 2)
+    assert exact * (1 - 1e-12) <= found <= exact * 1.02

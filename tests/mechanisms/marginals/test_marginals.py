@@ -21,7 +21,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certified.frozen import seal
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.residuals import residual, squared_norms, synthesis
-from designer.mechanisms.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN
+from designer.mechanisms.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN, tables_of_columns
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE
 from designer.sampling.entropy import SeededEntropy
@@ -517,3 +517,16 @@ def test_tables_that_no_noise_enters_hold_the_counts_themselves() -> None:
     released = mechanism.release(dict(zip(people.attributes, rows.T, strict=True)))
     assert (released.table(["a", "b"]) == true.sum(2)).all() and (released.table(["b"]) == true.sum((0, 2))).all()
     assert mechanism.is_exact(["a", "b"]) and not mechanism.is_exact(["a", "c"])
+
+
+def test_a_record_with_an_unlisted_value_is_in_no_table_where_such_are_left_out() -> None:
+    """Whatever attribute the value is of, and in the tables of the others too: counted one by one."""
+    domain = Domain.of({"a": 3, "b": ["x", "y"], "c": 2}, "drop")
+    workload = MarginalWorkload.of(domain, [("a", "b"), ("c",)])
+    rng = np.random.default_rng(2)
+    rows = list(zip(rng.integers(0, 4, 60).tolist(), rng.choice(["x", "y", "z"], 60).tolist(), [0, 1, 2] * 20, strict=True))
+    kept = [(a, "xy".index(b), c) for a, b, c in rows if a < 3 and b != "z" and c < 2]
+    assert 10 < len(kept) < 50
+    found = tables_of_columns(workload, dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True)))
+    assert found[0, 1].tolist() == [[sum((a, b) == (i, j) for a, b, _ in kept) for j in range(2)] for i in range(3)]
+    assert found[2,].tolist() == [sum(c == k for *_, c in kept) for k in range(2)]

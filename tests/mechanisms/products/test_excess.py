@@ -111,3 +111,17 @@ def test_an_entity_of_several_rows_has_the_budget_of_all_of_them(rows: int) -> N
     spent = float(alone) ** (1 / power) * made.protection.epsilon * rows
     assert spent <= stated == rows * made.protection.epsilon  # type: ignore[operator]
     assert stated <= spent * (1 + 1e-6)  # type: ignore[operator]
+
+
+def test_of_pairs_that_floats_hardly_tell_apart_the_worst_is_found_exactly() -> None:
+    """Budgets that are a tenth of the distances of the columns, but for their last digits: the quotients of floats are not in
+    the order of those of fractions."""
+    rng, misled = np.random.default_rng(3), 0
+    for _ in range(12):
+        columns = rng.integers(-1000, 1000, (9, 3))
+        sizes = ((columns[:, None] - columns[None, :]) ** 2).sum(axis=2)
+        budgets = np.sqrt(sizes) * 0.1
+        exact = {(i, j): int(sizes[i, j]) / Fraction(float(budgets[i, j])) ** 2 for i, j in combinations(range(9), 2)}
+        assert StrategyMatrix(columns.T).change("gaussian", metrics.from_matrix(budgets)) == max(exact.values())
+        misled += exact[max(exact, key=lambda pair: sizes[pair] / budgets[pair] ** 2)] < max(exact.values())
+    assert misled > 0

@@ -116,3 +116,11 @@ def test_the_stated_deviation_of_a_root_is_that_of_a_squared_gaussian() -> None:
         squares = (math.sqrt(total + 100) + 3 * nodes) ** 2
         variance = weights @ squares**2 - (weights @ squares) ** 2
         assert ROOT.standard_deviation(total) == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+@pytest.mark.parametrize("steps", [1, 5, 2**19, 3 * 2**21 + 1])
+def test_a_record_that_moves_a_sum_by_whole_steps_pays_for_one_more(steps: int) -> None:
+    """`sqrt(r + 100) - 10 = k step` has the rational solution r; two roundings of 2^-159 may part such a sum from a tie."""
+    size = (10 + steps * ROOT.step) ** 2 - 100
+    assert ROOT.moves(size) == steps + 1
+    assert ROOT.moves(size - Fraction(1, 2**60)) == steps
