@@ -30,6 +30,8 @@ from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.values import label
 
 Labels = tuple[str, ...]
+TRUE, FALSE = ("true", "True", "TRUE", "1", "1.0"), ("false", "False", "FALSE", "0", "0.0")
+SPELLED = {**dict.fromkeys(TRUE, "true"), **dict.fromkeys(FALSE, "false")}  # in a column of booleans
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,10 @@ class Groups(Immutable):
 
         record: by the names of its columns.
         """
-        labels = tuple(key.label(record) for key in self.columns)
+        labels = tuple(
+            SPELLED.get(str(label), label) if spelled else label
+            for label, spelled in zip((key.label(record) for key in self.columns), self.booleans, strict=True)
+        )
         if self.selection is not None:
             return None if None in labels else labels  # type: ignore[return-value]
         depth = 0
@@ -96,6 +101,16 @@ class Groups(Immutable):
             depth += 1
         group = (*labels[:depth], *(OTHERS,) * (len(labels) - depth))
         return group if group in self.place else None  # type: ignore[return-value]
+
+    @cached_property
+    def booleans(self) -> tuple[bool, ...]:
+        """Which columns list nothing but booleans: there they are read as numbers and texts, too, as some containers hold
+        them."""
+        keys = self.keys or ()
+        return tuple(
+            key.prefix is None and bool(keys) and {labels[k] for labels in keys} <= {"true", "false", OTHERS}
+            for k, key in enumerate(self.columns)
+        )
 
     @cached_property
     def stems(self) -> frozenset[Labels]:

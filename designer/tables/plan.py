@@ -29,9 +29,10 @@ from designer.problem.histogram import Counts
 from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
 from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
+from designer.relations.rows.texts import is_among
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
-from designer.tables.groups import Groups
+from designer.tables.groups import FALSE, TRUE, Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
@@ -196,12 +197,8 @@ class TablePlan(Specified):
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read."""
-        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
         keys = [key.column for level in self.levels for key in level.columns]
-        keys += [split.by.column for split in splittings if split and split.by]
-        asked = [condition.column for query in self.queries for condition in query.where]
-        asked += [query.of for query in self.queries if isinstance(query, CountDistinct)]
-        return tuple(dict.fromkeys([*keys, *asked, *(measure.column for measure in self.measures)]))
+        return tuple(dict.fromkeys([*keys, *self._read_otherwise, *(measure.column for measure in self.measures)]))
 
     @property
     def counted_keys(self) -> tuple[str, ...]:
@@ -413,7 +410,38 @@ class TablePlan(Specified):
         entropy: of the choice of the rows of entities.
         """
         rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted, entropy=entropy)
-        return exact_numbers_of(self.queries, self.noisy, rows, all_listed=self.unlisted == REFUSE)
+        return exact_numbers_of(self.queries, self.noisy, self._with_booleans(rows), all_listed=self.unlisted == REFUSE)
+
+    def _with_booleans(self, rows: Any) -> Any:
+        """The same rows, columns that list nothing but booleans in every level as booleans, whatever holds them: some
+        containers make floats or texts of them where a value is missing."""
+        import ibis
+
+        keys = [
+            (key.column, spelled) for level in self.levels for key, spelled in zip(level.columns, level.booleans, strict=True)
+        ]
+        other = {name for name, spelled in keys if not spelled} | {*self.numbers, *self._read_otherwise}
+        truth = {}
+        for name in dict.fromkeys(name for name, _ in keys if name not in other and name in rows.columns):
+            column = rows[name]
+            if column.type().is_boolean():
+                continue
+            if column.type().is_string():
+                known = is_among(column, TRUE), is_among(column, FALSE)
+            elif column.type().is_numeric():
+                known = column == 1, column == 0
+            else:  # refused where groups are made of it
+                continue
+            truth[name] = ibis.cases((known[0], True), (known[1], False), else_=ibis.null("boolean"))
+        return rows.mutate(**truth) if truth else rows
+
+    @property
+    def _read_otherwise(self) -> tuple[str, ...]:
+        """The columns that are read for something else than groups and measures."""
+        splittings = [self.splitting, *(selection.splitting for selection in self._selections)]
+        found = [split.by.column for split in splittings if split and split.by]
+        found += [condition.column for query in self.queries for condition in query.where]
+        return (*found, *(query.of for query in self.queries if isinstance(query, CountDistinct)))
 
     def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""

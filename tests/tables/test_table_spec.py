@@ -123,7 +123,7 @@ def test_specs_of_any_other_shape_are_refused(path: str, value: Any) -> None:
         (lambda: Groups(["state"]), "keys: missing"),
         (lambda: Groups(["state"], [["DE"], ["DE"]]), "one of them twice"),
         (lambda: Groups(["state"], ["DE"]), "not a row of 1 labels"),
-        (lambda: Groups(["state"], [[1.5]]), "1.5 is no text, whole number, boolean or date"),
+        (lambda: Groups(["state"], [[5j]]), "5j is no text, whole number, boolean or date"),
         (lambda: Groups(["state"], [["DE"]], FOUND.selection), "give one of the two"),
         (lambda: Condition("emp", "<", "20"), "does not fit"),
         (lambda: Condition("emp", "~", 20), "give a column and one of"),

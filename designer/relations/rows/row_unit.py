@@ -440,33 +440,44 @@ def _order(column: Any, name: str) -> list[Any]:
 
 
 def _by_value(table: Any) -> Any:
-    """An expression over data in memory whose columns of Python objects are converted value by value to the types that it
-    states: a conversion of whole columns fails where one value does not fit."""
+    """An expression over data in memory whose columns of Python objects are read value by value: as texts, which need no type
+    that fits all of them, or, where the expression computes with such a column, in the type that it states."""
     if not hasattr(table, "op"):
         return table
     import ibis
     import ibis.expr.operations as ops
+    from ibis.common.exceptions import IbisError
 
-    held = {node: _converted(node) for node in table.op().find(ops.InMemoryTable)}
-    new = {node: ibis.memtable(arrow, schema=node.schema).op() for node, arrow in held.items() if arrow is not None}
-    return table.op().replace(new).to_expr() if new else table
+    found = [node for node in table.op().find(ops.InMemoryTable) if _has_objects(node)]
+    if not found:
+        return table
+    try:
+        return table.op().replace({node: ibis.memtable(_converted(node, texts=True)).op() for node in found}).to_expr()
+    except (IbisError, AttributeError, TypeError, ValueError):
+        typed = {node: ibis.memtable(_converted(node, texts=False), schema=node.schema).op() for node in found}
+        return table.op().replace(typed).to_expr()
 
 
-def _converted(node: Any) -> Any:
-    """The columns of a pandas frame in memory as an Arrow table; None where none of them holds Python objects."""
-    frame = node.data.obj if type(node.data).__name__ == "PandasDataFrameProxy" else None
-    if frame is None or not any(str(kind) == "object" for kind in frame.dtypes):
-        return None
+def _has_objects(node: Any) -> bool:
+    """Is it a pandas frame in memory of which a column holds Python objects?"""
+    return type(node.data).__name__ == "PandasDataFrameProxy" and any(str(kind) == "object" for kind in node.data.obj.dtypes)
+
+
+def _converted(node: Any, texts: bool) -> Any:
+    """The columns of a pandas frame in memory as an Arrow table, those of Python objects value by value."""
     import pyarrow as pa
+
+    frame = node.data.obj
 
     def converted(name: str, kind: Any) -> Any:
         if str(frame[name].dtype) != "object":
-            return pa.array(frame[name], kind, from_pandas=True)
-        if kind == pa.string():
-            return pa.array(texts_of(values_of(frame[name])), kind)
-        return pa.array([_fitting(value, kind) for value in values_of(frame[name])], kind)
+            return pa.array(frame[name], kind.to_pyarrow(), from_pandas=True)
+        values = values_of(frame[name])
+        if texts or kind.is_string():
+            return pa.array(texts_of(values), pa.string())
+        return pa.array([_fitting(value, kind.to_pyarrow()) for value in values], kind.to_pyarrow())
 
-    return pa.table({field.name: converted(field.name, field.type) for field in node.schema.to_pyarrow()})
+    return pa.table({name: converted(name, kind) for name, kind in node.schema.items()})
 
 
 def _fitting(value: object, kind: Any) -> Any:
