@@ -201,8 +201,9 @@ def test_records_that_can_be_compared_are() -> None:
 
 def test_conditions_on_columns_of_other_types_are_refused_before_the_engine_sees_them() -> None:
     ibis = pytest.importorskip("ibis")
-    table = ibis.table({"day": "date", "at": "timestamp", "who": "string", "many": "array<int64>", "n": "decimal(5, 2)"})
-    for column in ("day", "at", "who", "many"):
+    columns = {"day": "date", "at": "timestamp", "who": "string", "many": "array<int64>", "n": "decimal(5, 2)"}
+    table = ibis.duckdb.connect().create_table("records", schema=ibis.schema(columns))
+    for column in ("day", "at", "many"):
         for op in ("<", ">=", "==", "!="):
             with pytest.raises(InvalidProblem, match=column):
                 Condition(column, op, 1).expression(table)
@@ -210,6 +211,19 @@ def test_conditions_on_columns_of_other_types_are_refused_before_the_engine_sees
         with pytest.raises(InvalidProblem, match=column):
             Condition(column, "==", "a").expression(table)
     assert Condition("n", ">=", 1).expression(table).type().is_boolean()
+
+
+def test_texts_meet_conditions_on_numbers_by_what_each_spells() -> None:
+    ibis = pytest.importorskip("ibis")
+    records = {"who": ["0", "2", "x", None, "1", "1.0"]}
+    table = ibis.duckdb.connect().create_table("records", ibis.memtable(records))
+    met = {op: table.mutate(met=Condition("who", op, 1).expression(table)).met.to_list() for op in ("<", ">=", "==", "!=")}
+    assert met == {
+        "<": [True, False, False, False, False, False],
+        ">=": [False, True, False, False, True, True],
+        "==": [False, False, False, False, True, True],
+        "!=": [True, True, False, False, False, False],
+    }
 
 
 def test_no_module_raises_what_main_does_not_know() -> None:

@@ -255,6 +255,9 @@ def test_a_broken_triangle_names_the_way_round() -> None:
         def rectangle(self, rows: slice, columns: slice) -> Any:
             return np.array([[0, 1, 5.0], [1, 0, 1], [5, 1, 0]])[rows, columns]
 
+        def require_symmetric(self, field: str) -> None:
+            """It is: only the way round is at fault."""
+
     with pytest.raises(
         InvalidProblem, match=r"breaks the triangle inequality: the budget of 'e0' and 'e2' is 5\.0, and 2\.0 by"
     ):
