@@ -1,5 +1,5 @@
-"""The tiers. `quick`: the files of `QUICK`. The default: these, every test of `PROMISES`, the first two cases of every test
-that a mutant names, and the first one of every other. `nightly`: all that is not `heavy`.
+"""The tiers. The default: every test of `PROMISES`, the first two cases of every test that a mutant names, and the first one of
+every other. `quick`: what the files of `QUICK` have in it. `nightly`: all that is not `heavy`.
 
 A case that is marked `nightly` or `heavy` stands in that tier alone. A test that is asked for by its name (`file::test`) runs
 with all its cases, but for `--tier`.
@@ -77,7 +77,7 @@ def _cases(path: Path, function: str) -> int:
     """How many cases of the test the default runs."""
     place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
     file = f"tests/{place}"
-    if place in QUICK or (place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES)):
+    if place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES):
         return ALL
     return 1 if NAMED.isdisjoint((file, f"{file}::{function}")) else 2
 
