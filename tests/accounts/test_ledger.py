@@ -228,6 +228,7 @@ def test_entities_and_single_rows_are_not_added_up(tmp_path: Path) -> None:
     more = people.forecast(mechanism, RowUnit(entity="household", rows_per_entity=2))
     assert more.refusal is None and more.after is not None and more.after.rho == three.rho + two.rho
     assert "single rows" in str(people.forecast(mechanism).refusal)
+    assert people.forecast(mechanism, RowUnit("visit", entity="household", rows_per_entity=2)).refusal is not None
 
 
 def test_a_plan_is_what_the_release_then_costs(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ def test_the_label_of_a_value_does_not_depend_on_what_comes_before_it(seed: int)
         (["true", "True"], True, None),
         (["2020-01-02"], "2020-01-02 00:00:00", "2020-01-02"),
         (["2020-01-02"], datetime.datetime(2020, 1, 2, 3), None),
+        (["2020-01-02"], "2020-01-02 03:00:00", None),
         (["2020-13-02"], "2020-13-02", "2020-13-02"),
     ],
 )
@@ -124,7 +125,7 @@ def test_labels_of_a_list_are_told_apart() -> None:
 def test_numbers_are_the_nearest_floats_and_what_is_none_is_missing() -> None:
     given = [1, True, "2.5", " 3 ", "1_0", "1,5", Decimal("0.1"), Fraction(1, 3), 2**2000, -(2**2000), np.timedelta64(1, "s")]
     assert list(map(number_of, given)) == [1, None, 2.5, 3, None, None, 0.1, 1 / 3, math.inf, -math.inf, None]
-    assert [number_of(value) for value in (None, math.nan, pd.NA, [1], DAY, "text")] == [None] * 6
+    assert [number_of(value) for value in (None, math.nan, Decimal("nan"), pd.NA, [1], DAY, "text")] == [None] * 7
     assert list(map(whole_of, [1.0, 2**63 - 1, 2**63, 0.5, "7.0", True, 2.0**53])) == [1, 2**63 - 1, None, None, 7, None, None]
 
 

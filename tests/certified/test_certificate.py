@@ -7,6 +7,7 @@ import dataclasses
 import math
 import pickle
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
+from designer.certified import certificate
 from designer.certified.capped_norm import CappedNorm
-from designer.certified.certificate import PrivacyCertificate, certify
+from designer.certified.certificate import PrivacyCertificate, _Search, _verdict, certify
 from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.mechanisms.additive.noise import Grid
-from designer.problem.relation import Relation
+from designer.problem.relation import Block, Relation
+from designer.relations.metrics.metric import Metric
 
 
 def semimetric(n: int, generator: np.random.Generator) -> np.ndarray:
@@ -347,3 +350,58 @@ def test_a_budget_beyond_the_floats_is_told_as_the_last_of_them() -> None:
     found = certify(SensitivitySet(relation, np.eye(3)), Norm(np.ones(3), "l1"))
     assert found.worst_ratio == 1 / Fraction(1e308)
     assert found.witness is not None and found.witness.budget == np.finfo(float).max
+
+
+def stated_of(ratios: list[float], *blocks: tuple[range, float, float]) -> Fraction | None:
+    """What a search states of pairs with the origin, of these exact ratios; of each block the pairs and, of all of them, the
+    float bounds from above and from below."""
+    search = _Search(SensitivitySet.of(np.array([ratios]), metrics.add_remove(len(ratios), 1.0)), weighted_l1([1.0]))
+    for pairs, above, below in blocks:
+        same = np.ones(len(pairs))
+        search.add(Block(np.array(pairs), np.full(len(pairs), len(ratios)), same), above * same, below * same)
+    search.finish()
+    return _verdict(search, "", None).worst_ratio
+
+
+def test_a_pair_that_is_not_evaluated_is_covered_by_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of 41 pairs is the worst, and all others have a larger bound: whether one block has them or several."""
+    monkeypatch.setattr(certificate, "EXACT_PAIRS", 16)
+    ratios = [0.5] * 40 + [0.75]
+    last = (range(40, 41), 0.75, 0.0)
+    assert stated_of(ratios, (range(40), 0.875, 0.0), last) == Fraction(7, 8)
+    assert stated_of(ratios, *((range(k, k + 10), 0.875, 0.0) for k in range(0, 40, 10)), last) == Fraction(7, 8)
+
+
+def test_a_pair_that_is_passed_over_for_a_lower_bound_that_is_none_is_covered() -> None:
+    """Where a budget was clipped a lower bound is too high: the first pair seems to be worse than the second, and is not."""
+    assert stated_of([0.125, 0.25], (range(1), 0.75, 0.5), (range(1, 2), 0.25, 0.0)) == Fraction(1, 4)
+
+
+class Blurred(Metric):
+    """Budgets of 1, of which one is a thousandth more in floats."""
+
+    kind = "blurred"
+    size = 4  # type: ignore[assignment]
+    budget_error = 1e-3
+
+    def rectangle(self, rows: slice, columns: slice) -> np.ndarray:
+        budgets = 1.0 - np.eye(4)
+        budgets[0, 1] = budgets[1, 0] = 1.0009
+        return budgets[rows, columns]
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return Fraction(1)
+
+    def sentence(self) -> str:
+        return "Blurred."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {}
+
+
+def test_the_error_of_float_budgets_is_in_the_bounds() -> None:
+    """The worst pair seems to be better than another by less than that error."""
+    relation = dataclasses.dataclass(frozen=True, eq=False)(Blurred)()
+    told = SensitivitySet(relation, np.array([[0.0, 0.0], [0.99995, 0.0], [0.5, 0.4998], [0.5, -0.4997]]))
+    found = certify(told, weighted_l1([1.0, 1.0])).worst_ratio
+    assert found is not None and found >= brute(told, weighted_l1([1.0, 1.0])) >= Fraction(0.99995)  # type: ignore[operator]

@@ -126,6 +126,10 @@ def test_zcdp_tradeoff_is_kept_by_the_gaussian_and_close_to_it() -> None:
         below = acc.zcdp_tradeoff_below(rho)
         assert below.symmetric and not below.trivial
         assert compare_tradeoffs(Gaussian(Fraction(2) * Fraction(rho)), below).order is Strength.STRONGER
+        limit = rho + 2 * math.sqrt(rho * 40 * math.log(2))
+        for step in (10, 20, 45, 60):  # elsewhere lines of other slopes, and their mirror images, say more
+            epsilon = Fraction(limit) * step / 60
+            assert below.delta_at(epsilon) >= acc.zcdp_delta(rho, epsilon)
     # What it costs to know zCDP only: the fixed point of G_1 is 0.3085, Pinsker's total variation of 1/2 leaves (1 - 1/2) / 2.
     assert float(acc.zcdp_tradeoff_below(0.5).fixed_point()) == pytest.approx(0.25, abs=1e-9)
     assert acc.zcdp_tradeoff_below(0).trivial

@@ -7,7 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from designer.promises.costs import Cost, TotalCost
+from designer.base.errors import InvalidProblem
+from designer.promises.costs import Cost, TotalCost, cost_of_tradeoff
+from designer.promises.piecewise import from_distributions
+from designer.promises.tradeoff import EpsilonDelta, Gaussian
 
 LEAKS = [(Fraction(1, 8), Fraction(1, 100)), (Fraction(1, 2), Fraction(1, 50))]  # (rho, chance that all is told)
 
@@ -40,3 +43,35 @@ def test_deltas_beside_a_rho_are_the_chance_that_one_release_tells_all(times: in
         alone = TotalCost((Cost.concentrated(times * LEAKS[0][0] + LEAKS[1][0]),))
         left, there = alone.epsilon_at(Fraction(1, 1000)), total.epsilon_at(deltas + Fraction(1, 1000), precise=precise)
         assert left is not None and there is not None and there >= left * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("chance", [Fraction(1, 10), Fraction(1, 10**6)])
+@pytest.mark.parametrize("rho", [Fraction(1, 50), Fraction(2)])
+def test_the_loss_of_gaussian_noise_exceeds_its_bound_as_rarely_as_stated(rho: Fraction, chance: Fraction) -> None:
+    """The loss of zCDP's own example is normal, of mean rho and variance 2 rho: both of its tails are known."""
+    bound, deviation = TotalCost((Cost.concentrated(rho),)).loss_at(chance), math.sqrt(2 * rho)
+    assert bound is not None
+    tails = [math.erfc((bound - sign * float(rho)) / (deviation * math.sqrt(2))) / 2 for sign in (1, -1)]
+    assert sum(tails) <= chance
+
+
+def test_a_longer_change_costs_its_length_or_its_square() -> None:
+    times = Fraction(7, 3)
+    assert Cost.concentrated(Fraction(1, 8)).of_length(times).rho == Fraction(49, 72)
+    assert Cost.pure(Fraction(1, 4)).of_length(times).epsilon == Fraction(7, 12)
+    with pytest.raises(InvalidProblem, match="does not add up"):
+        Cost(epsilon=Fraction(1), delta=Fraction(1, 100)).of_length(times)
+
+
+def test_a_shape_without_zcdp_leaves_the_stated_rho() -> None:
+    shapes = (Gaussian(Fraction(1, 4)), EpsilonDelta(Fraction(1), Fraction(1, 1000)))
+    assert Cost(rho=Fraction(5)).with_shapes(shapes[:1]).rho == Fraction(1, 8)
+    assert Cost(rho=Fraction(5)).with_shapes(shapes).rho == 5
+    assert Cost().with_shapes(shapes).rho is None
+
+
+def test_what_one_law_alone_may_show_is_in_the_delta_whichever_of_the_two_it_is() -> None:
+    one, other = [6, 2, 2, 0], [2, 5, 1, 2]
+    for pair in ((one, other), (other, one)):
+        cost = cost_of_tradeoff(from_distributions(*pair))
+        assert cost.delta == Fraction(1, 5) and cost.epsilon is not None and cost.epsilon >= Fraction(math.log(3))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integer_samplers import LazyUniform, resolve
+from tests.oracles.scripted import Scripted
 
 EXTREME = np.array([0, 1, 2, 2**20, 2**52 + 1, 2**63, 2**64 - 2**12, 2**64 - 2, 2**64 - 1], dtype=np.uint64)
 
@@ -95,3 +96,30 @@ def test_resolve_refines_all_uniforms_alike() -> None:
     for u, (head, bits) in zip(pair, known, strict=True):
         assert u.bits == bits + 128
         assert u.head >> 128 == head
+
+
+def test_a_whole_number_that_the_rounding_of_a_place_may_pass_is_left_open() -> None:
+    """Without any other error: floats that are 2^-50 of their size, or a step of theirs, beside a whole number."""
+    whole = np.array([0.0, 3.0, -7.0, 2.0**20, -(2.0**40)])
+    for beside in (whole, np.nextafter(whole, np.inf), np.nextafter(whole, -np.inf), whole + (np.abs(whole) + 1) * 2.0**-51):
+        assert integer_samplers.nearest(beside, np.zeros(5))[1].all()
+    floors, unsettled = integer_samplers.nearest(whole + 0.25, np.zeros(5))
+    assert floors.tolist() == whole.tolist() and not unsettled.any()
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-3, 0.2, 0.999, 1.0, 7.0])
+def test_a_coin_is_decided_only_where_every_exponent_within_the_error_decides_it(error: float) -> None:
+    """Coins of 12 bits around both ends of the chances that the error leaves possible."""
+    for exponent in (0.0, 0.01, 1.0, 3.0):
+        least, most = math.exp(-(exponent + error)), math.exp(-max(exponent - error, 0.0))
+        bits = np.arange(2**12, dtype=np.uint64)
+        kept, unsettled = integer_samplers.accepted(bits, 12, np.full(bits.size, exponent), np.full(bits.size, error))
+        assert ((bits + 1) / 2**12)[kept].max(initial=0.0) <= least
+        assert (bits / 2**12)[~(kept | unsettled)].min(initial=1.0) >= most * (1 - 1e-12)
+        assert error or np.count_nonzero(unsettled) <= 2
+
+
+def test_whole_numbers_are_the_leading_bits_of_words_and_those_beyond_the_bound_are_drawn_anew() -> None:
+    """Below 5, by three bits: 5 and 7 are refused, and words for what is still missing follow."""
+    words = [number << 61 | 12345 for number in (5, 4, 7, 0, 6, 5, 2)]
+    assert integer_samplers.uniform_below(5, 3, Scripted(*words[:3], *words[3:5], *words[5:6], *words[6:])) == [4, 0, 2]

@@ -347,3 +347,16 @@ def test_signs_whose_bits_end_beside_the_threshold_are_decided_by_further_ones()
         assert (drawn(cell, 0), drawn(cell, 2**64 - 1)) == (0, -1)
         assert (drawn(cell - 3), drawn(cell + 3)) == (0, -1)
     assert rounded == {True, False}
+
+
+@pytest.mark.parametrize("digits", [30, 40, 50])
+def test_the_sign_of_noise_with_low_digits_has_the_chance_of_the_whole_number(digits: int) -> None:
+    """`1 / (1 + a)` lies `rate / 4` above 1/2, which further bits of the sign tell from the chance of the high digit."""
+    rate, split = Fraction(1, 2**digits), 2**integer_samplers.SIGN_BITS // 2
+    second = split << integer_samplers.LOW_BITS + integer_samplers.KEEP_BITS
+    end = 2 ** (integer_samplers.SIGN_BITS + 64 - 2) // 2**digits
+    for further, positive in ((end - 2, True), (end + 1, False)):
+        drawn = integer_samplers.discrete_laplace(
+            rate, integer_samplers.low_digits(rate), 2**63, second, Scripted(further, 2**63)
+        )
+        assert (drawn >= 0) == positive
