@@ -43,8 +43,9 @@ QUICK = (
     *("relations/test_kinds.py", "relations/metrics/test_metric_kinds.py", "relations/metrics/test_turns_and_refusals.py"),
     *("certified/test_certificate.py", "throughout/test_frozen.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
 )
-# Promises of privacy: certificates, samplers, the ledger, files that are altered. The default runs every case of these.
-PROMISES = ("certified", "sampling", "accounts", "verifier", "throughout", "files")
+# Promises of privacy: certificates, what is promised, relations, samplers, the ledger, what a record counts as, files that are
+# altered. The default runs every case of these.
+PROMISES = ("certified", "promises", "relations", "problem", "base", "sampling", "accounts", "verifier", "throughout", "files")
 NOT_PROMISES = ("files/problem",)
 ALL = 1 << 30
 APART = ("nightly", "heavy")

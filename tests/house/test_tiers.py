@@ -41,14 +41,14 @@ ALL = {*PAIRS, *(f"test_of_cases[{case}]" for case in range(4)), "test_of_the_ni
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with these tiers; its tests stand in a room of promises, under a name that a mutant has, and plainly."""
     made = tmp_path_factory.mktemp("tiers")
-    for room in ("mutation/lists", "sampling", "base"):
+    for room in ("mutation/lists", "sampling", "cli"):
         (made / "tests" / room).mkdir(parents=True)
     (made / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     (made / "tests" / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     for file in ("listed.py", "mutant.py", "patterns.py", "scopes.py"):
         shutil.copy(ROOT / "tests" / "mutation" / file, made / "tests" / "mutation")
-    (made / "tests" / "mutation" / "lists" / "base.txt").write_text("tests/base/test_named.py::test_of_cases\n")
-    for file in ("sampling/test_promise.py", "base/test_named.py", "base/test_plain.py"):
+    (made / "tests" / "mutation" / "lists" / "cli.txt").write_text("tests/cli/test_named.py::test_of_cases\n")
+    for file in ("sampling/test_promise.py", "cli/test_named.py", "cli/test_plain.py"):
         (made / "tests" / file).write_text(FILE)
     return made
 
@@ -56,14 +56,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
-        (("tests/base/test_plain.py",), FIRST),
-        (("tests/base/test_named.py",), FIRST | {"test_of_cases[2]"}),
+        (("tests/cli/test_plain.py",), FIRST),
+        (("tests/cli/test_named.py",), FIRST | {"test_of_cases[2]"}),
         (("tests/sampling/test_promise.py",), FIRST | PAIRS | {"test_of_cases[2]", "test_of_cases[3]"}),
-        (("tests/base/test_plain.py::test_of_cases",), {f"test_of_cases[{case}]" for case in range(4)}),
-        (("tests/base/test_plain.py::test_of_cases", "--tier"), {"test_of_cases[1]"}),
-        (("tests/base/test_plain.py", "-m", "nightly"), ALL),
-        (("tests/base/test_plain.py", "-m", "heavy"), {"test_in_full"}),
-        (("tests/base/test_plain.py", "-m", "quick"), set()),
+        (("tests/cli/test_plain.py::test_of_cases",), {f"test_of_cases[{case}]" for case in range(4)}),
+        (("tests/cli/test_plain.py::test_of_cases", "--tier"), {"test_of_cases[1]"}),
+        (("tests/cli/test_plain.py", "-m", "nightly"), ALL),
+        (("tests/cli/test_plain.py", "-m", "heavy"), {"test_in_full"}),
+        (("tests/cli/test_plain.py", "-m", "quick"), set()),
     ],
 )
 def test_each_tier_collects_what_the_page_says(folder: Path, asked: tuple[str, ...], expected: set[str]) -> None:
