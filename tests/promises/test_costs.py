@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -15,17 +16,16 @@ from designer.promises.tradeoff import EpsilonDelta, Gaussian
 LEAKS = [(Fraction(1, 8), Fraction(1, 100)), (Fraction(1, 2), Fraction(1, 50))]  # (rho, chance that all is told)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7])
-@pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(1, 3), Fraction(2)])
-def test_a_group_costs_what_its_changes_do_one_after_the_other(epsilon: Fraction, size: int) -> None:
+def test_a_group_costs_what_its_changes_do_one_after_the_other() -> None:
     """`P <= e^epsilon P' + delta`, put into itself: the deltas add up to `sum_{i < k} e^(i epsilon) delta`. Gaussian noise of
     deviation 1 / mu is moved k times as far, so that its rho and mu^2 are those of k mu."""
     delta, mu = Fraction(1, 10**6), Fraction(2, 5)
-    group = Cost(epsilon=epsilon, delta=delta, rho=mu**2 / 2, mu_squared=mu**2).of_group(size)
-    every = math.fsum(math.exp(i * epsilon) * float(delta) for i in range(size))
-    assert group.epsilon == size * epsilon
-    assert every * (1 - 1e-14) <= float(group.delta) <= every * (1 + 1e-14)
-    assert (group.rho, group.mu_squared) == ((size * mu) ** 2 / 2, (size * mu) ** 2)
+    for epsilon, size in product((Fraction(0), Fraction(1, 3), Fraction(2)), (2, 3, 7)):
+        group = Cost(epsilon=epsilon, delta=delta, rho=mu**2 / 2, mu_squared=mu**2).of_group(size)
+        every = math.fsum(math.exp(i * epsilon) * float(delta) for i in range(size))
+        assert group.epsilon == size * epsilon
+        assert every * (1 - 1e-14) <= float(group.delta) <= every * (1 + 1e-14)
+        assert (group.rho, group.mu_squared) == ((size * mu) ** 2 / 2, (size * mu) ** 2)
 
 
 @pytest.mark.parametrize("times", [1, 3])
