@@ -14,9 +14,9 @@ import numpy as np
 from solvers.work import is_over, seconds_left
 
 Method = Literal["highs", "highs-ds", "highs-ipm"]
-INTERIOR = 300  # iterations of an interior point method, of which HiGHS takes 10 to 90 where it ends
-SIMPLEX, SIMPLEX_EACH = 5_000, 5  # of the simplex method, and for each row and unknown, of which it takes 1 to 3
-CONIC = 200  # of Clarabel, of which it takes 10 to 50
+INTERIOR = 300  # iterations of an interior point method
+SIMPLEX, SIMPLEX_EACH = 5_000, 5  # of the simplex method, and for each row and unknown
+CONIC = 200  # of Clarabel
 NODES = 20_000  # of a search in whole numbers
 
 

@@ -52,7 +52,7 @@ TREES, FANS = 512, (2, 3, 4, 8, 16)  # values up to which an attribute has trees
 SWAPPED = 6  # attributes up to which each is tried with other rows than the rest
 EFFORT, LOOK = 20.0, 1.0  # units of 10^8 numbers: of the design that is followed to its end, and of one look
 MULTIPLES = (*range(1, 17), 20, 25, 50, 100, 1000)  # of rows, that may be whole numbers
-MOST_TERMS = 1000  # their rates are found together, by matrices of so many rows: up to three of 18 attributes; 1 min
+MOST_TERMS = 1000  # their rates are found together, by matrices of so many rows: up to three of 18 attributes
 MOVED_TERMS = 64  # terms up to which each is tried with the blocks of others
 
 
