@@ -104,6 +104,8 @@ def test_code_that_moved_or_means_the_same_is_no_mutant() -> None:
         with pytest.raises(Misfit, match=refused):
             replace(IN_TEXT, old=old, new=new).applied(source)
     assert replace(IN_TEXT, nth=2).applied(source).splitlines()[1:3] == ["    x = 1", "    x = 2"]
+    with pytest.raises(Misfit, match="put `pass`"):
+        replace(IN_TEXT, old="x = 1", new="").applied("def f():\n    x = 1\n")
     with pytest.raises(Misfit, match="2 times, not at least 3 times"):
         replace(IN_TEXT, nth=3).applied(source)
 
@@ -160,6 +162,12 @@ def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkey
     told = json.loads(table.read_text())
     assert [verdict.mutant for verdict in taken_over((SEEN, UNSEEN), told)] == [SEEN]
     assert taken_over((replace(SEEN, tests=("tests/base/test_output.py",)), replace(SEEN, new="3.0")), told) == []
+
+
+@pytest.mark.nightly
+def test_every_mutant_is_python() -> None:
+    for mutant in MUTANTS:
+        mutant.applied((ROOT / mutant.file).read_text())
 
 
 @pytest.mark.nightly

@@ -72,7 +72,12 @@ class Forks:
         """pytest over `tests` as the copy is now, stopped, and all that it started, after `limit` seconds."""
         self.process.stdin.write(json.dumps({"tests": list(tests), "limit": limit}) + "\n")
         self.process.stdin.flush()
-        return Ran(**json.loads(self.process.stdout.readline()))
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(
+                f"the process that forks for {self.tree} ended with {self.process.wait()}, perhaps for want of memory."
+            )
+        return Ran(**json.loads(answer))
 
     def close(self) -> None:
         """The process ends when its input does."""

@@ -78,7 +78,11 @@ class Mutant:
         if (len(found) != 1) if not self.nth else (len(found) < max(2, self.nth)):
             wanted = f"at least {max(2, self.nth)} times" if self.nth else "once"
             raise Misfit(f"{self.where}: says {self.old!r} {len(found)} times, not {wanted}; the list of mutants must follow.")
-        return found[self.nth - 1 if self.nth else 0], change
+        site = found[self.nth - 1 if self.nth else 0]
+        gone = site.nodes() if not change.new else []
+        if gone == getattr(site.path[-1], site.field) and isinstance(gone[0], ast.stmt):
+            raise Misfit(f"{self.where}: without {self.old!r} a block is empty; put `pass` in its place.")
+        return site, change
 
 
 def room_of(file: str) -> str:

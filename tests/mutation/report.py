@@ -43,11 +43,11 @@ def _killer(verdict: Verdict) -> str:
 
 def _what(verdict: Verdict) -> str:
     if verdict.killer is None:
-        return "SURVIVED"
+        return "MISFIT" if verdict.misfit else "SURVIVED"
     return "killed" if verdict.looked == "named" else "killed*"
 
 
 def _told(verdict: Verdict) -> str:
     mutant, by = verdict.mutant, f"{'':18}by {verdict.killer}"
     first = f"{_what(verdict):8} {verdict.seconds:6.1f} s  {mutant.file}: {mutant.where}: {mutant.breaks}"
-    return "\n".join([first, written(mutant) if verdict.killer is None else by])
+    return "\n".join([first, verdict.misfit or written(mutant) if verdict.killer is None else by])

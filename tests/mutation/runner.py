@@ -36,6 +36,7 @@ class Verdict:
     """What became of a mutant: the test that saw it, None of a survivor; how far was searched; the seconds that it took.
 
     becomes: what tells whether the file is still the same.
+    misfit: why nothing is known of it.
     """
 
     mutant: Mutant
@@ -43,6 +44,7 @@ class Verdict:
     looked: str
     seconds: float
     becomes: str = ""
+    misfit: str = ""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -135,6 +137,8 @@ def _judged(copies: list[Forks], pool: ThreadPoolExecutor, mutants: Sequence[Mut
         forks = free.get()
         try:
             return judge(forks, mutant, wider)
+        except Misfit as misfit:  # of this one: the others are judged
+            return Verdict(mutant, None, "nothing", 0.0, misfit=str(misfit))
         finally:
             free.put(forks)
 
