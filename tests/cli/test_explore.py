@@ -116,7 +116,9 @@ def test_every_number_is_that_of_a_design_of_the_file_that_is_handed_out(name: s
     told = written(name)
     assert [choice["name"] for choice in told["choices"]] == PLACES.get(name, ["budget"])
     assert len(told["points"]) >= 3 and told["families"]
-    for place, point in enumerate(told["points"]):
+    last = len(told["points"]) - 1
+    for place in (0, last // 2, last):
+        point = told["points"][place]
         (folder / "chosen.toml").write_text(file_of(told, place))
         problem = read_request(folder / "chosen.toml").compared
         designs = {way: designed(problem, way) for way in point["families"]}

@@ -6,7 +6,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -171,9 +170,7 @@ def refused_or_loaded(folder: Path, mutant: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mutant_is_refused_or_keeps_the_promise_that_it_makes(name: str, tmp_path: Path) -> None:
     for path, mutant in mutants(name, MUTANTS if name in OTHER_THAN_ADDITIVE else 3):
-        start = time.process_time()
         made = refused_or_loaded(tmp_path, mutant)
-        assert time.process_time() - start < 5, path
         if made is None:
             continue
         assert made.privacy.holds and getattr(made.privacy, "worst_ratio", 0) <= 1

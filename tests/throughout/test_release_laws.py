@@ -5,8 +5,8 @@ Every family and every frozen format. The operating system's generator is replac
 samplers draw their numbers in batches from which releases take one after the other, because a batch costs what a single draw
 costs. Statistics are scores of the scale: `||z||` follows Gamma(s) and `||z||^2` follows chi-square(s), so that n releases of s
 dimensions tell a scale to 1 / root(n s). FAILURE_PROBABILITY: of each statistic beyond LIMIT standard errors under the right
-law; seeds are fixed. A law so far off in scale (a Gaussian: in variance) lies 3.4 or more of them away: each test also asks that
-its own draws, made so much wider or narrower, are rejected.
+law; seeds are fixed. A law so far off in scale (a Gaussian: in variance) lies 3.4 or more of them away: each test also asks
+that its own draws, made so much wider or narrower, are rejected.
 """
 
 from __future__ import annotations
