@@ -58,7 +58,7 @@ class UnlistedSet(SensitivitySet):
         rows, factor, kept = self.matrix[heard], norm.factor, self.relation.kept()
         image = factor @ rows
         shares = np.linalg.lstsq(kept.T, image.T, rcond=None)[0].T
-        terms = max(rows.shape[0], len(kept)) + 8
+        terms = max(*factor.shape, len(kept)) + 8
         bounds: list[Longest] = []
         for part in (0.0 * shares, shares):
             error = terms * 2.0**-52 * (np.abs(factor) @ np.abs(rows) + np.abs(part) @ np.abs(kept))

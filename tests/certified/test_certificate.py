@@ -130,6 +130,15 @@ def test_silent_coordinates_that_move_are_found_in_any_block() -> None:
     assert certify(SensitivitySet.of(matrix, metrics.from_matrix(d)), weighted_l1([np.inf, 0.5])).holds
 
 
+@pytest.mark.parametrize("weights", [[np.inf, np.inf], [np.inf, 0.5, np.inf]])
+def test_coordinates_without_noise_of_which_each_change_moves_one_are_found(weights: list[float]) -> None:
+    sensitivity = SensitivitySet.of(np.eye(len(weights)), metrics.add_remove(len(weights), 1.0))
+    found = certify(sensitivity, weighted_l1(weights))
+    assert (found.holds, found.worst_ratio) == (False, None)
+    with pytest.raises(NotPrivate, match="infinitely often"):
+        found.require()
+
+
 @pytest.mark.parametrize("weight", np.linspace(1.0, 1.2, 20).tolist())
 def test_zero_budget_pairs_whose_images_round_together(weight: float) -> None:
     """1.9 w and (1.9 + 2^-52) w are the same float for some w: a scan sees no difference where there is one."""

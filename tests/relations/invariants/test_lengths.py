@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load
 from designer.base.json_text import plain
 from designer.certified.certificate import certify
-from designer.certified.norms import Norm
+from designer.certified.norms import Norm, weighted_l1
 from designer.certified.sensitivity import SensitivitySet
 from designer.certified.unlisted import UnlistedSet
 from designer.relations.invariants import bounded
@@ -179,6 +180,31 @@ def test_for_other_answers_the_bound_by_columns_is_above_the_list(seed):
     exact = certify(SensitivitySet.of(matrix, listed), norm).worst_ratio
     bound = certify(SensitivitySet.of(matrix, unlisted(other)), norm).worst_ratio
     assert exact <= bound <= 6 * exact
+
+
+@pytest.mark.parametrize(("public", "above"), [(0.0, 1e-12), (1e6, 1e-6)])
+def test_the_bound_by_columns_covers_what_floats_lose_where_no_column_cancels_another(public, above):
+    """One query, w (p + x [1, -1, -1, 1]) with a public p: the change [1, -1, -1, 1] has the length 4 w x, which the columns'
+    lengths add up to exactly once p is taken out, and floats fall below in about half of the cases."""
+    below = 0
+    for seed in range(20):
+        x, weight = (float(v) for v in np.random.default_rng(seed).uniform(0.1, 2, 2))
+        signed = np.array([[x, -x, -x, x]]) + public
+        changes = [Fraction(v) for v in (signed[0] * [1, -1, -1, 1]).tolist()]
+        told = SensitivitySet.of(signed, unlisted(invariants.margins((2, 2)).protect(1.0, 2)))
+        assert isinstance(told, UnlistedSet)
+        longest, exact = told._by_columns(weighted_l1([weight])), abs(sum(changes)) * Fraction(weight)
+        assert longest.reached == exact <= longest.bound <= exact * (1 + Fraction(above))
+        below += 4 * Fraction(weight * x) < exact
+    assert below > 4
+
+
+def test_the_bound_by_columns_covers_what_a_norm_of_many_images_loses():
+    """Of 400 images all but the first are a little less than half a unit of roundoff, and each is lost in the sum."""
+    norm = Norm(np.append(1.0, np.full(399, 0.9 * 2.0**-53))[:, None], "l1")
+    told = SensitivitySet.of([[1.0, -1.0, -1.0, 1.0]], unlisted(invariants.margins((2, 2)).protect(1.0, 2)))
+    longest = told._by_columns(norm)
+    assert longest.reached == 4 * sum(map(Fraction, norm.map[:, 0].tolist())) <= longest.bound
 
 
 @pytest.mark.parametrize("seed", range(6))
