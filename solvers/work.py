@@ -111,9 +111,9 @@ def spend(units: float = 0.0, *, flops: float = 0.0, entries: float = 0.0, calls
         own = own.outer
 
 
-def is_over() -> bool:
-    """Whether a search is to end here: the budget of a block around it is spent. Those who ask are about to go on: they are
-    cut, which the blocks remember."""
+def is_over(ahead: float = 0.0) -> bool:
+    """Whether a search is to end here: the budget of a block around it is spent, or the clock leaves less than the seconds that
+    its next step takes, about. Those who ask are about to go on: they are cut, which the blocks remember."""
     now: float | None = None
     inner: list[Budget] = []
     own = _budget.get()
@@ -122,7 +122,7 @@ def is_over() -> bool:
         over, late = own.spent >= own.units, False
         if not over and own.end < math.inf:
             now = time.perf_counter() if now is None else now
-            late = now >= own.end
+            late = now + ahead >= own.end
         if over or late:
             for one in inner:
                 one.cut, one.clock = True, own.of if late else one.clock

@@ -22,7 +22,7 @@ from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
 from solvers.lattices.steps import FAR, Points, Walks, moves
 from solvers.lattices.symmetries import Matrix, symmetries_of
 from solvers.limited import Method, linear_program
-from solvers.programs.linear_loss import LinearLoss, expected_loss
+from solvers.programs.linear_loss import LinearLoss
 from solvers.solution import Solution, relative_gap
 from solvers.status import Status
 from solvers.work import is_over, spend, units_left
@@ -50,7 +50,8 @@ class NoSolution(ArithmeticError):
 def least_law(
     walks: Walks, unit: Fraction, loss: LinearLoss, tolerance: float = 1e-4, ample: Fraction = Fraction(1)
 ) -> Solution[PeakedLaw]:
-    """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`.
+    """The law of least loss, as peaks, with a lower bound for every law on the coset of `walks`. The value leaves out what lies
+    outside the working box.
 
     ample: at least 1; the bound holds for all laws that no step of cost c changes by more than `exp(ample unit c)`.
     Domains grow until the gap is at most `tolerance`, to their limits, or as far as work allows. `LawTooWide` where no table of
@@ -62,7 +63,7 @@ def least_law(
     program = _Program(walks, unit, loss, group, float_above(ample))
     search = _Search(program, tolerance, program.start)
     for orbits, faint, worth, units in DOMAINS:
-        if search.rounds and (search.gap <= worth or units_left() < units):
+        if search.rounds and (search.gap <= worth or units_left() < units or is_over(ahead=units)):
             break
         likely = program.domain(orbits, faint)
         search.go(likely, ROUNDS)
@@ -71,7 +72,9 @@ def least_law(
             search.go(cheap, 1 if len(cheap.places) != len(likely.places) else 0)
         if search.over:
             break
-    return _reached(search.best, loss, search.bound, search.rounds, tolerance)
+    status = Status.OPTIMAL if search.gap <= tolerance else Status.STALLED
+    bound = min(search.bound, search.least)
+    return Solution(status, search.best, search.least, bound, search.rounds, "linear program (HiGHS), dual evaluated anew")
 
 
 @dataclass(eq=False)
@@ -108,12 +111,6 @@ class _Search:
             if is_over() or self.gap <= self.tolerance:
                 self.over = True
                 return
-
-
-def _reached(law: PeakedLaw, loss: LinearLoss, bound: float, rounds: int, tolerance: float) -> Solution[PeakedLaw]:
-    value = expected_loss(law, loss)
-    status = Status.OPTIMAL if relative_gap(value, bound) <= tolerance else Status.STALLED
-    return Solution(status, law, value, min(bound, value), rounds, "linear program (HiGHS), dual evaluated anew")
 
 
 def _keeps_coset(g: Matrix, halves: tuple[int, ...]) -> bool:

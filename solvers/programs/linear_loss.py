@@ -10,7 +10,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.lattices.peaked_law import PeakedLaw
 from solvers.lattices.steps import Points
 from solvers.lattices.symmetries import Matrix, keeps_form, keeps_rows
 
@@ -37,11 +36,6 @@ class LinearLoss:
         each = self.each(points)
         return each if self.kind == "max" else each.sum(axis=1, keepdims=True)
 
-    def growth(self, widths: tuple[int, ...]) -> NDArray[np.float64]:
-        """`parts <= growth k^power` in shell k, (J,)."""
-        reach = (np.abs(self.rows) @ np.array(widths, dtype=np.float64)) ** self.power * self.weights
-        return reach if self.kind == "max" else reach.sum(keepdims=True)
-
     def keeps(self, g: Matrix) -> bool:
         """Whether the loss of `z g` is that of z, exactly."""
         rows = [tuple(map(Fraction, row)) for row in self.rows.tolist()]
@@ -57,8 +51,3 @@ class LinearLoss:
         scaled = self.rows * (weights[:, None] if self.kind == "absolute" else np.sqrt(weights)[:, None])
         least = max(0.0, float(np.linalg.eigvalsh(scaled.T @ scaled)[0]) * (1 - 1e-9))
         return float((math.sqrt(least) * k * min(widths)) ** self.power)
-
-
-def expected_loss(law: PeakedLaw, loss: LinearLoss) -> float:
-    """The loss of a law, the bound of its far tail included."""
-    return float(law.expectation(loss.parts, loss.growth(law.walks.shells.widths), loss.power).high.max())

@@ -6,6 +6,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,8 +39,9 @@ from designer.families.channel import pole_budgets
 from designer.mechanisms.channel.described import MOST_DECIDED, DescribedTable
 from designer.promises.account import MOST_COARSE
 from designer.verifier import standalone as untyped
+from solvers import work
 from solvers.programs import strategy_search
-from solvers.work import within
+from solvers.work import is_over, within
 
 standalone: Any = untyped
 
@@ -215,6 +217,15 @@ def problem_at(seed: int) -> Problem:
     )
     weights = 10.0 ** rng.uniform(0, 3, k).round() if rng.random() < 0.5 else None
     return Problem(Workload(matrix), relations[seed % len(relations)](), weights=weights, allow_vacuous=True)
+
+
+def test_a_search_begins_nothing_for_which_the_clock_leaves_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first domain of a staircase is always searched, the second takes two seconds; this clock stands still."""
+    monkeypatch.setattr(work, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    with within(seconds=5) as budget:
+        assert is_over(5) and not is_over(4.9) and budget.by_clock
+    made = design(problem_at(25), "staircase", seconds=1.9)
+    assert made.privacy.holds and made.cut and made.mechanism.optimality.gap > 1e-3
 
 
 @pytest.mark.nightly
