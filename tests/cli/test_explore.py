@@ -20,7 +20,7 @@ from designer.families.least_noise import least_half_widths, limit
 from designer.files.problem.kinds import read_request
 from designer.files.problem.varied import varied_file
 from designer.mechanisms.channel.problem import ReportProblem
-from designer.reports.exploring import explored
+from designer.reports.exploring import DRAWN, LEFT_OUT, explored
 from designer.reports.odds import NO_LIMIT, Risk, below, off_by, percent
 from designer.reports.page import contributor_of
 
@@ -195,6 +195,24 @@ def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path
     monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 70.0)
     with pytest.raises(DesignFailed, match=r"about 140 units of work.*--points"):
         explored(folder / "uniform.toml", ["laplace"], points=3)
+
+
+def test_widths_are_told_of_the_best_families_where_many_answers_would_be_simulated(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    families = ["laplace", "k_norm", "ellipsoid", "l2_ball"]
+    whole = explored(folder / "uniform.toml", families, points=3)
+    monkeypatch.setattr("designer.reports.exploring.MOST_WIDTHS", 1)
+    told = explored(folder / "uniform.toml", families, points=3)
+    (note,) = told["notes"]
+    assert not whole["notes"] and note.endswith(": how far off answers are is left out where another family loses less")
+    left = note.partition(":")[0].split(", ")
+    assert len(left) == len(families) - DRAWN
+    for few, point in zip(told["points"], whole["points"], strict=True):
+        for name, row in point["families"].items():
+            out = name in left and name != point["best"]
+            assert few["families"][name] == ([*[LEFT_OUT] * (len(row) - 1), row[-1]] if out else row)
+    assert any(LEFT_OUT in row for point in told["points"] for row in point["families"].values())
 
 
 def test_families_of_little_work_are_whole_before_others_begin_and_no_baseline_stands_for_a_family(
