@@ -7,6 +7,7 @@ Without one, HiGHS's interior point method goes on for ever where it comes no ne
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ Method = Literal["highs", "highs-ds", "highs-ipm"]
 INTERIOR = 300  # iterations of an interior point method
 SIMPLEX, SIMPLEX_EACH = 5_000, 5  # of the simplex method, and for each row and unknown
 CONIC = 200  # of Clarabel
+FIRST_ORDER = 100_000  # of SCS and OSQP, which end at a tolerance long before
 NODES = 20_000  # of a search in whole numbers
 
 
@@ -29,7 +31,7 @@ def linear_program(cost: Any, *, method: Method = "highs", exactness: float | No
 
     solve: Any = optimize.linprog  # whose options are typed by method
     rows = sum(0 if stated.get(name) is None else stated[name].shape[0] for name in ("A_ub", "A_eq"))
-    most = INTERIOR if method == "highs-ipm" else SIMPLEX + SIMPLEX_EACH * (rows + len(cost))
+    most = INTERIOR if method == "highs-ipm" else _steps(rows + len(cost))
     options: dict[str, Any] = {"maxiter": most, **_on_the_clock()}
     if exactness is not None:
         options |= {"primal_feasibility_tolerance": exactness, "dual_feasibility_tolerance": exactness}
@@ -72,7 +74,29 @@ def conic_program(quadratic: Any, linear: Any, matrix: Any, side: Any, cones: li
     return found
 
 
-def _on_the_clock() -> dict[str, float]:
+def options_of_cvxpy(solver: str, size: int, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a solver of CVXPY, by its name, with limits where none are given; of one that is not known, those given.
+
+    size: rows and unknowns of the program.
+    """
+    if solver == "SCIPY":  # which takes options as a dictionary, and removes some from it
+        return {**given, "scipy_options": {"maxiter": _steps(size), **_on_the_clock(), **given.get("scipy_options", {})}}
+    if solver == "HIGHS":
+        iterations = {"simplex_iteration_limit": _steps(size), "ipm_iteration_limit": INTERIOR, "mip_max_nodes": NODES}
+        return {**iterations, **_on_the_clock(), **given}
+    if solver == "SCS":
+        return {"max_iters": FIRST_ORDER, **_on_the_clock("time_limit_secs"), **given}
+    if solver in ("CLARABEL", "OSQP"):
+        return {"max_iter": CONIC if solver == "CLARABEL" else FIRST_ORDER, **_on_the_clock(), **given}
+    return dict(given)
+
+
+def _steps(size: int) -> int:
+    """Of the simplex method, for so many rows and unknowns."""
+    return SIMPLEX + SIMPLEX_EACH * size
+
+
+def _on_the_clock(name: str = "time_limit") -> dict[str, float]:
     """The limit on the clock, where a caller set one: what is found depends on the machine then, and is said to."""
     left = seconds_left()
-    return {"time_limit": max(left, 1e-3)} if left < math.inf else {}
+    return {name: max(left, 1e-3)} if left < math.inf else {}

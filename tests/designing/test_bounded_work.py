@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -36,10 +37,12 @@ from designer.cli import main
 from designer.designing import least, whole_products
 from designer.designing.factor_search import factor_of_family
 from designer.families.channel import pole_budgets
+from designer.families.convex.solving import solve_with
 from designer.mechanisms.channel.described import MOST_DECIDED, DescribedTable
 from designer.promises.account import MOST_COARSE
 from designer.verifier import standalone as untyped
-from solvers import work
+from solvers import limited, work
+from solvers.limited import options_of_cvxpy
 from solvers.programs import strategy_search
 from solvers.work import is_over, within
 
@@ -226,6 +229,32 @@ def test_a_search_begins_nothing_for_which_the_clock_leaves_too_little(monkeypat
         assert is_over(5) and not is_over(4.9) and budget.by_clock
     made = design(problem_at(25), "staircase", seconds=1.9)
     assert made.privacy.holds and made.cut and made.mechanism.optimality.gap > 1e-3
+
+
+@pytest.mark.parametrize(
+    "solver", [name for name in cp.installed_solvers() if name in ("CLARABEL", "SCS", "SCIPY", "HIGHS", "OSQP")]
+)
+def test_every_solver_of_cvxpy_ends_with_its_iterations_and_with_the_clock(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.random((60, 40))
+
+    def status(**options: Any) -> str:
+        x = cp.Variable(40, nonneg=True)
+        return solve_with(cp.Problem(cp.Minimize(cp.sum(x)), [matrix @ x >= 1]), solver, options)
+
+    with within(seconds=600) as budget:
+        assert status() == "optimal" and not budget.cut
+    for limit in ("INTERIOR", "SIMPLEX", "SIMPLEX_EACH", "CONIC", "FIRST_ORDER"):
+        monkeypatch.setattr(limited, limit, 1 - limit.startswith("SIMPLEX"))
+    assert status() != "optimal"
+    monkeypatch.undo()
+    own: dict[str, Any] = {"SCS": {"max_iters": 1}, "SCIPY": {"scipy_options": {"maxiter": 1, "method": "highs-ds"}}}
+    own["HIGHS"] = {"simplex_iteration_limit": 1}
+    assert status(**own.get(solver, {"max_iter": 1})) != "optimal"
+    monkeypatch.setattr(limited, "seconds_left", lambda: 0.0)
+    assert options_of_cvxpy(solver, 9, {}) != (monkeypatch.undo() or options_of_cvxpy(solver, 9, {}))
 
 
 @pytest.mark.nightly

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.families.convex.called import Called, named
+from solvers.limited import options_of_cvxpy
+from solvers.work import is_over
 
 DEFAULT = "CLARABEL"
 USABLE = ("optimal", "optimal_inaccurate", "user_limit")
@@ -64,7 +66,8 @@ def known_solver(name: object) -> str:
 
 
 def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> str:
-    """Run one solver; returns the status, with the values in the variables where it is one of `USABLE`.
+    """Run one solver within limits of its iterations, and the seconds of a caller; returns the status, with the values in the
+    variables where it is one of `USABLE`.
 
     "broke down" is the status of a solver that ended with an error. `DesignFailed` where it cannot take such a program at all,
     `InvalidProblem` for options that it does not know.
@@ -74,19 +77,24 @@ def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "solution may be inaccurate": what was reached is measured here, not believed
-            program.solve(solver=solver, ignore_dpp=True, **options)
+            sizes = program.size_metrics
+            size = sizes.num_scalar_variables + sizes.num_scalar_eq_constr + sizes.num_scalar_leq_constr
+            program.solve(solver=solver, ignore_dpp=True, **options_of_cvxpy(solver, size, options))
     except cp.SolverError:
         if program.status is None and solver not in (able := able_solvers(program)):
             raise DesignFailed(
                 f"solver: {solver} cannot take a program of this kind; installed ones that can: {able}."
             ) from None
-        return "broke down"
+        is_over()
+        return "broke down"  # of SCIPY where a limit is reached, too
     except (TypeError, AttributeError, KeyError) as refusal:
         if not options:
             raise
         raise InvalidProblem(
             f"options: {solver} does not take {shown(dict(options))} ({refusal}); see its settings.", value=solver
         ) from None
+    if program.status == "user_limit":
+        is_over()  # so that the blocks around remember what the clock cut
     return str(program.status)
 
 
