@@ -45,15 +45,15 @@ def additive_law(norm: Norm, heard: NDArray[np.intp], steps: Floats, falloff: st
 
     heard: (s,) places in the R coordinates of the norm that get noise. steps: (R,).
     """
-    size = len(heard)
-    watched = np.arange(size) if _is_apart(norm, falloff) else _spread(size)
-    moves = np.eye(size, dtype=np.int64)[watched]
-    places = np.eye(size)[:, watched]
-    degree = 1 if falloff == "exponential" else 2
+    size, degree = len(heard), 1 if falloff == "exponential" else 2
     if _is_apart(norm, falloff):
         weights = norm.map[heard] * steps[heard]
+        units: Any = np.eye(size, dtype=np.int8)  # of which nothing is read but how many there are
         apart = _apart(weights, falloff)
-        return StatedLaw(lambda z: apart(z).sum(axis=1), moves, places, apart, degree=degree)
+        return StatedLaw(lambda z: apart(z).sum(axis=1), units, units.T, apart, degree=degree)
+    watched = _spread(size)
+    moves = np.eye(size, dtype=np.int64)[watched]
+    places = np.eye(size)[:, watched]
 
     def length(z: Floats) -> Floats:
         full = np.zeros((len(z), norm.dimension))

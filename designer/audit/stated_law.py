@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -310,9 +311,8 @@ def _crossings(weights: Floats) -> Floats:
 
 def _few_pairs(size: int) -> tuple[tuple[int, int], ...]:
     """All pairs of few coordinates; of many, those that are 1, 2, 4, ... places apart."""
-    pairs = [(j, k) for j in range(size) for k in range(j + 1, size)]
-    near = sorted(pairs, key=lambda pair: (bin(pair[1] - pair[0]).count("1"), pair[1] - pair[0], pair[0]))
-    return tuple(near[:MOST_CROSSED])
+    gaps = sorted(range(1, size), key=lambda gap: (gap.bit_count(), gap))
+    return tuple(islice(((j, j + gap) for gap in gaps for j in range(size - gap)), MOST_CROSSED))
 
 
 def _side_by_side(shift: Floats, scale: Floats) -> list[tuple[str, Floats]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from decimal import Decimal, localcontext
 
@@ -11,7 +12,7 @@ import pytest
 from designer.audit.choice_sources import choice_law, mean_size, moved_size
 from designer.audit.noise_sources import additive_law
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
-from designer.audit.stated_law import BalanceStatistics, StatedLaw
+from designer.audit.stated_law import MOST_CROSSED, BalanceStatistics, StatedLaw, _few_pairs
 from designer.certified.norms import Norm
 from designer.mechanisms.odds_ratio.noise import canonical_noise
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
@@ -125,3 +126,21 @@ def test_the_law_of_a_row_is_that_of_its_enumeration(columns: int, rate: float) 
     found = row_law(columns, rate)
     middle = len(found) // 2
     np.testing.assert_allclose(found[middle - 40 : middle + 41], (wanted / wanted.sum())[80:161], atol=1e-12)
+
+
+def test_pairs_that_are_looked_at_are_those_of_all_that_are_nearest_by_powers_of_two() -> None:
+    for size in (0, 1, 2, 7, 65):
+        pairs = [(j, k) for j in range(size) for k in range(j + 1, size)]
+        pairs.sort(key=lambda pair: ((pair[1] - pair[0]).bit_count(), pair[1] - pair[0], pair[0]))
+        assert _few_pairs(size) == tuple(pairs[:MOST_CROSSED])
+
+
+def test_the_law_of_many_independent_coordinates_takes_a_byte_for_each_two() -> None:
+    """5,760 cells took 4.8 GB: every pair was written out, and whole numbers of 64 bits said which coordinate is which."""
+    size = 2000
+    tracemalloc.start()
+    law = additive_law(Norm(np.ones(size), "l1"), np.arange(size), np.ones(size), "exponential")
+    _few_pairs(size)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(law.moves) == size and peak < 2 * size**2
