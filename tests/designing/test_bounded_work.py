@@ -228,7 +228,8 @@ def test_a_search_begins_nothing_for_which_the_clock_leaves_too_little(monkeypat
     with within(seconds=5) as budget:
         assert is_over(5) and not is_over(4.9) and budget.by_clock
     made = design(problem_at(25), "staircase", seconds=1.9)
-    assert made.privacy.holds and made.cut and made.mechanism.optimality.gap > 1e-3
+    claim = made.mechanism.optimality
+    assert made.privacy.holds and made.cut and claim is not None and claim.value > claim.lower_bound * (1 + 1e-3)
 
 
 @pytest.mark.parametrize(
@@ -253,8 +254,9 @@ def test_every_solver_of_cvxpy_ends_with_its_iterations_and_with_the_clock(
     own: dict[str, Any] = {"SCS": {"max_iters": 1}, "SCIPY": {"scipy_options": {"maxiter": 1, "method": "highs-ds"}}}
     own["HIGHS"] = {"simplex_iteration_limit": 1}
     assert status(**own.get(solver, {"max_iter": 1})) != "optimal"
-    monkeypatch.setattr(limited, "seconds_left", lambda: 0.0)
-    assert options_of_cvxpy(solver, 9, {}) != (monkeypatch.undo() or options_of_cvxpy(solver, 9, {}))
+    whenever = options_of_cvxpy(solver, 9, {})
+    with within(seconds=1.0):
+        assert options_of_cvxpy(solver, 9, {}) != whenever
 
 
 @pytest.mark.nightly
