@@ -262,6 +262,10 @@ def test_every_solver_of_cvxpy_ends_with_its_iterations_and_with_the_clock(
 @pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(300))
 def test_random_problems_end_with_their_work_and_their_seconds(seed: int) -> None:
+    if seed == 249:
+        with pytest.raises(DesignFailed, match="have budget 0"):  # two of its places are the same
+            design(problem_at(seed), seconds=5)
+        return
     with within() as counted:
         made = design(problem_at(seed), seconds=5)
     # Units count a second of an idle core each; the clock is not asked, which says as much of other processes.
