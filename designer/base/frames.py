@@ -6,6 +6,7 @@ imported when the first frame comes or goes, and imports none of the libraries i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.base.labels import number_of, texts_of, values_of, whole_of
+from designer.base.labels import EXACT, number_of, texts_of, turns_to_floats, values_of, whole_of
 
 Label = Hashable
 Columns = list[tuple[Label, Sequence[object]]]
@@ -169,6 +170,9 @@ def _typed(column: Any, number: bool, whole: bool) -> Any:
         return read(values_of(column))
     if kind == pa.string() and (pa.types.is_string(held.type) or pa.types.is_large_string(held.type)):
         return held
+    if kind != pa.float64() and turns_to_floats(column) and held.type in (pa.int64(), pa.uint64()):
+        floats = pc.abs(pc.cast(held, pa.float64(), safe=False))
+        held = pc.if_else(pc.less(floats, float(EXACT)), held, pa.scalar(None, held.type))
     if kind == pa.string() and pa.types.is_integer(held.type):
         return pc.cast(held, kind)
     if kind == pa.float64() and (pa.types.is_integer(held.type) or pa.types.is_floating(held.type)):
@@ -275,4 +279,27 @@ def _names(frame: Any) -> list[Label]:
 
 def _collected(frame: Any, names: Sequence[Label]) -> Any:
     """The frame in memory, of some columns."""
-    return frame.select(*names).collect() if hasattr(frame, "collect") else frame
+    if hasattr(frame, "collect"):
+        return frame.select(*names).collect()
+    native = frame.to_native()
+    return _narwhals().from_native(as_pandas_may_hold(native)) if _of_arrow(native) else frame
+
+
+def as_pandas_may_hold(table: Any) -> Any:
+    """An Arrow table whose columns of long whole numbers that pandas held in types of NumPy are floats, as they are where one
+    is missing."""
+    import pyarrow as pa
+
+    for name in turned_by_pandas((table.schema.metadata or {}).get(b"pandas", b"")) & set(table.column_names):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table.column(place).cast(pa.float64(), safe=False))
+    return table
+
+
+def turned_by_pandas(metadata: bytes | str) -> set[str]:
+    """The columns of long whole numbers that become floats as soon as one is missing, by what pandas writes of its types into
+    Arrow tables and Parquet files."""
+    with suppress(ValueError, KeyError, TypeError):
+        columns = json.loads(metadata)["columns"]
+        return {column["name"] for column in columns if column["numpy_type"] in ("int64", "uint64")}
+    return set()

@@ -92,8 +92,22 @@ def whole_of(value: object) -> int | None:
     return number if isinstance(number, int) and -(2**63) <= number < 2**63 else None
 
 
+def turns_to_floats(column: Any) -> bool:
+    """Is it a column of a type of NumPy, in which whole numbers become floats as soon as one is missing?"""
+    kind = getattr(column, "dtype", None)
+    return isinstance(getattr(getattr(kind, "categories", None), "dtype", kind), np.dtype)
+
+
 def values_of(column: Any) -> list[object]:
-    """The values of a column of any library, one by one."""
+    """The values of a column of any library, one by one; in a type of NumPy whole numbers from 2^53 on are floats, as they are
+    where one is missing."""
+    values = _values_of(column)
+    if turns_to_floats(column):
+        return [number_of(value) if type(value) is int and abs(value) >= EXACT else value for value in values]
+    return values
+
+
+def _values_of(column: Any) -> list[object]:
     if getattr(getattr(column, "dtype", None), "kind", "") in "mM" and isinstance(column, np.ndarray):
         return list(column)  # `tolist` would make whole numbers of them
     for name in ("to_pylist", "tolist", "to_list"):

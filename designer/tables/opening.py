@@ -11,6 +11,7 @@ from typing import Any
 from designer.base.checks import shown
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
+from designer.base.frames import turned_by_pandas
 from designer.base.version import installing_with
 from designer.tables.csv_rows import Marks, batches, header
 
@@ -41,7 +42,7 @@ def open_table(
     names, suffix = _column_names(path, numbers, whole, delimiter), Path(path).suffix
     engine = _engine(memory, spill, threads)
     if suffix == ".parquet":
-        return _opened(path, lambda: engine.read_parquet(str(path), hive_partitioning=False))
+        return _opened(path, lambda: _as_pandas_may_hold(engine, str(path)))
     kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
     return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
 
@@ -112,6 +113,16 @@ def _opened(path: str | Path, read: Callable[[], Any]) -> Any:
         raise InvalidProblem(
             f"{path}: is empty, damaged or of another type than its name says; nothing was read.", value=path
         ) from None
+
+
+def _as_pandas_may_hold(engine: Any, path: str) -> Any:
+    """A Parquet file as a table, in which long whole numbers that pandas held in types of NumPy are floats, as they are where
+    one is missing."""
+    table = engine.read_parquet(path, hive_partitioning=False)
+    written = "SELECT DISTINCT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'pandas'"
+    turned = set().union(*(turned_by_pandas(text) for (text,) in engine.con.execute(written, [path]).fetchall()))
+    floats = {name: table[name].cast("float64") for name in table.columns if name in turned}
+    return table.mutate(**floats) if floats else table
 
 
 def _filled(engine: Any, path: Path, kinds: dict[str, str], marks: Marks) -> Any:

@@ -19,7 +19,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.frames import arrow_of, column_names
+from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
 from designer.base.printing import counted
@@ -441,38 +441,47 @@ def _order(column: Any, name: str) -> list[Any]:
 
 def _by_value(table: Any) -> Any:
     """An expression over data in memory whose columns of Python objects are read value by value: as texts, which need no type
-    that fits all of them, or, where the expression computes with such a column, in the type that it states."""
+    that fits all of them, or, where the expression computes with such a column, in the type that it states. Long whole numbers
+    that pandas holds in types of NumPy are floats, as they are where one is missing, unless the expression computes."""
     if not hasattr(table, "op"):
         return table
     import ibis
     import ibis.expr.operations as ops
     from ibis.common.exceptions import IbisError
 
-    found = [node for node in table.op().find(ops.InMemoryTable) if _has_objects(node)]
-    if not found:
+    computes = any(not isinstance(node, ops.Field) for node in table.op().find(ops.Value))
+    found = table.op().find(ops.InMemoryTable)
+    texts = {node: made for node in found if (made := _converted(node, texts=True, floats=not computes)) is not None}
+    if not texts:
         return table
     try:
-        return table.op().replace({node: ibis.memtable(_converted(node, texts=True)).op() for node in found}).to_expr()
+        return table.op().replace({node: ibis.memtable(made).op() for node, made in texts.items()}).to_expr()
     except (IbisError, AttributeError, TypeError, ValueError):
-        typed = {node: ibis.memtable(_converted(node, texts=False), schema=node.schema).op() for node in found}
+        typed = {node: ibis.memtable(_converted(node, texts=False), schema=node.schema).op() for node in texts}
         return table.op().replace(typed).to_expr()
 
 
-def _has_objects(node: Any) -> bool:
-    """Is it a pandas frame in memory of which a column holds Python objects?"""
-    return type(node.data).__name__ == "PandasDataFrameProxy" and any(str(kind) == "object" for kind in node.data.obj.dtypes)
-
-
-def _converted(node: Any, texts: bool) -> Any:
-    """The columns of a pandas frame in memory as an Arrow table, those of Python objects value by value."""
+def _converted(node: Any, texts: bool, floats: bool = False) -> Any:
+    """A pandas frame in memory as an Arrow table, its columns of Python objects value by value, with floats for long whole
+    numbers; None where it may stay as it is. Of an Arrow table, what pandas made of whole numbers."""
     import pyarrow as pa
 
-    frame = node.data.obj
+    held = getattr(node.data, "obj", None)
+    if isinstance(held, pa.Table):
+        made = as_pandas_may_hold(held) if floats else held
+        return None if made is held else made
+    if type(node.data).__name__ != "PandasDataFrameProxy":
+        return None
+    kinds = {name: str(held[name].dtype) for name in node.schema}
+    if "object" not in kinds.values() and not (floats and {"int64", "uint64"} & set(kinds.values())):
+        return None
 
     def converted(name: str, kind: Any) -> Any:
-        if str(frame[name].dtype) != "object":
-            return pa.array(frame[name], kind.to_pyarrow(), from_pandas=True)
-        values = values_of(frame[name])
+        if kinds[name] != "object":
+            long = floats and kinds[name] in ("int64", "uint64")
+            own = pa.array(held[name], kind.to_pyarrow(), from_pandas=True)
+            return own.cast(pa.float64(), safe=False) if long else own
+        values = values_of(held[name])
         if texts or kind.is_string():
             return pa.array(texts_of(values), pa.string())
         return pa.array([_fitting(value, kind.to_pyarrow()) for value in values], kind.to_pyarrow())

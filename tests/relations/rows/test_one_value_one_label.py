@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import datetime
 import math
+import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +30,7 @@ from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import tabulated
 from designer.relations.rows.texts import listed_column
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+from designer.tables.opening import open_table
 
 pd = pytest.importorskip("pandas")
 Values = list[Any]
@@ -338,12 +341,49 @@ def test_decimals_are_keys_by_their_value(make: Any) -> None:
     assert [found[key][0] for key in groups.keys or ()] == [1, 1, 1, 1]
 
 
-def test_identifiers_that_a_column_of_floats_has_blurred_are_no_identifiers() -> None:
-    ids = [2**62 + k for k in range(4)]
-    whole = {**BASE, "id": ids}
-    assert said(pd.DataFrame(whole))[BOTH, ("1",)][2] == 2
-    assert said(pd.DataFrame({**whole, "id": list(map(float, ids))}))[BOTH, ("1",)][2] == 0
-    assert said(ibis.memtable(pa.table({**whole, "id": list(map(float, ids))})))[BOTH, ("1",)][2] == 0
+LONG = [2**62 + k for k in range(4)]
+
+
+def parquet(make: Callable[[Path], None]) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder) / "t.parquet")
+        return open_table(Path(folder) / "t.parquet").to_pyarrow()
+
+
+@pytest.mark.parametrize(
+    ("made", "exact"),
+    [
+        (lambda held: pd.DataFrame(held), False),
+        (lambda held: {name: np.array(own, object if "x" in own else None) for name, own in held.items()}, False),
+        (lambda held: {name: pd.Series(own) for name, own in held.items()}, False),
+        (lambda held: pd.DataFrame(held).astype({"id": object}), False),
+        (lambda held: pd.DataFrame({**held, "id": pd.Categorical(held["id"])}), False),
+        (lambda held: pa.Table.from_pandas(pd.DataFrame(held)), False),
+        (lambda held: ibis.memtable(pd.DataFrame(held)), False),
+        (lambda held: ibis.memtable(pa.Table.from_pandas(pd.DataFrame(held))), False),
+        (lambda held: parquet(lambda path: pd.DataFrame(held).to_parquet(path)), False),
+        (lambda held: pd.DataFrame(held).astype({"id": "Int64"}), True),
+        (lambda held: pd.DataFrame(held).astype({"id": pd.ArrowDtype(pa.int64())}), True),
+        (lambda held: pa.table(held), True),
+        (lambda held: pl.DataFrame(held), True),
+        (lambda held: ibis.memtable(pa.table(held)), True),
+        (lambda held: parquet(lambda path: pa.parquet.write_table(pa.table(held), path)), True),
+        (dict, True),
+    ],
+)
+def test_long_identifiers_are_exact_where_a_missing_one_leaves_them_so(made: Any, exact: bool) -> None:
+    """In types of NumPy a missing one makes floats of all, so that they are identifiers nowhere; nor are floats anywhere."""
+    if made is dict or exact:
+        assert said(made({**BASE, "id": LONG}))[BOTH, ("1",)][2] == 2
+        assert said(made({**BASE, "id": list(map(float, LONG))}))[BOTH, ("1",)][2] == 0 or made is not dict
+        return
+    whole = {name: [*own, own[0]] for name, own in {**BASE, "id": LONG, "n": [2**60, 20, 30, 40]}.items()}
+    one_missing = {**whole, "id": [*LONG, None], "n": [*whole["n"][:4], None]}
+    one_a_text = {**whole, "id": [*LONG, "x"]}
+    found = [said(made(data))[BOTH, ("1",)][:3] for data in (whole, one_missing)]
+    assert found == [[3, 230, 0], [3, 130, 0]]
+    with suppress(pa.ArrowException):
+        assert said(made(one_a_text))[BOTH, ("1",)][:3] == [3, 230, 1]
 
 
 def test_rows_need_not_have_all_columns() -> None:
