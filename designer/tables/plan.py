@@ -6,10 +6,11 @@ What a spec of a plan for a table holds.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,10 @@ from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_on
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.problem.histogram import Counts
-from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
+from designer.problem.unlisted import IN_SPECS, REFUSE, UNREADABLE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
 from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
-from designer.relations.rows.texts import listed_column
+from designer.relations.rows.texts import listed_column, unreadable
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
@@ -410,7 +411,15 @@ class TablePlan(Specified):
         entropy: of the choice of the rows of entities.
         """
         rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted, entropy=entropy)
+        if self.unlisted == REFUSE:
+            self._require_readable(rows)
         return exact_numbers_of(self.queries, self.noisy, self._with_labels(rows), all_listed=self.unlisted == REFUSE)
+
+    def _require_readable(self, rows: Any) -> None:
+        """Refuse rows in which a text of a column of numbers spells none."""
+        held = [rows[name] for name in self.numbers if name in rows.columns and rows[name].type().is_string()]
+        if held and rows.filter(reduce(operator.or_, map(unreadable, held))).count().to_pyarrow().as_py():
+            raise InvalidProblem(UNREADABLE)
 
     def _with_labels(self, rows: Any) -> Any:
         """The same rows, columns that list nothing but numbers, booleans or days in every level as the labels that their

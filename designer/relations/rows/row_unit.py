@@ -25,7 +25,7 @@ from designer.base.labels import is_missing, listed_label, number_of, texts_of, 
 from designer.base.printing import counted
 from designer.base.schema import COUNT, Named, keys, noted, or_null, record, text, whole
 from designer.certified.guarantee import Guarantee
-from designer.problem.unlisted import REFUSE, Unlisted
+from designer.problem.unlisted import REFUSE, UNREADABLE, Unlisted
 from designer.problem.unlisted import WORDS as UNLISTED_WORDS
 from designer.relations.rows.duckdb_tables import not_stored
 from designer.relations.rows.spark_tables import not_stored_by_spark
@@ -255,11 +255,18 @@ class RowUnit(Immutable):
         random. A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. numbers, whole: of a data frame, as in `arrow_of`. unlisted: the rule for values that are
-        not listed, where rows are counted now: under "refuse" each has an entity. entropy: of one choice, which every query of
-        the expression shares. The choice depends on these columns of the rows of the entity alone.
+        not listed, where rows are counted now: under "refuse" each has an entity, and a column of `numbers` holds nothing else.
+        entropy: of one choice, which every query of the expression shares. The choice depends on these columns of the rows of
+        the entity alone.
         """
         table = _by_value(table)
-        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
+        table = _engine_table(
+            table,
+            columns if self.entity is None else (*columns, self.entity),
+            numbers,
+            whole,
+            UNREADABLE if unlisted == REFUSE else None,
+        )
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
@@ -321,7 +328,7 @@ class RowUnit(Immutable):
         """
         if self.entity is None or self.rows_per_entity is None:
             return self
-        table, most = _engine_table(_by_value(table), (self.entity,), (), ()), self.rows_per_entity
+        table, most = _engine_table(_by_value(table), (self.entity,)), self.rows_per_entity
         entity = self._entity_of(table, ())
         sizes = table.filter(entity.notnull()).group_by(whose=_bytes(entity)).agg(size=lambda rows: rows.count())
         beyond = sizes.size.clip(most, 2 * most) - most
@@ -504,9 +511,11 @@ def _fitting(value: object, kind: Any) -> Any:
     return None
 
 
-def _engine_table(table: Any, columns: Sequence[str], numbers: Sequence[str], whole: Sequence[str]) -> Any:
+def _engine_table(
+    table: Any, columns: Sequence[str], numbers: Sequence[str] = (), whole: Sequence[str] = (), refused: str | None = None
+) -> Any:
     """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
-    held = arrow_of(table, columns, numbers, whole)
+    held = arrow_of(table, columns, numbers, whole, refused=refused)
     if held is None:
         return table
     import ibis

@@ -96,6 +96,7 @@ DIGITS = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"  # a
 ENDS_IN_ZEROS = r"^(-?(0|[1-9][0-9]*)\.[0-9]*[1-9])0+$"
 WHOLE_WITH_ZEROS = r"^(-?(0|[1-9][0-9]*))\.0+$"
 DAY_AT_MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(\.0+)?$"
+MISSING_NUMBER = r"^[ \t]*([+-]?[nN][aA][nN])?[ \t]*$"
 TRIES = (*CASTS, "duckdb", "snowflake", "trino")  # engines with casts that give NULL where they fail
 
 
@@ -166,6 +167,11 @@ def number_column(column: Any) -> Any:
         return column
     text = column.re_search(DIGITS).ifelse(column.strip().re_replace(r"^\+", ""), None)
     return text.try_cast("float64") if engine_of(column) in TRIES else text.cast("float64")
+
+
+def unreadable(column: Any) -> Any:
+    """Which texts of a column of numbers spell none, blank ones and NaN apart, which are missing."""
+    return ~column.re_search(MISSING_NUMBER) & number_column(column).isnull()
 
 
 @cache
