@@ -93,8 +93,7 @@ def text_of(octets: Any) -> str | None:
 
 
 DIGITS = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"  # as `number_in_file` reads them
-ENDS_IN_ZEROS = r"^(-?(0|[1-9][0-9]*)\.[0-9]*[1-9])0+$"
-WHOLE_WITH_ZEROS = r"^(-?(0|[1-9][0-9]*))\.0+$"
+DECIMALS = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
 DAY_AT_MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(\.0+)?$"
 MISSING_NUMBER = r"^[ \t]*([+-]?[nN][aA][nN])?[ \t]*$"
 TRIES = (*CASTS, "duckdb", "snowflake", "trino")  # engines with casts that give NULL where they fail
@@ -114,8 +113,7 @@ def label_column(column: Any) -> Any:
         text = column.cast("string")
         if kind.precision == kind.scale:  # DuckDB writes .5 of a DECIMAL(1, 1)
             text = text.re_replace(r"^\.", "0.").re_replace(r"^-\.", "-0.")
-        text = text.re_replace(r"\.0+$", "")
-        return text.re_replace(r"(\.[0-9]*[1-9])0+$", r"\1")
+        return _without_zeros(text)
     if kind.is_timestamp() and kind.timezone is None:
         return (column == column.truncate("D")).ifelse(column.date(), None)
     return column
@@ -146,8 +144,14 @@ def listed_column(column: Any, listed: Labels) -> Any:
 
 def _plainly(text: Any) -> Any:
     """Texts that spell a number without zeros at the end of its decimals, those that spell midnight as the day."""
-    plain = text.re_replace(DAY_AT_MIDNIGHT, r"\1").re_replace(ENDS_IN_ZEROS, r"\1").re_replace(WHOLE_WITH_ZEROS, r"\1")
+    plain = _without_zeros(text.re_search(DAY_AT_MIDNIGHT).ifelse(text.left(10), text))
     return (text.length() <= MOST_DIGITS).ifelse(plain.re_replace("^-0$", "0"), text)
+
+
+def _without_zeros(text: Any) -> Any:
+    """Numbers without zeros at the end of their decimals. Nothing is replaced by a part of its pattern: Ibis has Spark write 1
+    for \\1."""
+    return text.re_search(DECIMALS).ifelse(text.re_replace("0+$", "").re_replace(r"\.$", ""), text)
 
 
 def distinct_column(column: Any) -> Any:

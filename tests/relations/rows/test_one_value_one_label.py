@@ -4,6 +4,7 @@ without noise by what every kind of release counts with."""
 from __future__ import annotations
 
 import datetime
+import itertools
 import math
 import tempfile
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import ibis
 import numpy as np
 import polars as pl
@@ -101,11 +103,38 @@ AT_HAND: dict[str, Callable[[Values], Any]] = {
     "Arrow, dictionary": lambda values: pa.table({"k": pa.array(values).dictionary_encode()}),
     "Parquet that pandas wrote": written_by_pandas,
 }
+FOLDER = tempfile.TemporaryDirectory()
+FILES = itertools.count()
+
+
+def opened(write: Callable[[str], Any], suffix: str) -> Any:
+    path = Path(FOLDER.name) / f"{next(FILES)}{suffix}"
+    write(str(path))
+    return open_table(path)
+
+
+def stored(values: Values) -> Any:
+    """A table of an engine of its own, of the type that Arrow finds for all values."""
+    engine, held = ibis.duckdb.connect(), pa.table({"k": values})
+    engine.con.register("held", held)
+    engine.con.execute("CREATE TABLE records AS SELECT * FROM held")
+    return engine.table("records")
+
+
 ENGINES: dict[str, Callable[[Values], Any]] = {
     "memtable of pandas": lambda values: ibis.memtable(pd.DataFrame({"k": values})),
     "memtable of polars": lambda values: ibis.memtable(pl.DataFrame({"k": values})),
     "memtable of Arrow": lambda values: ibis.memtable(pa.table({"k": values})),
     "memtable of pandas, renamed": lambda values: ibis.memtable(pd.DataFrame({"j": values})).select(k=ibis._.j),
+    "DuckDB": stored,
+    "relation of DuckDB": lambda values: duckdb.from_arrow(pa.table({"k": values})),
+    "Parquet of pandas": lambda values: opened(pd.DataFrame({"k": values}).to_parquet, ".parquet"),
+    "Parquet of polars": lambda values: opened(pl.DataFrame({"k": values}).write_parquet, ".parquet"),
+    "Parquet of Arrow": lambda values: opened(lambda path: pa.parquet.write_table(pa.table({"k": values}), path), ".parquet"),
+    "CSV of pandas": lambda values: opened(lambda path: pd.DataFrame({"k": values}).to_csv(path, index=False), ".csv"),
+    "CSV of polars": lambda values: opened(
+        pl.DataFrame({"k": values, "j": values}).write_csv, ".csv"
+    ),  # a blank line is no record
 }
 
 
@@ -184,11 +213,12 @@ def test_an_odd_record_moves_no_other_label(container: str, kind: str) -> None:
                 assert moved(count, AT_HAND[container], kind, others, (0, 3, 6), list(ODD)) or container in ("Arrow",)
 
 
-@pytest.mark.parametrize("kind", ["whole numbers", "booleans", "moments"])
 @pytest.mark.parametrize("container", ENGINES)
-def test_an_odd_record_moves_no_other_label_of_a_table_in_memory(container: str, kind: str) -> None:
-    for count in (by_universe, by_marginals):
-        assert moved(count, ENGINES[container], kind, True, (3,), ["missing", "minus zero", "huge float"])
+def test_an_odd_record_moves_no_other_label_of_an_engine(container: str) -> None:
+    for kind in ("whole numbers", "booleans", "moments"):
+        assert moved(by_universe, ENGINES[container], kind, True, (3,), ["missing", "minus zero", "huge float"])
+    assert moved(by_marginals, ENGINES[container], "numbers", False, (3,), ["missing", "text"])
+    assert moved(by_plan, ENGINES[container], "numbers", False, (3,), ["missing", "text"])
 
 
 @pytest.mark.parametrize("kind", ["whole numbers", "booleans", "days", "moments", "texts"])
@@ -259,14 +289,17 @@ HELD = [
 ]
 
 
+def misread(table: Any, values: Any) -> list[Any]:
+    """Lists of labels among which an engine finds others for its column k than `Labels` does for each of its values."""
+    read = {f"l{place}": listed_column(table.k, Labels(own)).cast("string") for place, own in enumerate(LISTED)}
+    found = zip(LISTED, table.select(**read).to_pyarrow().columns, strict=True)
+    told = [(own, [text if text in own else None for text in column.to_pylist()]) for own, column in found]
+    return [(own, texts) for own, texts in told if texts != Labels(own).names(values.to_pylist())]
+
+
 def test_an_engine_reads_a_value_as_the_label_that_it_is_elsewhere() -> None:
     for values in HELD:
-        table = ibis.memtable(pa.table({"k": values}))
-        read = {f"l{place}": listed_column(table.k, Labels(own)).cast("string") for place, own in enumerate(LISTED)}
-        found = table.select(**read).to_pyarrow()
-        for own, column in zip(LISTED, found.columns, strict=True):
-            told = [text if text in own else None for text in column.to_pylist()]
-            assert told == Labels(own).names(values.to_pylist()), (own, values)
+        assert not misread(ibis.memtable(pa.table({"k": values})), values)
 
 
 def test_keys_of_a_plan_are_numbers_however_they_are_written() -> None:
@@ -344,12 +377,6 @@ def test_decimals_are_keys_by_their_value(make: Any) -> None:
 LONG = [2**62 + k for k in range(4)]
 
 
-def parquet(make: Callable[[Path], None]) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        make(Path(folder) / "t.parquet")
-        return open_table(Path(folder) / "t.parquet").to_pyarrow()
-
-
 @pytest.mark.parametrize(
     ("made", "exact"),
     [
@@ -361,13 +388,13 @@ def parquet(make: Callable[[Path], None]) -> Any:
         (lambda held: pa.Table.from_pandas(pd.DataFrame(held)), False),
         (lambda held: ibis.memtable(pd.DataFrame(held)), False),
         (lambda held: ibis.memtable(pa.Table.from_pandas(pd.DataFrame(held))), False),
-        (lambda held: parquet(lambda path: pd.DataFrame(held).to_parquet(path)), False),
+        (lambda held: opened(pd.DataFrame(held).to_parquet, ".parquet"), False),
         (lambda held: pd.DataFrame(held).astype({"id": "Int64"}), True),
         (lambda held: pd.DataFrame(held).astype({"id": pd.ArrowDtype(pa.int64())}), True),
         (lambda held: pa.table(held), True),
         (lambda held: pl.DataFrame(held), True),
         (lambda held: ibis.memtable(pa.table(held)), True),
-        (lambda held: parquet(lambda path: pa.parquet.write_table(pa.table(held), path)), True),
+        (lambda held: opened(lambda path: pa.parquet.write_table(pa.table(held), path), ".parquet"), True),
         (dict, True),
     ],
 )
