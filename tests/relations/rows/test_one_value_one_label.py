@@ -132,9 +132,8 @@ ENGINES: dict[str, Callable[[Values], Any]] = {
     "Parquet of polars": lambda values: opened(pl.DataFrame({"k": values}).write_parquet, ".parquet"),
     "Parquet of Arrow": lambda values: opened(lambda path: pa.parquet.write_table(pa.table({"k": values}), path), ".parquet"),
     "CSV of pandas": lambda values: opened(lambda path: pd.DataFrame({"k": values}).to_csv(path, index=False), ".csv"),
-    "CSV of polars": lambda values: opened(
-        pl.DataFrame({"k": values, "j": values}).write_csv, ".csv"
-    ),  # a blank line is no record
+    # of two columns, because polars writes a missing value of one as a blank line, which is no record
+    "CSV of polars": lambda values: opened(pl.DataFrame({"k": values, "j": values}).write_csv, ".csv"),
 }
 
 
