@@ -265,8 +265,8 @@ def _released_from_records(mechanism: Specified, options: argparse.Namespace) ->
     from designer.tables.opening import open_table
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    named = {"whole": mechanism.counted_keys, "unlisted": _rule_of(mechanism)}
-    table = open_table(options.table, mechanism.numbers, **named, **marks)
+    rule = _rule_of(mechanism)
+    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, unlisted=rule, **marks)
     return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
 
 

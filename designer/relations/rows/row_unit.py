@@ -473,7 +473,7 @@ def _converted(node: Any, texts: bool, floats: bool = False) -> Any:
     numbers; None where it may stay as it is. Of an Arrow table, what pandas made of whole numbers."""
     import pyarrow as pa
 
-    held = getattr(node.data, "obj", None)
+    held: Any = getattr(node.data, "obj", None)
     if isinstance(held, pa.Table):
         made = as_pandas_may_hold(held) if floats else held
         return None if made is held else made

@@ -15,9 +15,9 @@ from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
 
 STORED = ("MANAGED", "EXTERNAL")
-# The analysed plan of a view of one relation, of which columns are left out or renamed and nothing is computed.
-PADDED = r"static_invoke\(CharVarcharCodegenUtils\.readSidePadding\(\w+#\d+L?, \d+\)\)"  # of a CHAR(3), each text by itself
-COLUMN = rf"(?:\w+#\d+L?|{PADDED})(?: AS \w+#\d+L?)?"
+# The analysed plan of a view of one relation, of which columns are left out or renamed, and nothing is computed but CHAR(3).
+PADDED = r"static_invoke\(CharVarcharCodegenUtils\.readSidePadding\(\w+#\d+L?, \d+\)\)"
+COLUMN = r"(?:\w+#\d+L?|" + PADDED + r")(?: AS \w+#\d+L?)?"
 PLAIN = re.compile(
     r"SubqueryAlias [^\n]*\n"
     rf"(?: *\+- (?:SubqueryAlias [^\n]*|View \([^\n]*|Project \[{COLUMN}(?:, {COLUMN})*\])\n)*"
