@@ -411,9 +411,9 @@ class TablePlan(Specified):
         entropy: of the choice of the rows of entities.
         """
         rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted, entropy=entropy)
-        if self.unlisted == REFUSE:
+        if refusing := self.unlisted == REFUSE:
             self._require_readable(rows)
-        return exact_numbers_of(self.queries, self.noisy, self._with_labels(rows), all_listed=self.unlisted == REFUSE)
+        return exact_numbers_of(self.queries, self.noisy, self._with_labels(rows), all_listed=refusing)
 
     def _require_readable(self, rows: Any) -> None:
         """Refuse rows in which a text of a column of numbers spells none."""
