@@ -1,4 +1,5 @@
-"""Data frames of any library, in and out, through one adapter, narwhals: pandas, polars, Arrow, and whatever else it knows.
+"""Data frames of any library, in and out, through one adapter, narwhals: pandas, polars, Arrow, relations of DuckDB, and what
+else it knows.
 
 Frames hold confidential data on the way in: nothing here says what one holds, only how it is called and shaped. narwhals is
 imported when the first frame comes or goes, and imports none of the libraries itself.
@@ -6,6 +7,7 @@ imported when the first frame comes or goes, and imports none of the libraries i
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -13,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import meant, shown
+from designer.base.csv_text import number_in_file
 from designer.base.errors import InvalidProblem
-from designer.base.labels import number_of, texts_of, values_of, whole_of
+from designer.base.labels import EXACT, is_missing, number_of, texts_of, turns_to_floats, values_of, whole_of
 
 Label = Hashable
 Columns = list[tuple[Label, Sequence[object]]]
@@ -45,12 +48,6 @@ def column_names(table: object) -> list[Label] | None:
     read, and no lazy frame collected."""
     frame = _adapted(table)
     return None if frame is None else [*(name for name, _ in index_of(table)), *_names(frame)]
-
-
-def columns_of_numbers(table: object) -> list[Label]:
-    """The columns of a data frame whose type is one of numbers; none for anything else. No entry is read."""
-    frame = _adapted(table)
-    return [] if frame is None else [name for name, kind in frame.collect_schema().items() if kind.is_numeric()]
 
 
 def number_columns(table: object) -> list[tuple[Label, bool]] | None:
@@ -131,12 +128,20 @@ def series_of(values: object) -> list[object] | None:
     )
 
 
-def arrow_of(table: object, wanted: Iterable[Label], numbers: Collection[Label] = (), whole: Collection[Label] = ()) -> Any:
+def arrow_of(
+    table: object,
+    wanted: Iterable[Label],
+    numbers: Collection[Label] = (),
+    whole: Collection[Label] = (),
+    *,
+    refused: str | None = None,
+) -> Any:
     """The columns of a data frame, or of a mapping of columns, that have these names as an Arrow table; None for anything else.
     An index is left out.
 
     Every value by itself, whatever the type of its column, which depends on all of them: texts (`label_of`), but for `numbers`,
-    which are floats, and those of them in `whole`, which are whole numbers of 64 bits.
+    which are floats, and those of them in `whole`, which are whole numbers of 64 bits; a value that is none of these is
+    missing, or refused with the text `refused`.
     """
     if isinstance(table, Mapping):
         columns = {name: table[name] for name in wanted if name in table}
@@ -149,10 +154,10 @@ def arrow_of(table: object, wanted: Iterable[Label], numbers: Collection[Label] 
         return None
     import pyarrow as pa
 
-    return pa.table({name: _typed(column, name in numbers, name in whole) for name, column in columns.items()})
+    return pa.table({name: _typed(column, name in numbers, name in whole, refused) for name, column in columns.items()})
 
 
-def _typed(column: Any, number: bool, whole: bool) -> Any:
+def _typed(column: Any, number: bool, whole: bool, refused: str | None) -> Any:
     """A column in the type that its use demands, each different value read once where its type is one of Arrow's."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -162,13 +167,19 @@ def _typed(column: Any, number: bool, whole: bool) -> Any:
     def read(values: Sequence[object]) -> Any:
         if kind == pa.string():
             return pa.array(texts_of(values), kind)
-        return pa.array([whole_of(value) if whole else number_of(value) for value in values], kind)
+        found = [whole_of(value) if whole else number_of(value) for value in values]
+        if refused and any(own is None and not _is_blank(value) for own, value in zip(found, values, strict=True)):
+            raise InvalidProblem(refused)
+        return pa.array(found, kind)
 
     held = _arrow_array(column)
     if held is None:
         return read(values_of(column))
     if kind == pa.string() and (pa.types.is_string(held.type) or pa.types.is_large_string(held.type)):
         return held
+    if kind != pa.float64() and turns_to_floats(column) and held.type in (pa.int64(), pa.uint64()):
+        floats = pc.abs(pc.cast(held, pa.float64(), safe=False))
+        held = pc.if_else(pc.less(floats, float(EXACT)), held, pa.scalar(None, held.type))
     if kind == pa.string() and pa.types.is_integer(held.type):
         return pc.cast(held, kind)
     if kind == pa.float64() and (pa.types.is_integer(held.type) or pa.types.is_floating(held.type)):
@@ -179,6 +190,11 @@ def _typed(column: Any, number: bool, whole: bool) -> Any:
         return read(encoded.dictionary.to_pylist()).take(encoded.indices)
     except (pa.ArrowException, ValueError):  # of types that have no dictionaries, or times beyond Python's
         return read(values_of(column))
+
+
+def _is_blank(value: object) -> bool:
+    """Is it a missing value of a column of numbers? A text that spells NaN is."""
+    return is_missing(value) or (isinstance(value, str) and (not value.strip() or number_in_file(value) is not None))
 
 
 def _arrow_array(column: Any) -> Any:
@@ -250,7 +266,8 @@ def _adapted(table: object) -> Any:
     nw = _narwhals()
 
     try:
-        if nw.dependencies.is_into_dataframe(table) or nw.dependencies.is_polars_lazyframe(table):
+        lazy = nw.dependencies.is_polars_lazyframe(table) or nw.dependencies.is_duckdb_relation(table)
+        if lazy or nw.dependencies.is_into_dataframe(table):
             return nw.from_native(table)
         if _of_arrow(table) and hasattr(table, "__arrow_c_stream__") and hasattr(table, "schema"):
             return nw.from_arrow(table, backend="pyarrow")
@@ -275,4 +292,27 @@ def _names(frame: Any) -> list[Label]:
 
 def _collected(frame: Any, names: Sequence[Label]) -> Any:
     """The frame in memory, of some columns."""
-    return frame.select(*names).collect() if hasattr(frame, "collect") else frame
+    if hasattr(frame, "collect"):
+        return frame.select(*names).collect()
+    native = frame.to_native()
+    return _narwhals().from_native(as_pandas_may_hold(native)) if _of_arrow(native) else frame
+
+
+def as_pandas_may_hold(table: Any) -> Any:
+    """An Arrow table whose columns of long whole numbers that pandas held in types of NumPy are floats, as they are where one
+    is missing."""
+    import pyarrow as pa
+
+    for name in turned_by_pandas((table.schema.metadata or {}).get(b"pandas", b"")) & set(table.column_names):
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, table.column(place).cast(pa.float64(), safe=False))
+    return table
+
+
+def turned_by_pandas(metadata: bytes | str) -> set[str]:
+    """The columns of long whole numbers that become floats as soon as one is missing, by what pandas writes of its types into
+    Arrow tables and Parquet files."""
+    with suppress(ValueError, KeyError, TypeError):
+        columns = json.loads(metadata)["columns"]
+        return {column["name"] for column in columns if column["numpy_type"] in ("int64", "uint64")}
+    return set()

@@ -92,8 +92,22 @@ def whole_of(value: object) -> int | None:
     return number if isinstance(number, int) and -(2**63) <= number < 2**63 else None
 
 
+def turns_to_floats(column: Any) -> bool:
+    """Is it a column of a type of NumPy, in which whole numbers become floats as soon as one is missing?"""
+    kind = getattr(column, "dtype", None)
+    return isinstance(getattr(getattr(kind, "categories", None), "dtype", kind), np.dtype)
+
+
 def values_of(column: Any) -> list[object]:
-    """The values of a column of any library, one by one."""
+    """The values of a column of any library, one by one; in a type of NumPy whole numbers from 2^53 on are floats, as they are
+    where one is missing."""
+    values = _values_of(column)
+    if turns_to_floats(column):
+        return [number_of(value) if type(value) is int and abs(value) >= EXACT else value for value in values]
+    return values
+
+
+def _values_of(column: Any) -> list[object]:
     if getattr(getattr(column, "dtype", None), "kind", "") in "mM" and isinstance(column, np.ndarray):
         return list(column)  # `tolist` would make whole numbers of them
     for name in ("to_pylist", "tolist", "to_list"):
@@ -109,7 +123,8 @@ class Labels:
     1, "True" is true, but "01" is no number), and 1 and 0 are true and false among booleans, because some containers make these
     of them. A value of two labels (1 of "1" and "1.0") is none.
 
-    listed: the labels, `apart` those of them that stand for no value.
+    listed: the labels, `apart` those of them that stand for no value. kind: what all of them are: "number", "boolean" or
+    "date"; None where they are texts, or are not all of one kind.
 
     >>> [Labels(["1", "2"]).name(value) for value in (1.0, "1", "1.0", "01", True, None)]
     ['1', '1', '1', None, None, None]
@@ -123,7 +138,7 @@ class Labels:
             if token is not None:
                 self._known[token] = None if token in self._known else text
         kinds = {None if token is None else token[0] for token in spelled.values()}
-        self._kind = kinds.pop() if len(kinds) == 1 else None
+        self.kind = kinds.pop() if len(kinds) == 1 else None
 
     def name(self, value: object) -> str | None:
         """The label of a value; None where it is missing, or not listed."""
@@ -132,10 +147,10 @@ class Labels:
             return None
         if token[0] == "text":
             text = str(token[1])
-            if text in self.texts or self._kind is None:
+            if text in self.texts or self.kind is None:
                 return text if text in self.texts else None
             token = _spelled(text) or token
-        if self._kind == "boolean" and token[0] == "number" and token[1] in (0, 1):
+        if self.kind == "boolean" and token[0] == "number" and token[1] in (0, 1):
             token = ("boolean", token[1] == 1)
         if token in self._known:
             return self._known[token]
@@ -145,6 +160,22 @@ class Labels:
     def names(self, values: Iterable[object]) -> list[str | None]:
         """The label of each value."""
         return _each(self.name, values)
+
+    def spellings(self) -> dict[str, str | None]:
+        """The label of each text that spells a value of one otherwise than by plain digits without zeros at the end."""
+        found: dict[str, str | None] = {}
+        for token, text in self._known.items():
+            written = {_text(token)}
+            if token[0] == "number":
+                exact = Fraction(str(token[1]))
+                written |= {_plain(exact), *(short for short in _as_floats(exact) if "e" in short)}
+            found |= dict.fromkeys(written - self.texts, text)
+        return found
+
+    def floats(self) -> dict[float, str | None]:
+        """The labels that are the shortest digits of a float which is not whole, by that float."""
+        numbers = [(value, text) for (_, value), text in self._known.items() if isinstance(value, Fraction)]
+        return {float(shortest): text for value, text in numbers for shortest in _as_floats(value)}
 
 
 def _unwrapped(value: Any) -> Any:
@@ -213,10 +244,11 @@ def _of_other(value: Any) -> Token | None:
 
 
 def _spelled(text: str) -> Token | None:
-    """What a text spells: a boolean, a number as Python writes it, or a day; None for any other text, such as "01" or "1E2"."""
+    """What a text spells: a boolean, a number in plain digits or as Python writes a float, or a day; None for any other text,
+    such as "01" or "1E2"."""
     if text in BOOLEANS:
         return "boolean", BOOLEANS[text]
-    if len(text) <= MOST_DIGITS and NUMBER.fullmatch(text):
+    if len(text) <= MOST_DIGITS and NUMBER.fullmatch(text) and ("e" not in text or repr(float(text)) == text):
         return _of_number(Fraction(text))
     if len(text) >= 10 and (text[:10].isascii() and text[4:8:3] == "--"):
         midnight = MIDNIGHT.fullmatch(text)
@@ -237,9 +269,19 @@ def _text(token: Token) -> str:
 
 def _decimal(number: Fraction) -> str:
     """A number that is not whole: as a float is written that reads back as it, else by all its digits, or as a quotient."""
+    return next(iter(_as_floats(number)), None) or _plain(number)
+
+
+def _as_floats(number: Fraction) -> list[str]:
+    """How Python writes the float whose shortest digits are a number, if there is one."""
     with suppress(OverflowError):
         if Fraction(repr(float(number))) == number:
-            return repr(float(number))
+            return [repr(float(number))]
+    return []
+
+
+def _plain(number: Fraction) -> str:
+    """A number by all its digits, or as a quotient."""
     with localcontext() as context, suppress(Inexact):
         context.prec, context.traps[Inexact] = 3 * MOST_DIGITS, True
         return format(Decimal(number.numerator) / Decimal(number.denominator), "f")

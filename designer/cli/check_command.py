@@ -22,9 +22,19 @@ def add_check(made: argparse.ArgumentParser) -> None:
     made.set_defaults(run=_check, confidential=True, exit_code=lambda data: FOUND if data["findings"] else 0)
 
 
+def add_delimiter(made: argparse.ArgumentParser) -> None:
+    """What separates the fields of a CSV file; a tab also as the two characters that a shell leaves of '\\t'."""
+    made.add_argument(
+        "--delimiter",
+        default=",",
+        type=lambda given: "\t" if given == "\\t" else given,
+        help="what separates the fields of a CSV file (default ,; a tab is '\\t')",
+    )
+
+
 def add_marks(made: argparse.ArgumentParser) -> None:
     """How a CSV file of records is written."""
-    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    add_delimiter(made)
     made.add_argument("--decimal", default=".", help="the decimal mark in its numbers (default .)")
     made.add_argument("--thousands", default="", help="the mark between groups of three digits there (default none)")
 

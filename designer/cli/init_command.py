@@ -13,6 +13,7 @@ from designer.base import progress
 from designer.base.errors import InvalidProblem
 from designer.base.output import write_whole
 from designer.base.printing import printed
+from designer.cli.check_command import add_delimiter
 from designer.cli.options import add_output, check_output
 from designer.files.headers import columns_of_file
 from designer.files.problem.deciding import QUESTIONS, Question, decided_file
@@ -30,7 +31,7 @@ def add_init(made: argparse.ArgumentParser) -> None:
     made.add_argument("--kind", default=DEFAULT, help=f"of problem file: {', '.join(STARTS)}")
     made.add_argument("--column", action="append", default=[], help="ask about this column; may be given several times")
     made.add_argument("--number", action="append", default=[], help="this column holds numbers; may be given several times")
-    made.add_argument("--delimiter", default=",", help="what separates the fields of a CSV file (default ,)")
+    add_delimiter(made)
     add_output(made, "-o", "where to save the problem file (TOML); without it, it is printed")
 
 

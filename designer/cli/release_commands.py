@@ -40,7 +40,7 @@ from designer.files.data_files import (
     require_records_file,
 )
 from designer.problem.histogram import Counts
-from designer.problem.unlisted import REFUSE
+from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.row_unit import RowUnit
 
 if TYPE_CHECKING:
@@ -196,10 +196,17 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *saved, *signed_line(options, key)]), data
 
 
+def _rule_of(mechanism: Specified) -> Unlisted:
+    """What happens to values that are not listed, and to what is no number in a column of numbers."""
+    from designer.tables.plan import TablePlan
+
+    return mechanism.unlisted if isinstance(mechanism, TablePlan) else REFUSE
+
+
 def _how_numbers_were_read(options: argparse.Namespace, mechanism: Specified) -> list[str]:
     """Of a CSV file with columns of numbers the marks that were taken, whatever the file holds: nothing says how many cells
-    could not be read but the check, for the holder of the data."""
-    if options.table is None or options.table.suffix != ".csv" or not mechanism.numbers:
+    could not be read but the check, for the holder of the data. Nothing where one such cell is refused."""
+    if options.table is None or options.table.suffix != ".csv" or not mechanism.numbers or _rule_of(mechanism) == REFUSE:
         return []
     grouped = f" and {options.thousands!r} between thousands" if options.thousands else ""
     return [
@@ -258,7 +265,8 @@ def _released_from_records(mechanism: Specified, options: argparse.Namespace) ->
     from designer.tables.opening import open_table
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, **marks)
+    rule = _rule_of(mechanism)
+    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, unlisted=rule, **marks)
     return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
 
 

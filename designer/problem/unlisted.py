@@ -29,6 +29,11 @@ NOTE = (
 )
 IN_FILES: dict[str, Fragment] = {"unlisted": noted(NOTE, one_of(*RULES))}  # of a problem
 IN_SPECS: dict[str, Fragment] = {"unlisted": noted(NOTE, one_of(*RULES[1:]))}
+UNREADABLE = (
+    "records: a column of numbers holds a value that is none; correct it, say how numbers are written (--decimal, --thousands) "
+    'or state that such values count as missing: unlisted = "count as others" or "drop". dp-designer check, for the holder of '
+    "the data, says which they are. Nothing was released."
+)
 WORDS: dict[str, str] = {
     "refuse": (
         "Nothing is released from data in which a record has a value that is not listed, or lacks one; that they are refused "

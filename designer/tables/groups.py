@@ -20,6 +20,7 @@ from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
+from designer.base.labels import Labels as Listed
 from designer.base.schema import Named, list_of, or_null, record, text
 from designer.base.schema import keys as required
 from designer.problem.unlisted import OTHERS
@@ -30,8 +31,6 @@ from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.values import label
 
 Labels = tuple[str, ...]
-TRUE, FALSE = ("true", "True", "TRUE", "1", "1.0"), ("false", "False", "FALSE", "0", "0.0")
-SPELLED = {**dict.fromkeys(TRUE, "true"), **dict.fromkeys(FALSE, "false")}  # in a column of booleans
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,8 @@ class Groups(Immutable):
         record: by the names of its columns.
         """
         labels = tuple(
-            SPELLED.get(str(label), label) if spelled else label
-            for label, spelled in zip((key.label(record) for key in self.columns), self.booleans, strict=True)
+            label if known is None else known.name(label)
+            for label, known in zip((key.label(record) for key in self.columns), self.spelled, strict=True)
         )
         if self.selection is not None:
             return None if None in labels else labels  # type: ignore[return-value]
@@ -103,14 +102,11 @@ class Groups(Immutable):
         return group if group in self.place else None  # type: ignore[return-value]
 
     @cached_property
-    def booleans(self) -> tuple[bool, ...]:
-        """Which columns list nothing but booleans: there they are read as numbers and texts, too, as some containers hold
-        them."""
-        keys = self.keys or ()
-        return tuple(
-            key.prefix is None and bool(keys) and {labels[k] for labels in keys} <= {"true", "false", OTHERS}
-            for k, key in enumerate(self.columns)
-        )
+    def spelled(self) -> tuple[Listed | None, ...]:
+        """The labels of each column that lists nothing but numbers, booleans or days: a text that spells one of them is it."""
+        columns = zip(*(self.keys or ()), strict=True)
+        found = [None if key.prefix else Listed(own, (OTHERS,)) for key, own in zip(self.columns, columns, strict=False)]
+        return (*(known if known and known.kind else None for known in found), *(None for _ in self.columns[len(found) :]))
 
     @cached_property
     def stems(self) -> frozenset[Labels]:

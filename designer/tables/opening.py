@@ -11,7 +11,9 @@ from typing import Any
 from designer.base.checks import shown
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
+from designer.base.frames import turned_by_pandas
 from designer.base.version import installing_with
+from designer.problem.unlisted import REFUSE, UNREADABLE, Unlisted
 from designer.tables.csv_rows import Marks, batches, header
 
 
@@ -24,6 +26,7 @@ def open_table(
     delimiter: str = ",",
     decimal: str = ".",
     thousands: str = "",
+    unlisted: Unlisted = "drop",
     memory: str | None = None,
     spill: str | Path | None = None,
     threads: int | None = None,
@@ -33,17 +36,17 @@ def open_table(
     A CSV file has no types, and types guessed from its rows would depend on them. So all its columns are texts, but for
     `numbers`, where what is no number is missing, and those of them in `whole`, which are keys as well: there what is no whole
     number of 64 bits is missing. What is a record, a field and a number is said in `designer.tables.csv_rows`, and depends on
-    no other record; "1,234" is a number with decimal="," or thousands=",", and missing otherwise. memory: such as "512MB", the
-    most the engine may take. What does not fit is written, as it is, to temporary files in the folder `spill`,
-    by default `.tmp` in the working directory.
+    no other record; "1,234" is a number with decimal="," or thousands=",", and missing otherwise. unlisted="refuse": what is
+    no number, and not empty, is refused. memory: such as "512MB", the most the engine may take. What does not fit is written,
+    as it is, to temporary files in the folder `spill`, by default `.tmp` in the working directory.
     """
     marks = Marks(delimiter, decimal, thousands)
     names, suffix = _column_names(path, numbers, whole, delimiter), Path(path).suffix
     engine = _engine(memory, spill, threads)
     if suffix == ".parquet":
-        return _opened(path, lambda: engine.read_parquet(str(path), hive_partitioning=False))
+        return _opened(path, lambda: _as_pandas_may_hold(engine, str(path)))
     kinds = {name: "BIGINT" if name in whole else "DOUBLE" if name in numbers else "VARCHAR" for name in names}
-    return _opened(path, lambda: _filled(engine, Path(path), kinds, marks))
+    return _opened(path, lambda: _filled(engine, Path(path), kinds, marks, unlisted == REFUSE))
 
 
 @withholding
@@ -114,7 +117,17 @@ def _opened(path: str | Path, read: Callable[[], Any]) -> Any:
         ) from None
 
 
-def _filled(engine: Any, path: Path, kinds: dict[str, str], marks: Marks) -> Any:
+def _as_pandas_may_hold(engine: Any, path: str) -> Any:
+    """A Parquet file as a table, in which long whole numbers that pandas held in types of NumPy are floats, as they are where
+    one is missing."""
+    table = engine.read_parquet(path, hive_partitioning=False)
+    written = "SELECT DISTINCT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'pandas'"
+    turned = set().union(*(turned_by_pandas(text) for (text,) in engine.con.execute(written, [path]).fetchall()))
+    floats = {name: table[name].cast("float64") for name in table.columns if name in turned}
+    return table.mutate(**floats) if floats else table
+
+
+def _filled(engine: Any, path: Path, kinds: dict[str, str], marks: Marks, refusing: bool) -> Any:
     """The records of a CSV file as a table of the engine."""
     import pyarrow as pa
 
@@ -128,7 +141,10 @@ def _filled(engine: Any, path: Path, kinds: dict[str, str], marks: Marks) -> Any
         arrays = {}
         for place, (kind, cells) in enumerate(zip(kinds.values(), batch, strict=True)):
             take, kept = read.get(kind, (None, pa.string()))
-            arrays[f"c{place}"] = pa.array(list(map(take, cells)) if take else cells, kept)
+            values = list(map(take, cells)) if take else cells
+            if refusing and any(value is None and cell.strip() for value, cell in zip(values, cells, strict=True)):
+                raise InvalidProblem(UNREADABLE)
+            arrays[f"c{place}"] = pa.array(values, kept)
         engine.con.register("batch", pa.table(arrays))
         engine.con.execute(f"INSERT INTO records SELECT {given} FROM batch")
         engine.con.unregister("batch")

@@ -6,10 +6,11 @@ What a spec of a plan for a table holds.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,13 @@ from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_on
 from designer.certified.frozen import Specified
 from designer.certified.guarantee import TIMING, Guarantee
 from designer.problem.histogram import Counts
-from designer.problem.unlisted import IN_SPECS, REFUSE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
+from designer.problem.unlisted import IN_SPECS, REFUSE, UNREADABLE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
 from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
-from designer.relations.rows.texts import is_among
+from designer.relations.rows.texts import listed_column, unreadable
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
-from designer.tables.groups import FALSE, TRUE, Groups
+from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
@@ -410,30 +411,29 @@ class TablePlan(Specified):
         entropy: of the choice of the rows of entities.
         """
         rows = row.rows(_records(data), self.columns, self.numbers, self.counted_keys, unlisted=self.unlisted, entropy=entropy)
-        return exact_numbers_of(self.queries, self.noisy, self._with_booleans(rows), all_listed=self.unlisted == REFUSE)
+        if refusing := self.unlisted == REFUSE:
+            self._require_readable(rows)
+        return exact_numbers_of(self.queries, self.noisy, self._with_labels(rows), all_listed=refusing)
 
-    def _with_booleans(self, rows: Any) -> Any:
-        """The same rows, columns that list nothing but booleans in every level as booleans, whatever holds them: some
-        containers make floats or texts of them where a value is missing."""
-        import ibis
+    def _require_readable(self, rows: Any) -> None:
+        """Refuse rows in which a text of a column of numbers spells none."""
+        held = [rows[name] for name in self.numbers if name in rows.columns and rows[name].type().is_string()]
+        if held and rows.filter(reduce(operator.or_, map(unreadable, held))).count().to_pyarrow().as_py():
+            raise InvalidProblem(UNREADABLE)
 
-        keys = [
-            (key.column, spelled) for level in self.levels for key, spelled in zip(level.columns, level.booleans, strict=True)
-        ]
-        other = {name for name, spelled in keys if not spelled} | {*self.numbers, *self._read_otherwise}
-        truth = {}
-        for name in dict.fromkeys(name for name, _ in keys if name not in other and name in rows.columns):
-            column = rows[name]
-            if column.type().is_boolean():
-                continue
-            if column.type().is_string():
-                known = is_among(column, TRUE), is_among(column, FALSE)
-            elif column.type().is_numeric():
-                known = column == 1, column == 0
-            else:  # refused where groups are made of it
-                continue
-            truth[name] = ibis.cases((known[0], True), (known[1], False), else_=ibis.null("boolean"))
-        return rows.mutate(**truth) if truth else rows
+    def _with_labels(self, rows: Any) -> Any:
+        """The same rows, columns that list nothing but numbers, booleans or days in every level as the labels that their
+        values are, whatever holds them; but for those that are read for something else, too."""
+        kept = {*self.numbers, *self._read_otherwise}
+        listed: dict[str, list[tuple[str, ...]]] = {}
+        for level in self.levels:
+            for place, (key, known) in enumerate(zip(level.columns, level.spelled, strict=True)):
+                if known is None:
+                    kept.add(key.column)
+                listed.setdefault(key.column, []).extend((labels[place],) for labels in level.keys or ())
+        labels = {name: Groups([name], list(dict.fromkeys(own))).spelled[0] for name, own in listed.items() if name not in kept}
+        named = {name: listed_column(rows[name], own) for name, own in labels.items() if own and name in rows.columns}
+        return rows.mutate(**named) if named else rows
 
     @property
     def _read_otherwise(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.checks import rational
+from designer.base.checks import rational, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import POSITIVE, RATIONAL, SIGNED_RATIONAL, list_of, number, of_kind
@@ -63,8 +63,9 @@ class Quantile(Query):
         super().__post_init__()
         if not isinstance(self.measure, Measure) or self.groups.keys is None:
             raise InvalidProblem("measure, groups: a quantile needs a Measure and public groups.")
-        if not isinstance(self.q, float) or not 0 < self.q < 1:
-            raise InvalidProblem(f"q: {self.q!r} is not a float between 0 and 1.", value=self.q)
+        q = float(rational(self.q, "q"))
+        if not 0 < q < 1:
+            raise InvalidProblem(f"q: {shown(self.q)} is not between 0 and 1.", value=self.q)
         exact = tuple(rational(g, "candidates") for g in self.candidates)
         units = [g / self.measure.step for g in exact]
         if not 2 <= len(units) <= MOST_CANDIDATES or any(u.denominator != 1 or abs(u) > 2**52 for u in units):
@@ -74,7 +75,7 @@ class Quantile(Query):
         rho = rational(self.rho, "rho")
         if not 0 < rho <= 10**6:
             raise InvalidProblem(f"rho: {float(rho)!r} is not above 0, and at most 10^6.", value=rho)
-        assign(self, candidates=exact, rho=rho)
+        assign(self, q=q, candidates=exact, rho=rho)
         assign(self, rate=self.choice.rate)
 
     @cached_property

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from designer.base.errors import InvalidProblem
 from designer.files import spec
+from designer.relations.rows.row_unit import RowUnit
 from designer.tables import (
     Average,
     Condition,
@@ -151,3 +154,24 @@ def test_nan_in_a_file_whose_statistics_leave_it_out_counts_as_in_memory(
         assert cells.tolist() == np.bincount([np.searchsorted(bounds, u) for u in present], minlength=5).tolist()
     sizes = [0.0 if value is None or math.isnan(value) else min(abs(value), 1e60) for value in values]
     assert rows.select(m=magnitude(rows, "pay"))["m"].to_pyarrow().to_pylist() == sizes
+
+
+@pytest.mark.parametrize("text", ["n/a", "1,5", "12 EUR"])
+def test_what_is_no_number_is_refused_unless_the_plan_says_that_it_is_missing(text: str, tmp_path: Path) -> None:
+    """Under "refuse" whether one record holds it is told by the refusal, as for every value that is not listed."""
+    pd = pytest.importorskip("pandas")
+    cells, states = [" 3", "4.0", "", text, "nan"], ["DE"] * 5
+    (tmp_path / "t.csv").write_text("state,pay\n" + "".join(f'DE,"{cell}"\n' for cell in cells))
+    total = Sum("total", STATES, (), 1, Measure("pay", upper=100))
+    refusing, dropping = (TablePlan((total,), unlisted=rule) for rule in ("refuse", "drop"))
+    frames = [pd.DataFrame({"state": states, "pay": cells}), ibis.memtable(pa.table({"state": states, "pay": cells}))]
+    for data in (*frames, open_table(tmp_path / "t.csv", ["pay"])):
+        assert dropping._exact(data, RowUnit()).levels[STATES][("DE",)][0] == 7
+    for data in frames:
+        with pytest.raises(InvalidProblem, match="a column of numbers holds a value that is none"):
+            refusing._exact(data, RowUnit())
+        readable = data[data["pay"] != text] if isinstance(data, pd.DataFrame) else data.filter(data.pay != text)
+        assert refusing._exact(readable, RowUnit()).levels[STATES][("DE",)][0] == 7
+    with pytest.raises(InvalidProblem, match="a column of numbers holds a value that is none"):
+        open_table(tmp_path / "t.csv", ["pay"], unlisted="refuse")
+    open_table(tmp_path / "t.csv", [], unlisted="refuse")

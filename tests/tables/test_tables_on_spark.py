@@ -20,6 +20,7 @@ from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
 from tests.oracles.table_plans import COUNTY, LARGE, NATION, PAY, STATES, everything
+from tests.relations.rows.test_one_value_one_label import HELD, misread
 from tests.tables.test_table_collations import TEXTS
 
 ibis = pytest.importorskip("ibis")
@@ -68,7 +69,7 @@ def as_table(spark: Any, arrow: Any, path: Path) -> Any:
     return spark.read_parquet(str(path))
 
 
-def rows_of(spark: Any, name: str) -> list[int]:
+def rows_of(spark: Any, name: str) -> list[Any]:
     return sorted(RowUnit().rows(spark.table(name), ["a"]).to_pyarrow()["a"].to_pylist())
 
 
@@ -107,9 +108,19 @@ def test_of_views_those_of_parquet_files_are_read_each_once(spark: Any, tmp_path
     declared.selectExpr("b AS x", "b AS y", "a").createOrReplaceTempView("copied")
     declared.selectExpr("a + b AS a").createOrReplaceTempView("computed")
     assert rows_of(spark, "declared") == rows_of(spark, "renamed") == [3]
+    session.sql("CREATE TABLE padded (a CHAR(3), b VARCHAR(3), c INT) USING parquet")
+    session.sql("INSERT INTO padded VALUES ('x', 'y', 1)")
+    padded = session.table("padded")
+    padded.createOrReplaceTempView("padding")
+    padded.selectExpr("c").createOrReplaceTempView("beside")
+    padded.selectExpr("a AS x", "a").createOrReplaceTempView("padded_twice")
+    padded.selectExpr("concat(a, b) AS a").createOrReplaceTempView("joined")
+    assert rows_of(spark, "padded") == rows_of(spark, "padding") == ["x  "]
+    assert RowUnit().rows(spark.table("beside"), ["c"]).count().to_pyarrow().as_py() == 1
     for name in (
-        "csv", "json", "twice", "linked", "folders", "cut", "drawn", "frame", "counted", "copied", "computed"
-    ):  # fmt: skip
+        *("csv", "json", "twice", "linked", "folders", "cut", "drawn", "frame", "counted", "copied", "computed"),
+        *("padded_twice", "joined"),
+    ):
         with pytest.raises(InvalidProblem, match=rf"reads '{name}', a view on Spark"):
             rows_of(spark, name)
 
@@ -268,3 +279,11 @@ def test_texts_are_told_apart_by_bytes(spark: Any, tmp_path: Path, kind: str) ->
         found = numbers(level, queries, there)
         assert listed_alone(level, found) == listed_alone(level, expected)
         assert set(level.place) <= set(found)
+
+
+def test_a_value_has_one_label_on_spark_too(spark: Any, tmp_path: Path) -> None:
+    """As on the embedded engine: Spark writes 1 for a part of a pattern that is replaced."""
+    import pyarrow as pa
+
+    for place, values in enumerate(HELD):
+        assert not misread(as_table(spark, pa.table({"k": values}), tmp_path / f"{place}.parquet"), values)

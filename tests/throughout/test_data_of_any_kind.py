@@ -32,6 +32,7 @@ from tests.oracles.release_specimens import invented, table_of
 from tests.oracles.spec_specimens import specimens
 
 ibis, pandas = pytest.importorskip("ibis"), pytest.importorskip("pandas")
+duckdb = pytest.importorskip("duckdb")
 polars, arrow = pytest.importorskip("polars"), pytest.importorskip("pyarrow")
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old"]})
 ROWS = [("F", "young")] * 3 + [("M", "old")] * 2 + [("F", "old")]
@@ -47,6 +48,7 @@ RECORDS: dict[str, Callable[[], Any]] = {
     "polars": lambda: polars.DataFrame(COLUMNS),
     "lazy polars": lambda: polars.LazyFrame(COLUMNS),
     "Arrow": lambda: arrow.table(COLUMNS),
+    "relation of DuckDB": lambda: duckdb.from_arrow(arrow.table(COLUMNS)),
     "Ibis": lambda: ibis.memtable(pandas.DataFrame(COLUMNS)),
 }
 COUNTS: dict[str, Callable[[], Any]] = {
@@ -136,12 +138,13 @@ def test_a_data_frame_of_counts_that_its_index_names_is_no_table_of_records() ->
 
 @pytest.mark.parametrize("make", [pandas.DataFrame, polars.DataFrame, polars.LazyFrame, arrow.table])
 def test_a_data_frame_that_may_hold_counts_or_records_is_refused_until_that_is_said(make: Callable[[Any], Any]) -> None:
+    """By the names of its columns: one text among its numbers would make a table of records of it, or of all but the others."""
     frame = make(COUNTED)
-    for send in (quiet().check, quiet().release):
-        with pytest.raises(InvalidProblem, match=r"Counts\(table\) where it holds counts"):
-            send(frame)
+    for held in (frame, make({**COUNTED, "n": list("abcd")}), make({**COUNTED, "more": list("abcd")})):
+        for send in (quiet().check, quiet().release):
+            with pytest.raises(InvalidProblem, match=r"Counts\(table\) where it holds counts"):
+                send(held)
     assert quiet().release(Counts(frame)).answers.round().tolist() == TRUE
-    assert quiet().release(make({**COUNTED, "more": list("abcd")})).answers.round().tolist() == [1, 1, 1, 1]
     assert quiet().release(frame, unit="visit").answers.round().tolist() == [1, 1, 1, 1]
 
 

@@ -20,7 +20,7 @@ from designer.files.data_files import parquet_columns
 from designer.files.problem.kinds import read_request
 from designer.files.problem.listing import Listing
 from designer.files.problem.request import Request
-from designer.problem.unlisted import OTHERS, WORDS
+from designer.problem.unlisted import OTHERS, REFUSE, WORDS
 from designer.tables.csv_rows import Marks, batches, header
 from designer.tables.policies.values import python_number
 
@@ -29,8 +29,8 @@ CONFIDENTIAL = (
     "released, and nothing was spent."
 )
 BLURRED = (
-    "numbers from 2^53 on in a column of floats, which may stand for several and count as not listed: hold them as texts, or "
-    "as whole numbers that may be missing (Int64 in pandas)"
+    "numbers from 2^53 on of a column of floats, or of whole numbers that one missing makes floats (int64 in pandas); "
+    "they count as not listed: hold them as texts, or as whole numbers that may be missing (Int64 in pandas)"
 )
 SHOWN = 20  # values of one finding
 ROWS_NAMED = 5  # of one value
@@ -263,8 +263,7 @@ def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
         names = Labels(values, (OTHERS, "")).names(columns[name])
         held = Counter(_written(value) for value, known in zip(columns[name], names, strict=True) if known is None)
         yield from _missing(name, held.pop(None, 0))
-        if blurred := sum(isinstance(value, float) and abs(value) >= EXACT for value in columns[name]):
-            yield Finding(name, BLURRED, blurred)
+        yield from _blurred(name, columns[name])
         if held:
             yield Finding(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
     for universe in listing.universes:
@@ -275,6 +274,11 @@ def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
         if apart:
             where = " x ".join(universe.keys.columns)
             yield Finding(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+
+
+def _blurred(name: str, column: Sequence[object]) -> Iterator[Finding]:
+    if blurred := sum(isinstance(value, float) and abs(value) >= EXACT for value in column):
+        yield Finding(name, BLURRED, blurred)
 
 
 def _written(value: object) -> str | None:
@@ -308,10 +312,12 @@ def _told(column: Sequence[object], numbers: bool) -> list[object]:
 
 def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
+    consequence = "are refused" if listing.rule == REFUSE else "count as 0"
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
-            yield Finding(name, "numbers that cannot be read, which count as 0", sum(texts.values()), _quoted(texts, ()))
+            what = f"numbers that cannot be read, which {consequence}"
+            yield Finding(name, what, sum(texts.values()), _quoted(texts, ()))
         yield from _missing(name, sum(value is None for value in columns[name]), ", which count as 0")
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
@@ -325,6 +331,7 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
 
 def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
     """Entities with more rows than count, and rows of nobody."""
+    yield from _blurred(entity, column)
     seen = Counter(texts_of(column))
     nobody = seen.pop(None, 0)
     if nobody:

@@ -8,7 +8,7 @@ from typing import Any
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import Fragment, Named, either, exactly, noted, number, record, text
+from designer.base.schema import Fragment, Named, either, exactly, noted, record, text
 from designer.files.problem.plan_forms import ASKED, CANDIDATES, COUNT_NOISE, EXACT, NOISE, OF_MEASURE, SLOW
 from designer.files.problem.plan_parts import PlanParts, key_column
 from designer.tables.condition import Condition
@@ -61,7 +61,8 @@ class QueryReader(PlanParts):
     def _quantile(self, section: str, given: Mapping[str, Any], asked: Asked) -> Query:
         measure = self.measure(section, "measure", given["measure"])
         rho = self.exact(given["rho"], "rho")
-        return Quantile(*asked, measure=measure, q=float(given["q"]), candidates=self._candidates(section, given), rho=rho)
+        q, candidates = float(self.exact(given["q"], "q")), self._candidates(section, given)
+        return Quantile(*asked, measure=measure, q=q, candidates=candidates, rho=rho)
 
     def _pure_sum(self, section: str, given: Mapping[str, Any], asked: Asked) -> Query:
         measure = self.measure(section, "measure", given["measure"])
@@ -158,7 +159,7 @@ QUERIES: Mapping[str, Asking] = dict(
             QueryReader._quantile,
             {
                 **OF_MEASURE,
-                "q": noted("The share of records below.", number(above=0, below=1)),
+                "q": noted("The share of records below.", either(EXACT)),
                 "candidates": noted("Public values, rising.", CANDIDATES),
                 "rho": noted("What every record costs.", either(EXACT)),
             },

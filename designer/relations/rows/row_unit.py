@@ -19,13 +19,13 @@ from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.frames import arrow_of, column_names
+from designer.base.frames import arrow_of, as_pandas_may_hold, column_names
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing, listed_label, number_of, texts_of, values_of, whole_of
 from designer.base.printing import counted
 from designer.base.schema import COUNT, Named, keys, noted, or_null, record, text, whole
 from designer.certified.guarantee import Guarantee
-from designer.problem.unlisted import REFUSE, Unlisted
+from designer.problem.unlisted import REFUSE, UNREADABLE, Unlisted
 from designer.problem.unlisted import WORDS as UNLISTED_WORDS
 from designer.relations.rows.duckdb_tables import not_stored
 from designer.relations.rows.spark_tables import not_stored_by_spark
@@ -255,11 +255,18 @@ class RowUnit(Immutable):
         random. A data frame is handed to an engine first; what is missing in it is NULL there.
 
         columns: those that are read. numbers, whole: of a data frame, as in `arrow_of`. unlisted: the rule for values that are
-        not listed, where rows are counted now: under "refuse" each has an entity. entropy: of one choice, which every query of
-        the expression shares. The choice depends on these columns of the rows of the entity alone.
+        not listed, where rows are counted now: under "refuse" each has an entity, and a column of `numbers` holds nothing else.
+        entropy: of one choice, which every query of the expression shares. The choice depends on these columns of the rows of
+        the entity alone.
         """
         table = _by_value(table)
-        table = _engine_table(table, columns if self.entity is None else (*columns, self.entity), numbers, whole)
+        table = _engine_table(
+            table,
+            columns if self.entity is None else (*columns, self.entity),
+            numbers,
+            whole,
+            UNREADABLE if unlisted == REFUSE else None,
+        )
         if not all(hasattr(table, name) for name in ("select", "group_by", "agg", "columns", "op")):
             raise InvalidProblem(NO_TABLE)
         if self.name is None and (found := broken_by(table)):
@@ -321,7 +328,7 @@ class RowUnit(Immutable):
         """
         if self.entity is None or self.rows_per_entity is None:
             return self
-        table, most = _engine_table(_by_value(table), (self.entity,), (), ()), self.rows_per_entity
+        table, most = _engine_table(_by_value(table), (self.entity,)), self.rows_per_entity
         entity = self._entity_of(table, ())
         sizes = table.filter(entity.notnull()).group_by(whose=_bytes(entity)).agg(size=lambda rows: rows.count())
         beyond = sizes.size.clip(most, 2 * most) - most
@@ -441,38 +448,47 @@ def _order(column: Any, name: str) -> list[Any]:
 
 def _by_value(table: Any) -> Any:
     """An expression over data in memory whose columns of Python objects are read value by value: as texts, which need no type
-    that fits all of them, or, where the expression computes with such a column, in the type that it states."""
+    that fits all of them, or, where the expression computes with such a column, in the type that it states. Long whole numbers
+    that pandas holds in types of NumPy are floats, as they are where one is missing, unless the expression computes."""
     if not hasattr(table, "op"):
         return table
     import ibis
     import ibis.expr.operations as ops
     from ibis.common.exceptions import IbisError
 
-    found = [node for node in table.op().find(ops.InMemoryTable) if _has_objects(node)]
-    if not found:
+    computes = any(not isinstance(node, ops.Field) for node in table.op().find(ops.Value))
+    found = table.op().find(ops.InMemoryTable)
+    texts = {node: made for node in found if (made := _converted(node, texts=True, floats=not computes)) is not None}
+    if not texts:
         return table
     try:
-        return table.op().replace({node: ibis.memtable(_converted(node, texts=True)).op() for node in found}).to_expr()
+        return table.op().replace({node: ibis.memtable(made).op() for node, made in texts.items()}).to_expr()
     except (IbisError, AttributeError, TypeError, ValueError):
-        typed = {node: ibis.memtable(_converted(node, texts=False), schema=node.schema).op() for node in found}
+        typed = {node: ibis.memtable(_converted(node, texts=False), schema=node.schema).op() for node in texts}
         return table.op().replace(typed).to_expr()
 
 
-def _has_objects(node: Any) -> bool:
-    """Is it a pandas frame in memory of which a column holds Python objects?"""
-    return type(node.data).__name__ == "PandasDataFrameProxy" and any(str(kind) == "object" for kind in node.data.obj.dtypes)
-
-
-def _converted(node: Any, texts: bool) -> Any:
-    """The columns of a pandas frame in memory as an Arrow table, those of Python objects value by value."""
+def _converted(node: Any, texts: bool, floats: bool = False) -> Any:
+    """A pandas frame in memory as an Arrow table, its columns of Python objects value by value, with floats for long whole
+    numbers; None where it may stay as it is. Of an Arrow table, what pandas made of whole numbers."""
     import pyarrow as pa
 
-    frame = node.data.obj
+    held: Any = getattr(node.data, "obj", None)
+    if isinstance(held, pa.Table):
+        made = as_pandas_may_hold(held) if floats else held
+        return None if made is held else made
+    if type(node.data).__name__ != "PandasDataFrameProxy":
+        return None
+    kinds = {name: str(held[name].dtype) for name in node.schema}
+    if "object" not in kinds.values() and not (floats and {"int64", "uint64"} & set(kinds.values())):
+        return None
 
     def converted(name: str, kind: Any) -> Any:
-        if str(frame[name].dtype) != "object":
-            return pa.array(frame[name], kind.to_pyarrow(), from_pandas=True)
-        values = values_of(frame[name])
+        if kinds[name] != "object":
+            long = floats and kinds[name] in ("int64", "uint64")
+            own = pa.array(held[name], kind.to_pyarrow(), from_pandas=True)
+            return own.cast(pa.float64(), safe=False) if long else own
+        values = values_of(held[name])
         if texts or kind.is_string():
             return pa.array(texts_of(values), pa.string())
         return pa.array([_fitting(value, kind.to_pyarrow()) for value in values], kind.to_pyarrow())
@@ -495,9 +511,11 @@ def _fitting(value: object, kind: Any) -> Any:
     return None
 
 
-def _engine_table(table: Any, columns: Sequence[str], numbers: Sequence[str], whole: Sequence[str]) -> Any:
+def _engine_table(
+    table: Any, columns: Sequence[str], numbers: Sequence[str] = (), whole: Sequence[str] = (), refused: str | None = None
+) -> Any:
     """A data frame or a mapping of columns as a table of Ibis' embedded engine, of some columns; anything else as it is."""
-    held = arrow_of(table, columns, numbers, whole)
+    held = arrow_of(table, columns, numbers, whole, refused=refused)
     if held is None:
         return table
     import ibis

@@ -15,8 +15,9 @@ from designer.base.errors import InvalidProblem
 from designer.base.version import installing_with
 
 STORED = ("MANAGED", "EXTERNAL")
-# The analysed plan of a view of one relation, of which columns are left out or renamed and nothing is computed.
-COLUMN = r"\w+#\d+L?(?: AS \w+#\d+L?)?"
+# The analysed plan of a view of one relation, of which columns are left out or renamed, and nothing is computed but CHAR(3).
+PADDED = r"static_invoke\(CharVarcharCodegenUtils\.readSidePadding\(\w+#\d+L?, \d+\)\)"
+COLUMN = r"(?:\w+#\d+L?|" + PADDED + r")(?: AS \w+#\d+L?)?"
 PLAIN = re.compile(
     r"SubqueryAlias [^\n]*\n"
     rf"(?: *\+- (?:SubqueryAlias [^\n]*|View \([^\n]*|Project \[{COLUMN}(?:, {COLUMN})*\])\n)*"
@@ -25,7 +26,7 @@ PLAIN = re.compile(
 LOGICAL = re.compile(r"(?:^| )Relation [^\n]*\] parquet\s*\Z")
 NAME_OR_MISSING = re.compile(r"\Amessage [^\n]*|\b(?:optional|required) ")
 SELECTED = re.compile(r"Project \[([^\n]*)\]\n")
-READ = re.compile(r"(?:^|, )\w+(#\d+)")
+READ = re.compile(r"(?:^|, |readSidePadding\()\w+(#\d+)")
 A_VIEW = (
     "a view on Spark, or a data frame, of more than the columns of a saved table or of Parquet files; save it "
     '(frame.write.saveAsTable("records")) and pass session.table("records"), or filter and compute with Ibis'

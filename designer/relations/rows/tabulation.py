@@ -12,9 +12,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import shown
 from designer.base.confidential import withholding
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of, columns_of_numbers, index_of, is_frame
+from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
 from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
@@ -41,9 +42,9 @@ IN_INDEX = (
     "table holds counts, and reset_index() where each row is a record. Nothing was released."
 )
 EITHER = (
-    "records: the data frame has the columns {columns}, which name elements, and only numbers beside them, {others}: a table "
-    "of counts has those, too, of which each row would count as one record. Give Counts(table) where it holds counts, the "
-    "columns {columns} alone where each row is a record. Nothing was released."
+    "records: the data frame has columns beside those that name elements, {columns}: {others}. A table of counts has one, too, "
+    "and each of its rows would count as one record. Give Counts(table) where it holds counts; where each row is a record, the "
+    'columns {columns} alone, or say what a row is, such as unit="person". Nothing was released.'
 )
 UNEQUAL = "records: columns differ in length, or are indexed differently; give one table. Nothing was released."
 
@@ -231,14 +232,14 @@ def require_one_index(columns: Iterable[Any]) -> None:
 
 
 def _require_records(table: Any, columns: list[str], row: RowUnit) -> None:
-    """Refuse a data frame that may hold counts as well, by its columns: nothing says what a row is, and all columns beside
-    those that name elements hold numbers."""
+    """Refuse a data frame that may hold counts as well, by the names of its columns: nothing says what a row is, and there are
+    columns beside those that name elements. Their types say nothing: one text makes a column of numbers one of texts."""
     if row != RowUnit() or not is_frame(table):
         return
     names = list(column_names(table) or ())
     others = [name for name in names if name not in columns]
-    if others and set(columns) <= set(names) and set(others) <= set(columns_of_numbers(table)):
-        raise InvalidProblem(EITHER.format(columns=columns, others=others))
+    if others and set(columns) <= set(names):
+        raise InvalidProblem(EITHER.format(columns=columns, others=shown(others)))
 
 
 def _require_no_index(table: Any, columns: list[str]) -> None:

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from designer.base.errors import InvalidProblem
-from designer.base.labels import EXACT
+from designer.base.labels import BOOLEANS, EXACT, MOST_DIGITS, Labels
 
 # How each engine turns a text into its UTF-8, by its own documentation: a cast to binary,
 # or a function with constant arguments after the text.
@@ -93,6 +93,9 @@ def text_of(octets: Any) -> str | None:
 
 
 DIGITS = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"  # as `number_in_file` reads them
+DECIMALS = r"^-?(0|[1-9][0-9]*)\.[0-9]+$"
+DAY_AT_MIDNIGHT = r"^([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]00:00:00(\.0+)?$"
+MISSING_NUMBER = r"^[ \t]*([+-]?[nN][aA][nN])?[ \t]*$"
 TRIES = (*CASTS, "duckdb", "snowflake", "trino")  # engines with casts that give NULL where they fail
 
 
@@ -107,11 +110,48 @@ def label_column(column: Any) -> Any:
         whole = whole.try_cast("int64") if engine_of(column) in TRIES else whole.floor().cast("int64")
         return (small & (whole.cast("float64") == floats)).ifelse(whole, None)
     if kind.is_decimal():
-        text = column.cast("string").re_replace(r"\.0+$", "")
-        return text.re_replace(r"(\.[0-9]*[1-9])0+$", r"\1")
+        text = column.cast("string")
+        if kind.precision == kind.scale:  # DuckDB writes .5 of a DECIMAL(1, 1)
+            text = text.re_replace(r"^\.", "0.").re_replace(r"^-\.", "-0.")
+        return _without_zeros(text)
     if kind.is_timestamp() and kind.timezone is None:
         return (column == column.truncate("D")).ifelse(column.date(), None)
     return column
+
+
+def listed_column(column: Any, listed: Labels) -> Any:
+    """The label of each value of a column among some that are all numbers, booleans or days, as `Labels.name` says; missing, or
+    another text, where it is none of them. A column whose texts are the labels is left as it is."""
+    import ibis
+
+    kind, text, known = column.type(), label_column(column), listed.spellings()
+    if kind.is_floating():
+        cases = [(column.cast("float64") == value, label) for value, label in listed.floats().items()]
+        text = ibis.cases(*cases, else_=text.cast("string")) if cases else text
+    if kind.is_string():
+        text = is_among(text, listed.texts).ifelse(text, _plainly(text))
+    if listed.kind == "boolean":
+        known |= {spelled: listed.name(value) for spelled, value in BOOLEANS.items() if spelled not in listed.texts}
+        known |= {} if kind.is_boolean() else {"1": listed.name(1), "0": listed.name(0)}
+    if kind.is_boolean():
+        text = ibis.cases((column, "true"), (~column, "false"), else_=None)
+    if not known or not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or kind.is_timestamp()):
+        return text
+    text = text.cast("string")
+    cases = [(is_among(text, [spelled]), label) for spelled, label in known.items() if label is not None]
+    return ibis.cases(*cases, else_=text) if cases else text
+
+
+def _plainly(text: Any) -> Any:
+    """Texts that spell a number without zeros at the end of its decimals, those that spell midnight as the day."""
+    plain = _without_zeros(text.re_search(DAY_AT_MIDNIGHT).ifelse(text.left(10), text))
+    return (text.length() <= MOST_DIGITS).ifelse(plain.re_replace("^-0$", "0"), text)
+
+
+def _without_zeros(text: Any) -> Any:
+    """Numbers without zeros at the end of their decimals. Nothing is replaced by a part of its pattern: Ibis has Spark write 1
+    for \\1."""
+    return text.re_search(DECIMALS).ifelse(text.re_replace("0+$", "").re_replace(r"\.$", ""), text)
 
 
 def distinct_column(column: Any) -> Any:
@@ -131,6 +171,11 @@ def number_column(column: Any) -> Any:
         return column
     text = column.re_search(DIGITS).ifelse(column.strip().re_replace(r"^\+", ""), None)
     return text.try_cast("float64") if engine_of(column) in TRIES else text.cast("float64")
+
+
+def unreadable(column: Any) -> Any:
+    """Which texts of a column of numbers spell none, blank ones and NaN apart, which are missing."""
+    return ~column.re_search(MISSING_NUMBER) & number_column(column).isnull()
 
 
 @cache

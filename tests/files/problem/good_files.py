@@ -108,7 +108,7 @@ loss = {size = 100, rho = "0.1"}
 ask = "quantile"
 measure = "wages"
 groups = "region"
-q = 0.5
+q = "1/2"
 candidates = {from = 0, to = 10, step = 2.5}
 rho = 0.05
 [queries.high]

@@ -153,7 +153,7 @@ MISTAKES: dict[str, tuple[str, str, str]] = {  # what is replaced, by what, and 
     "an unknown law": ('law = "student"', 'law = "studnt"', r"\[queries.heavy.noise\] law = 'studnt': unknown; perhaps 'student'"),
     "two scales": ("deviation = 1000", "deviation = 1000, scale = 2", r"\[queries.heavy\] noise = .*: has \['scale', 'deviation'\]"),
     "an unknown shape": ('shape = "log"', 'shape = "lag"', r"\[queries.log.noise\] shape = 'lag': unknown; perhaps 'log' is meant"),
-    "a share of everything": ("q = 0.5", "q = 1", r"\[queries.middle\] q = 1: should be a number above 0 and below 1"),
+    "a share of everything": ('q = "1/2"', "q = 1", r"\[queries.middle\].*q: 1.0 is not between 0 and 1"),
     "candidates beside steps": ("step = 2.5}", "step = 3}", r"\[queries.middle\] candidates = .*: `to` should be above `from`"),
     "falling candidates": ('[0, 5, "10"]', '[0, 5, "3"]', r"\[queries.high\] candidates: must rise"),
     "a measure that is no column": ("upper = 1000", "upper = 1000\ncolumns = 2", r"\[measures.jobs\] columns = 2: unknown key; perhaps 'column'"),
