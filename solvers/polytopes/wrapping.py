@@ -49,10 +49,11 @@ class _Frame:
     def touched(self) -> tuple[int, Fraction, Fraction]:
         """The first point that the turning hyperplane `a - x r` meets, and x to first order.
 
-        It has the smallest `x = (1 - a.p) / (-r.p)` among those with `r.p < 0`, ties by the term in h.
+        It has the smallest `x = (1 - a.p) / (-r.p)` among those with `r.p < 0`, ties by the term in h. Only points within what
+        a rounded x leaves open are compared in fractions.
         """
         found: list[tuple[Fraction, Fraction, int]] = []
-        for row in np.flatnonzero(self.products[:, 2]).tolist():
+        for row in self._nearest():
             sign = -1 if self.products[row, 2] > 0 else 1
             on, change, turn = self.of(row, sign)
             t, slack = int(self.push.ranks[row]), 1 - on
@@ -61,6 +62,18 @@ class _Frame:
         if best is None or sum(x[:2] == best[:2] for x in found) > 1:
             raise HullFailed("gift wrapping met a tie: the points do not span their space, or the random ranks were unlucky")
         return best[2], best[0], best[1]
+
+    def _nearest(self) -> list[int]:
+        """The rows whose x, the quotient of two integers rounded once, is the smallest up to that rounding."""
+        rows = np.flatnonzero(self.products[:, 2])
+        signs = np.where(self.products[rows, 2] > 0, -1, 1)
+        slack = self.points.denominators[rows] * self.common - signs * self.products[rows, 0]
+        try:
+            x = (slack / -(signs * self.products[rows, 2])).astype(np.float64)
+        except OverflowError:  # beyond the floats
+            return rows.tolist()
+        least = x.min(initial=np.inf)
+        return rows[x <= least + abs(least) * 2.0**-50].tolist()
 
 
 def neighbour_over(points: Points, push: Push, simplex: Simplex, pivot: int) -> Simplex:
