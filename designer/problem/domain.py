@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.checks import near, shown
+from designer.base.checks import is_text, near, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import Labels, listed_label
@@ -47,7 +47,7 @@ class Domain:
     def __post_init__(self) -> None:
         if not self.attributes:
             raise InvalidProblem("domain: has no attributes; name at least one.")
-        if not all(isinstance(name, str) for given in (self.attributes, *self.values) for name in given):
+        if not all(isinstance(name, str) and is_text(name) for given in (self.attributes, *self.values) for name in given):
             raise InvalidProblem("domain: attributes and their values must be texts; make it with `Domain.of`.")
         if len(set(self.attributes)) != len(self.attributes):
             raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
