@@ -44,7 +44,7 @@ from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_on
 
 
 class Watched(Mapping[str, int]):
-    """Confidential counts by name that tell when one is read first, and what the ledger held then; `named`: when a name is."""
+    """Confidential counts by name that tell what the ledger held when one was read last, and when a name was read first."""
 
     def __init__(self, counts: list[int], ledger: Ledger) -> None:
         self.counts = {f"e{place}": count for place, count in enumerate(counts)}
@@ -53,7 +53,7 @@ class Watched(Mapping[str, int]):
         self.named: list[str] = []
 
     def __getitem__(self, name: str) -> int:
-        self.kinds = self.kinds or kinds(self.ledger)
+        self.kinds = kinds(self.ledger)
         return self.counts[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,7 +69,7 @@ def kinds(ledger: Ledger) -> list[str]:
     return [entry.kind for entry in ledger.entries()]
 
 
-def test_a_release_is_reserved_before_data_are_touched_and_recorded_when_it_is_handed_out(tmp_path: Path) -> None:
+def test_a_release_is_reserved_before_data_are_used_and_recorded_when_it_is_handed_out(tmp_path: Path) -> None:
     people = stated(tmp_path / "l")
     data = Watched([5, 6, 7], people.ledger)
     made = people.release(pure(), data)

@@ -18,7 +18,7 @@ from designer.base.frames import Columns, column_names, columns_of, columns_of_n
 from designer.base.labels import Labels, texts_of, values_of
 from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
-from designer.problem.histogram import Universe, counts, require_form
+from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
@@ -74,7 +74,7 @@ class TakesCounts(Specified, Generic[R]):
         row = row_unit_of(unit, entity, rows_per_entity)
         if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
-            require_form(data, self.universe)
+            counts(data, self.universe)
         else:
             self.guarantee_for(row)
             require_tabulable(records_of(data), self.universe, row, fixed=not self.hidden.absence)
