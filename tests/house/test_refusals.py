@@ -127,6 +127,7 @@ def test_the_base_and_what_users_meet_are_public() -> None:
         "OverTotal",
         "InvalidLedger",
         "LedgerUnavailable",
+        "CannotWrite",
     } <= set(designer.__all__)
 
 
