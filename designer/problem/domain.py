@@ -42,6 +42,10 @@ class Domain:
 
         attributes: the values of each, or how many. unlisted: what happens to records with other values, "refuse" unless given.
         """
+        if not isinstance(attributes, Mapping):
+            raise InvalidProblem(
+                f"domain: {shown(attributes)} maps no attributes to their values; give {{attribute: values}}.", value=attributes
+            )
         return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()), unlisted)
 
     def __post_init__(self) -> None:
@@ -171,3 +175,9 @@ def attribute_lines(domain: Domain, axis: int) -> Indices:
     combinations of the others): columns hold what one attribute can change."""
     index = np.arange(domain.size).reshape(domain.shape)
     return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)
+
+
+def require_domain(domain: object) -> None:
+    """Refuse what is no `Domain`."""
+    if not isinstance(domain, Domain):
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)

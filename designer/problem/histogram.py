@@ -256,7 +256,7 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
         where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
         raise InvalidProblem(
             f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the "
-            "elements. Records are counted first: records[column].value_counts() in pandas."
+            "elements. Records are counted first, in pandas records[column].value_counts().reindex(elements, fill_value=0)."
         )
     return _array(labelled.counts, len(universe.elements))
 

@@ -394,6 +394,13 @@ class RowUnit(Immutable):
 UNSTATED = RowUnit()
 
 
+def required_unit(unit: object) -> RowUnit:
+    """A `RowUnit`; anything else is refused."""
+    if not isinstance(unit, RowUnit):
+        raise InvalidProblem(f"unit: {shown(unit)} says not what one row is; give a RowUnit.", value=unit)
+    return unit
+
+
 def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:
     """What one row is, as a release was told; most say nothing, which is one object.
 

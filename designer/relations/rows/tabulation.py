@@ -22,7 +22,7 @@ from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
 from designer.relations.rows.texts import octets
 from solvers.exact.rational import float_above
 
@@ -124,7 +124,7 @@ class TakesCounts(Specified, Generic[R]):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The statement of a release from a table, for what one row is."""
-        budget = None if unit.rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
+        budget = None if required_unit(unit).rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
 
