@@ -124,7 +124,8 @@ class TakesCounts(Specified, Generic[R]):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The statement of a release from a table, for what one row is."""
-        budget = None if required_unit(unit).rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
+        most = required_unit(unit).rows_per_entity
+        budget = None if most is None else self.entity_budget(most)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
 
