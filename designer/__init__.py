@@ -12,6 +12,7 @@ from designer.base.lazily import public_names
 
 if TYPE_CHECKING:
     from designer.base.errors import (
+        CannotWrite,
         DesignFailed,
         InvalidLedger,
         InvalidProblem,
@@ -64,6 +65,7 @@ __all__ = [
     "About",
     "AdditiveMechanism",
     "AttributeQueries",
+    "CannotWrite",
     "Channel",
     "Choice",
     "Comparison",
@@ -134,7 +136,9 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "base.errors": "DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal",
+        "base.errors": (
+            "CannotWrite DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal"
+        ),
         "base.version": "__version__=VERSION",
         "certified.about": "About",
         "certified.certificate": "PrivacyCertificate",

@@ -59,7 +59,7 @@ from designer.certified.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.rows.row_unit import RowUnit, row_unit_of
 
-SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were read."
+SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were used."
 REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
 AnyRelease = TypeVar("AnyRelease", bound=Released)
 MadeRelease = TypeVar("MadeRelease", bound=Released, covariant=True)
@@ -415,7 +415,7 @@ class DataSet:
 
 
 class Reservation:
-    """An expense that is recorded on entering the block, before an entry of the data is read, and ended on leaving it.
+    """An expense that is recorded on entering the block, before records are read or counts are used, and ended on leaving it.
 
     A block that ends without `record`, by an error or not, is noted as abandoned; what it reserved stays spent, because whether
     it failed, and when, may depend on the data, and nobody knows what it showed.

@@ -22,7 +22,7 @@ def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -
     if isinstance(given, str) or len(given) != count:
         raise InvalidProblem(f"{field}: {len(given)} names for {count} entries; give one name for each.")
     result = tuple(str(name) for name in given)
-    if not _is_text("".join(result)):
+    if not is_text("".join(result)):
         raise InvalidProblem(f"{field}: a name holds half of a surrogate pair, which no file can store; correct its encoding.")
     if len(set(result)) != count:
         twice = next(name for name, times in Counter(result).items() if times > 1)
@@ -30,7 +30,8 @@ def names(given: Sequence[object] | None, count: int, field: str, prefix: str) -
     return result
 
 
-def _is_text(name: str) -> bool:
+def is_text(name: str) -> bool:
+    """Can a file hold it? Half of a surrogate pair has no bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -117,5 +117,12 @@ class LedgerUnavailable(Refusal):
         return there
 
 
+class CannotWrite(Refusal):
+    """A file or standard output cannot be written: the disk is full or fails, the folder takes no file, or nobody reads.
+
+    What stood there before stays, and no part of the new file. Exit code 11.
+    """
+
+
 class UntrueBound(ArithmeticError):
     """A proven bound exceeds the value that was reached: an error of the program; neither of them is shown."""

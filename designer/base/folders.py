@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidProblem
+from designer.base.errors import CannotWrite, InvalidProblem
 from designer.base.output import sync_folder
 
 INDEX = "tables.json"  # lists the files of a folder: what is replaced is what this program wrote
@@ -59,8 +59,8 @@ def write_folder(
 ) -> Path:
     """Write a folder: what `fill` yields, names with contents, under a hidden name beside the destination; then rename it.
 
-    fill: takes the hidden folder, in which it may also write by itself. Raises `InvalidProblem` where it cannot be written;
-    then there is what was there before.
+    fill: takes the hidden folder, in which it may also write by itself. Raises `InvalidProblem` where the path names no
+    folder to write, `CannotWrite` where the disk takes none; then there is what was there before.
     """
     target = checked_folder(path, inputs=inputs, replace=replace)
     with _hidden(target.parent) as made:
@@ -69,7 +69,7 @@ def write_folder(
                 _write(made / name, content)
             sync_folder(made)
         except OSError as error:
-            raise InvalidProblem(f"path: {_name(path)} was not written ({error.strerror}); nothing was left there.") from None
+            raise CannotWrite(f"path: {_name(path)} was not written ({error.strerror}); nothing was left there.") from None
         checked_folder(path, inputs=inputs, replace=replace)  # another process may have been there
         _move(made, target, path, replace)
     sync_folder(target.parent)
@@ -90,7 +90,7 @@ def _hidden(parent: Path) -> Iterator[Path]:
     try:
         made.mkdir()
     except OSError as error:
-        raise InvalidProblem(f"path: {_name(parent)} takes no new folder ({error.strerror}); give another place.") from None
+        raise CannotWrite(f"path: {_name(parent)} takes no new folder ({error.strerror}); give another place.") from None
     try:
         yield made
     finally:

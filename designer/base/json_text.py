@@ -20,6 +20,7 @@ from designer.base.progress import step
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
+SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")  # one without its other half is no text: no file could be written of it
 LARGE = re.compile(rb"[eE]\+?[0-9]{3,}\s*[,\]}]|[0-9]{200}")  # what a number beyond the floats has; where none has it, none is
 
 
@@ -99,7 +100,10 @@ def json_object(content: bytes, where: str) -> dict[str, Any]:
     """The JSON object that some bytes are; `where`: what they are called in a refusal."""
     try:
         reader = _finite if LARGE.search(content) else float
-        data = json.loads(content.decode("utf-8"), parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
+        text = content.decode("utf-8-sig")
+        data = json.loads(text, parse_constant=_no_constant, parse_float=reader, object_pairs_hook=_distinct)
+        if SURROGATE.search(content):
+            json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         if isinstance(error, InvalidSpec):
             raise

@@ -24,7 +24,14 @@ def public_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], A
         if name not in known:
             raise AttributeError(f"module {room!r} has no attribute {name!r}")
         home, own = known[name]
-        module = import_module(f"{room}.{home}")
+        try:
+            module = import_module(f"{room}.{home}")
+        except ModuleNotFoundError as missing:
+            if str(missing.name).partition(".")[0] in ("designer", "solvers"):
+                raise
+            from designer.base.errors import NoAttribute
+
+            raise NoAttribute(f"{room}.{name}: needs {missing.name!r}, which is not installed; install it.") from missing
         value = getattr(module, own) if own else module
         setattr(sys.modules[room], name, value)
         return value

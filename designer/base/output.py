@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidProblem
+from designer.base.errors import CannotWrite, InvalidProblem
 
 
 def checked_target(path: Path, *, inputs: Sequence[Path] = (), replace: bool = False) -> Path:
     """Where a file of that name will be written, links followed; asked before anything is computed or spent.
 
     inputs: files that are read, never replaced under any of their names. replace: may another regular file be replaced?
-    Raises `InvalidProblem` where no file can be written.
+    Raises `InvalidProblem` where no file may be written, `CannotWrite` where the folder takes none.
     """
     target = _target(path)
     for read in inputs:
@@ -31,22 +31,28 @@ def checked_target(path: Path, *, inputs: Sequence[Path] = (), replace: bool = F
     return target
 
 
-def write_whole(path: Path, content: str | bytes, *, replace: bool = True) -> Path:
+def write_whole(path: Path, content: str | bytes, *, replace: bool = True, secret: bool = False) -> Path:
     """Write a file beside its destination, sync it, and move it there, so that a reader never sees half of it.
 
     replace: may a regular file be replaced? Its mode is kept; a new file's is what the user's mask leaves. Anything else that
-    stands there is refused. Raises `InvalidProblem` where no file can be written.
+    stands there is refused. secret: can nobody but its owner read a new file at any moment? Raises `InvalidProblem` where the
+    path names no file, `CannotWrite` where the disk or the folder takes none.
     """
     target = _target(path)
-    with _beside(target) as (file, temporary):
-        file.write(content.encode() if isinstance(content, str) else content)
-        file.flush()
-        if target.exists():
-            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
-        os.fsync(file.fileno())
-        file.close()
-        _move(temporary, target, path, replace)
-    sync_folder(target.parent)
+    try:
+        with _beside(target, 0o600 if secret else 0o666) as (file, temporary):
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            if target.exists():
+                os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
+            os.fsync(file.fileno())
+            file.close()
+            _move(temporary, target, path, replace)
+        sync_folder(target.parent)
+    except OSError as error:
+        raise CannotWrite(
+            f"path: {_name(path)} cannot be written ({error.strerror}); make room, or give another place."
+        ) from None
     return path
 
 
@@ -67,15 +73,13 @@ def _target(path: Path) -> Path:
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[tuple[BinaryIO, Path]]:
+def _beside(target: Path, mode: int = 0o666) -> Iterator[tuple[BinaryIO, Path]]:
     """An empty file in the same folder; gone afterwards unless it was moved."""
     temporary = target.parent / f".{os.urandom(8).hex()}.tmp"
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     except OSError as error:
-        raise InvalidProblem(
-            f"path: {_name(target.parent)} takes no new file ({error.strerror}); give another place."
-        ) from None
+        raise CannotWrite(f"path: {_name(target.parent)} takes no new file ({error.strerror}); give another place.") from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file, temporary

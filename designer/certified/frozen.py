@@ -144,8 +144,9 @@ class Specified(Immutable, Displayed, metaclass=_Certified):
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """Refuse what `release` refuses for its form, with the same words: the kind of object, its shape, its names. Nothing
-        is spent, and no entry of the data is looked at, so the answer follows from what is public.
+        """Refuse what `release` refuses for its form, with the same words: the kind of object, its shape, its names, and
+        entries of counts that are no counts. Nothing is spent. No entry of records is looked at, and the counts of every data
+        set pass that is as public as stated, so the answer tells of no record.
 
         Raises `InvalidProblem` for that, and where this object itself cannot release, such as after a part of it was changed.
         """

@@ -12,6 +12,7 @@ from pathlib import Path
 from designer.base import progress
 from designer.base.checks import shown
 from designer.base.errors import (
+    CannotWrite,
     DesignFailed,
     InvalidLedger,
     InvalidProblem,
@@ -26,7 +27,7 @@ from designer.base.printing import one_line, printed
 
 EXIT_CODES = (
     *((DesignFailed, 3), (NotPrivate, 4), (InvalidSpec, 4), (InvalidProblem, 2)),
-    *((OverTotal, 6), (InvalidLedger, 7), (LedgerUnavailable, 10)),
+    *((OverTotal, 6), (InvalidLedger, 7), (LedgerUnavailable, 10), (CannotWrite, 11)),
 )
 UNFORESEEN = 5
 # An exception's own words, and even its kind, may tell of confidential data.
@@ -56,10 +57,13 @@ def _run(options: argparse.Namespace) -> int:
     try:
         print(json.dumps(plain(data), allow_nan=False) if options.json else _folded(_printable(text)), flush=True)
     except BrokenPipeError:
-        raise
+        if not options.confidential:
+            raise
+        _drop_output()
+        raise CannotWrite("standard output: nobody reads it, and what was released is lost; save it with -o.") from None
     except OSError as error:  # a full disk
         _drop_output()
-        raise InvalidProblem(f"standard output: {error.strerror}; make room, or save the result with -o.") from None
+        raise CannotWrite(f"standard output: {error.strerror}; make room, or save the result with -o.") from None
     code: int = options.exit_code(data)
     return code
 

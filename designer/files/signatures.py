@@ -272,16 +272,8 @@ def new_key(path: str | Path, passphrase: str | None = None) -> tuple[Path, Path
     key = Ed25519PrivateKey.generate()
     cipher = NoEncryption() if passphrase is None else BestAvailableEncryption(passphrase.encode())
     write_whole(public, key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo), replace=False)
-    _write_private(private, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, cipher))
+    write_whole(private, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, cipher), replace=False, secret=True)
     return private, public
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """A new file that nobody but its owner could read at any moment."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def kind_of(content: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.checks import near, shown
+from designer.base.checks import is_text, near, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import Labels, listed_label
@@ -42,12 +42,16 @@ class Domain:
 
         attributes: the values of each, or how many. unlisted: what happens to records with other values, "refuse" unless given.
         """
+        if not isinstance(attributes, Mapping):
+            raise InvalidProblem(
+                f"domain: {shown(attributes)} maps no attributes to their values; give {{attribute: values}}.", value=attributes
+            )
         return cls(tuple(attributes), tuple(_values(name, vs) for name, vs in attributes.items()), unlisted)
 
     def __post_init__(self) -> None:
         if not self.attributes:
             raise InvalidProblem("domain: has no attributes; name at least one.")
-        if not all(isinstance(name, str) for given in (self.attributes, *self.values) for name in given):
+        if not all(isinstance(name, str) and is_text(name) for given in (self.attributes, *self.values) for name in given):
             raise InvalidProblem("domain: attributes and their values must be texts; make it with `Domain.of`.")
         if len(set(self.attributes)) != len(self.attributes):
             raise InvalidProblem(f"domain: an attribute appears twice in {list(self.attributes)}; make the names distinct.")
@@ -171,3 +175,9 @@ def attribute_lines(domain: Domain, axis: int) -> Indices:
     combinations of the others): columns hold what one attribute can change."""
     index = np.arange(domain.size).reshape(domain.shape)
     return np.moveaxis(index, axis, 0).reshape(domain.shape[axis], -1)
+
+
+def require_domain(domain: object) -> None:
+    """Refuse what is no `Domain`."""
+    if not isinstance(domain, Domain):
+        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)

@@ -18,7 +18,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
-from designer.base.frames import Columns, column_names, columns_of, holds_numbers, index_of, is_frame, number_columns, series_of
+from designer.base.frames import Columns, columns_of, holds_numbers, index_of, is_frame, number_columns, series_of
 from designer.base.labels import Labels, is_missing
 from designer.base.schema import NAMES, Named, list_of, record, text
 from designer.problem.rows import Intervals, Matrix, row_places, row_sums
@@ -243,22 +243,6 @@ def counts(histogram: object, universe: Universe) -> NDArray[np.int64]:
     return whole
 
 
-def require_form(histogram: object, universe: Universe) -> None:
-    """Refuse what `counts` refuses for its form: the kind of object, its shape, how columns are called, and which elements a
-    mapping or an index names. No count is looked at, nor any other entry of a table."""
-    histogram = bare(histogram)
-    _require_countable(histogram, universe)
-    if (names := column_names(histogram)) is not None:
-        columns: Columns = [(name, ()) for name in names]
-        universe.chosen(_of_columns(columns, len(index_of(histogram)), universe).columns)
-    elif isinstance(histogram, Mapping):
-        in_order(dict.fromkeys(histogram, 0), universe)
-    elif not isinstance(histogram, Labelled) and hasattr(histogram, "index") and (levels := index_of(histogram)):
-        in_order(Labelled(levels, [0] * len(levels[0][1])), universe)
-    else:
-        in_order(histogram, universe)
-
-
 def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
     """One entry for each element, joined by name where there are names, whatever the entries are."""
     histogram = bare(histogram)
@@ -272,7 +256,7 @@ def in_order(histogram: object, universe: Universe) -> NDArray[Any]:
         where = f"in columns {list(universe.keys.columns)} or in its index" if universe.keys else "in its index"
         raise InvalidProblem(
             f"histogram: does not name its counts; name their elements {where}, or give a plain array in the order of the "
-            "elements. Records are counted first: records[column].value_counts() in pandas."
+            "elements. Records are counted first, in pandas records[column].value_counts().reindex(elements, fill_value=0)."
         )
     return _array(labelled.counts, len(universe.elements))
 

@@ -15,7 +15,7 @@ from designer.base.checks import count, positive, shown
 from designer.base.declared import assign
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
-from designer.problem.domain import Domain
+from designer.problem.domain import Domain, require_domain
 from designer.problem.subsets import Subsets
 
 if TYPE_CHECKING:
@@ -48,8 +48,7 @@ class MarginalWorkload(Immutable, Displayed):
 
         domain: the attributes. order: the largest number of attributes of a table.
         """
-        if not isinstance(domain, Domain):
-            raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
+        require_domain(domain)
         attributes = len(domain.attributes)
         chosen = min(count(order, "order"), attributes)
         sets = Subsets.up_to(attributes, chosen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -21,7 +21,7 @@ from designer.base.json_text import array, require_keys
 from designer.base.labels import listed_label
 from designer.base.runs import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
-from designer.problem.domain import Domain
+from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import Keys, Universe, in_order
 from designer.problem.rows import Intervals, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.unlisted import REFUSE, Unlisted, rule_from
@@ -305,12 +305,15 @@ class Workload(Immutable, Displayed):
 
         domain: the attributes. subsets: the attributes of each table.
         """
+        require_domain(domain)
+        if not isinstance(subsets, Collection):
+            raise InvalidProblem(f"subsets: {shown(subsets)} is no list of lists of attributes; give one.", value=subsets)
         _refuse_huge(max(1, len(subsets)), domain.size)
         codes = np.unravel_index(np.arange(domain.size), domain.shape)
         rows: list[Any] = []
         labels: list[str] = []
         for subset in subsets:
-            if isinstance(subset, str) or len(set(subset)) != len(subset):
+            if isinstance(subset, str) or not isinstance(subset, Collection) or len(set(subset)) != len(subset):
                 raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.", value=subset)
             axes = [domain.axis(name) for name in subset]
             _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)

@@ -98,7 +98,12 @@ def relation_from_spec(spec: Any) -> Relation:
 
 
 def _reader(kind: type[Relation]) -> Callable[[Mapping[str, Any]], Relation]:
-    return lambda spec: kind.from_spec({key: _with_infinity(value) for key, value in spec.items()}, relation_from_spec)
+    return lambda spec: kind.from_spec(
+        {key: value if key in TEXTS else _with_infinity(value) for key, value in spec.items()}, relation_from_spec
+    )
+
+
+TEXTS = ("names", "attributes", "values", "labels")  # of which "inf" may be one; numbers under these keys are finite
 
 
 def _with_infinity(value: Any) -> Any:

@@ -29,7 +29,7 @@ from designer.certified.guarantee import TIMING, Guarantee
 from designer.problem.histogram import Counts
 from designer.problem.unlisted import IN_SPECS, REFUSE, UNREADABLE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
 from designer.relations.rows.given import NO_COUNTS, records_of, require_public
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
 from designer.relations.rows.texts import listed_column, unreadable
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
@@ -503,7 +503,7 @@ class TablePlan(Specified):
 
         unit: what one row is.
         """
-        stated = unit.stated(self.guarantee, self.unlisted, rate=self.left_out_rate)
+        stated = required_unit(unit).stated(self.guarantee, self.unlisted, rate=self.left_out_rate)
         if self.measures:
             stated = replace(stated, unit=f"{stated.unit} {NO_NUMBER}")
         if unit.rows_per_entity is None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational, shown
+from designer.base.checks import is_text, rational, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing, label_of
@@ -48,7 +48,7 @@ class Query(Immutable, ABC):
     schema: ClassVar[Named]  # of `query_to_spec()`
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME:
+        if not isinstance(self.name, str) or not 0 < len(self.name) <= MOST_NAME or not is_text(self.name):
             raise InvalidProblem(
                 f"name: {shown(self.name)} is no name; give a text of up to {MOST_NAME} characters.", value=self.name
             )

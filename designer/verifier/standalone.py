@@ -112,7 +112,10 @@ def read_json(content):
 
     require(len(content) <= SIZE_LIMIT, "the file is larger than 256 MiB")
     try:
-        data = json.loads(content.decode("utf-8"), object_pairs_hook=distinct, parse_float=finite, parse_constant=constant)
+        written = content.decode("utf-8-sig")
+        data = json.loads(written, object_pairs_hook=distinct, parse_float=finite, parse_constant=constant)
+        if "\\ud" in written.lower():  # half of a surrogate pair is no text
+            json.dumps(data, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise DoesNotHold(f"this is not JSON: {error}") from None
     require(isinstance(data, dict), "this is no JSON object")
@@ -254,16 +257,9 @@ def matrix(read=number, rows=None, columns=None):
     return entries
 
 
-def plain_name(value, where):
-    """A text that sentences quote. The project escapes what cannot be seen; here such names are left alone."""
-    shown = text(value, where).strip() and value.isprintable() and "  " not in value
-    only(shown, f"{where}: the name {value!r} has characters that are not plainly printed")
-    return value
-
-
 def names(value, where):
     """Different names."""
-    found = array(plain_name)(value, where)
+    found = array(text)(value, where)
     require(len(set(found)) == len(found), f"{where}: has a name twice")
     return found
 
@@ -1128,6 +1124,11 @@ class Format:
         """What of the numbers of a release could not have been drawn is refused; returns what was not compared."""
         return []
 
+    def entity(self, k):
+        """Of releases of which k rows of an entity count: whether these may appear or disappear, the parameters that the
+        guarantee states besides, and what its notion says besides."""
+        raise CannotCheck("a release of this format of what several rows of a table tell of one entity")
+
 
 class Pairs(Format):
     """What every format has that is proven pair by pair: the columns {coordinate: whole number} of the elements, the last one
@@ -1210,6 +1211,13 @@ class Pairs(Format):
         require(self.worst <= 1, f"a change spends its budget {float(b)!r} {float(self.worst)!r} times")
         proven = self.norm.root(min(bounds)) / self.allowed(b)
         only(proven <= 1, "so many pairs that they are not looked at one by one, and no bound for all of them is known")
+
+    def entity(self, k):
+        """Any row may change to any other, or appear."""
+        only(self.delta is None or k == 1, "entities of several rows under a delta")
+        count, most, _ = self.relation.facts()
+        require(count == {"connected_components": 1}, "rows: of entities, and some change of one row is not protected")
+        return self.relation.absent, {"budget_of_an_entity": k * Fraction(most)}, ""
 
     def words(self, i, j):
         """A pair in words."""
@@ -1458,7 +1466,8 @@ class Lattice(Pairs):
             self.least, self.apart = own.epsilon, own.distance
             self.relation = Relation.__new__(Relation)
             self.relation.statistics(own.invariant)
-            require(norm.order == "l2" or self.apart == "l1", "norm: an l1 norm exceeds an l2 distance")
+            fits = norm.order == "l2" or norm.order == self.apart
+            require(fits, "norm: exceeds the distance, or is no l1 or l2")
             self.worst, self.count = max(norm.rates) / self.least, 0
             require(self.worst <= 1, f"every unit of distance spends its budget {float(self.worst)!r} times")
         else:
@@ -1654,6 +1663,11 @@ class Kinds(Format):
         unit = TEXT["presence" if self.presence else self.unit]
         told = {"unit": unit, "relation": self.sentence, "unprotected": self.public, "parameters": ratios}
         return {**self.fixed_fields(), **told, "notion": TEXT[f"notion {self.falloff}"]}
+
+    def entity(self, k):
+        """All values of a row may change, or it may appear."""
+        require(self.presence or len(self.public) == 1, "rows: of entities, and some change of one row is not protected")
+        return self.presence, {"budget_of_an_entity": k * self.most}, ""
 
     def whole_tables(self, listed, shapes, key):
         """One table of whole numbers for each shape, nested lists, under this key of the entries of a list."""
@@ -2237,7 +2251,7 @@ class TablePlan(Format):
         known = {"levels": array(anything), "queries": array(anything), "splitting": anything, "rho": or_null(ratio)}
         known |= {"constant": ratio, "unlisted": one_of("count as others", "drop")}
         core = fields(core, "mechanism", ("constant", "unlisted"), **known)
-        self.measures, self.terms, self.names, self.asked = {}, [], [], {}
+        self.measures, self.terms, self.names, self.asked, self.tails = {}, [], [], {}, []
         # What every record costs beside its amounts; what one split row costs; the parts of the policy, in words.
         self.flat, self.rate, self.sums, self.counts, self.constants = Fraction(0), Fraction(0), {}, [], []
         self.levels = [self.level(spec, core.unlisted) for spec in core.levels]
@@ -2258,7 +2272,7 @@ class TablePlan(Format):
 
     def column(self, spec, where="columns"):
         """A reader: of a key column, by its name with the length of its prefix."""
-        own = fields(spec, where, column=plain_name, prefix=or_null(whole(1)))
+        own = fields(spec, where, column=text, prefix=or_null(whole(1)))
         only("[:" not in own.column, "a column whose name looks like a prefix")
         return own.column + (f"[:{own.prefix}]" if own.prefix else "")
 
@@ -2288,7 +2302,7 @@ class TablePlan(Format):
     def condition(self, spec, where):
         """A reader: of one condition on records, in words."""
         operation = one_of("present", "in", "==", "!=", "<", "<=", ">", ">=")
-        own = fields(spec, where, column=plain_name, op=operation, value=anything)
+        own = fields(spec, where, column=text, op=operation, value=anything)
         values = own.value if isinstance(own.value, list) else [own.value]
         kinds = {type(one) for one in values}
         fits = {"present": own.value is None, "in": isinstance(own.value, list) and len(kinds) == 1 and kinds <= {str, int}}
@@ -2296,14 +2310,12 @@ class TablePlan(Format):
         only(own.op == "in" or not isinstance(own.value, list), "a condition with several values")
         require(fits.get(own.op, orders), "where: is no condition")
         require(all(type(one) is not int or abs(one) < 2**53 for one in values), "where: a number beyond 2^53")
-        for one in values:
-            plain_name(one, "where") if type(one) is str and one else None
         told = tuple(values) if isinstance(own.value, list) else own.value
         return f"{own.column} is present" if own.op == "present" else f"{own.column} {own.op} {told!r}"
 
     def measure(self, spec, where="measure"):
         """A reader: of a column, clipped and rounded to whole steps; (column, step, words)."""
-        own = fields(spec, where, column=plain_name, step=ratio, lower=signed_ratio, upper=signed_ratio)
+        own = fields(spec, where, column=text, step=ratio, lower=signed_ratio, upper=signed_ratio)
         column, step, lower, upper = own.column, own.step, own.lower, own.upper
         require(step > 0 and max(step.numerator, step.denominator) <= 2**52, "measure.step: is not moderate")
         require(lower <= 0 <= upper and lower < upper, "measure: bounds do not enclose 0")
@@ -2355,12 +2367,12 @@ class TablePlan(Format):
         }  # fmt: skip
         require(isinstance(spec, dict) and type(spec.get("kind")) is str, "queries: one is no object with a kind")
         only(spec["kind"] in asked, f"queries of kind {spec['kind']!r}")
-        known = {"kind": text, "name": plain_name, "groups": whole(0, len(self.levels) - 1)}
-        known |= {"where": array(self.condition, least=0), "measure": self.measure, "q": anything, "of": plain_name}
+        known = {"kind": text, "name": text, "groups": whole(0, len(self.levels) - 1)}
+        known |= {"where": array(self.condition, least=0), "measure": self.measure, "q": anything, "of": text}
         known |= {"rho": ratio, "rate": positive, "candidates": array(signed_ratio)}
         chosen = ["kind", "name", "groups", "where", *asked[spec["kind"]].split()]
         own = fields(spec, "queries", **{key: known.get(key, anything) for key in chosen})
-        require(len(own.name) <= (194 if own.kind == "average" else 200), "queries.name: is too long")
+        require(0 < len(own.name) <= (194 if own.kind == "average" else 200), "queries.name: is empty or too long")
         level, kind = self.levels[own.groups], own.kind
         self.names.append(own.name)
         if kind == "average":
@@ -2448,6 +2460,7 @@ class TablePlan(Format):
         require(0 < variance <= 2**110, "selection.variance: is not from above 0 to 2^110")
         require(most is None or split, "selection.at_most: goes with a splitting")
         rho, delta = 1 / (2 * variance), self.tail(own.threshold - (most or 1), variance)
+        self.tails.append((own.threshold, most or 1, variance))
         if split is None:
             self.constants.append(f"{rho}")
         else:
@@ -2464,6 +2477,14 @@ class TablePlan(Format):
         told = {"rows": rows, "variance": str(variance), "threshold": own.threshold, "delta": delta, "of": of}
         self.terms.append(sentence("groups found", **told))
         return delta, every
+
+    def entity(self, k):
+        """All rows appear; parts of j of them make a group appear by the tail that j times as many split rows leave, and parts
+        that add up to k cost at most k times the largest of these over j (docs/theory/tables.md)."""
+        each = [max(self.tail(t - j * most, v) / j for j in range(1, k + 1)) for t, most, v in self.tails]
+        delta = min(1.0, sum(min(1.0, k * one * (1 + 2.0**-40)) for one in each) * (1 + 2.0**-40)) if each else 0.0
+        name = "delta" if all(every for _, every in self.deltas) else "delta_of_one_row"
+        return True, {name: Fraction(delta)}, sentence("plan entities", k=k)
 
     def tail(self, t, variance):
         """P(Z >= t) of a discrete Gaussian, from above: 64 terms exp(-z^2 / (2 v)), which fall, the rest being at most the
@@ -2486,7 +2507,7 @@ class TablePlan(Format):
         """What the queries and a split row cost."""
         left = {"arithmetic": anything, "theorem": anything}
         own = fields(said, "certificate", holds=one_of(True), terms=anything, rho_per_split_row=anything, **left)
-        require(digest(own.terms) == digest(self.terms), "certificate.terms: are others")
+        require(digest(own.terms) == digest(printed(self.terms)), "certificate.terms: are others")
         least = None if self.least is None else str(self.least)
         require(own.rho_per_split_row == least, f"certificate.rho_per_split_row: is not {least}")
         return ["certificate.arithmetic, .theorem: how the designer proved it, proven anew here"]
@@ -2558,7 +2579,7 @@ def check_spec(spec):
     require(spec["fingerprint"] == digest(spec["mechanism"]), "fingerprint: is not that of the mechanism")
     made = FORMATS[spec["format"]](spec["mechanism"])
     left = made.certificate(spec["certificate"])
-    check_guarantee(spec["guarantee"], made, spec["fingerprint"])
+    check_guarantee(spec["guarantee"], stated(made), spec["fingerprint"])
     if "about" in spec:
         check_about(spec["about"])
     if '"runs"' in json.dumps(spec["mechanism"]):
@@ -2577,10 +2598,14 @@ def check_about(about):
     require(shown, "about: is no text, or has a character that cannot be seen")
 
 
-def check_guarantee(said, made, fingerprint):
+def stated(made):
+    """Every field of the guarantee that follows from the numbers, as files hold it."""
+    return {field: said if field == "parameters" else printed(said) for field, said in made.statement().items()}
+
+
+def check_guarantee(said, proven, fingerprint):
     """Every field of the guarantee against what was recomputed. Parameters are floats that stand for exact numbers: another
     machine may round the last digits otherwise."""
-    proven = made.statement()
     fields(said, "guarantee", **dict.fromkeys((*proven, "software", "fingerprint"), anything))
     for field, value in proven.items():
         if field != "parameters":
@@ -2600,6 +2625,30 @@ def check_guarantee(said, made, fingerprint):
 # ------------------------------------------------------------------------------------------------------------------ 17 releases
 
 
+def of_entities(made, every, row, said):
+    """What the guarantee of a release says otherwise where all rows of an entity change together, of which k count: a
+    change of one row after the other, so at most k times the largest budget (L2; docs/theory/entities.md, 2). The number of
+    rows left out moves by at most k, under noise of a scale s that the sentence states, which costs k / s."""
+    k = row.rows_per_entity
+    appears, numbers, notion = made.entity(k)
+    told = {"rows_per_entity": k, **numbers}
+    mechanism = every["mechanism"] + sentence("entity chosen", k=k)
+    if appears:
+        scale = whole(1, 10**30)(int("0" + said.rpartition(" of scale ")[2].partition(":")[0]), "guarantee.mechanism: scale")
+        told["epsilon_of_rows_left_out"] = Fraction(k, scale)
+        mechanism += sentence("entity left out", k=k, scale=scale)
+    else:
+        require(row.left_out >= 0, "rows.left_out: is negative")
+        mechanism += sentence("entity left out public", k=k)
+    return {
+        "unit": printed(sentence("entity unit", entity=repr(row.entity), k=k, unit=every["unit"])),
+        "relation": TEXT["entity appears" if appears else "entity changes"],
+        "notion": every["notion"] + notion,
+        "mechanism": mechanism,
+        "parameters": every["parameters"] | told,
+    }
+
+
 def check_release(release, spec, made):
     """A release of this spec: its numbers could have been drawn, and its answers follow. What is left is returned in words."""
     require(release.get("format") == "dp-designer/release", "the second file is no release")
@@ -2610,16 +2659,21 @@ def check_release(release, spec, made):
     require(type(own.version) is int and own.version == 1, "version: is not 1")
     require(own.seal == seal_of(release), "seal of the release: is not that of the contents")
     require(digest(own.spec) == digest({"format": spec["format"], "version": 1}), "spec: names another format")
-    left, guarantee = [], own.guarantee
+    left, guarantee, every = [], own.guarantee, stated(made)
     if own.rows is not None:
-        single = isinstance(own.rows, dict) and own.rows.get("rows_per_entity") is None
-        only(single, "a release of what several rows of a table tell of one entity")
+        row = {"unit": or_null(text), "entity": or_null(text), "rows_per_entity": or_null(whole(1, 1000)), "left_out": integer}
+        row = fields(own.rows, "rows", ("left_out",), **row)
+        given = {value is None for value in (row.entity, row.rows_per_entity, row.left_out)}
+        require(len(given) == 1, "rows: entity, rows_per_entity and left_out go together")
+        if row.entity is not None:
+            every |= of_entities(made, every, row, text(guarantee["mechanism"], "guarantee.mechanism"))
+            left.append("the scale of the noise in the number of rows left out, which costs what is stated whatever it is")
         for field in ("unit", "unprotected"):  # a text and a list, which go on behind what the spec says
-            proven, said = made.statement()[field], guarantee[field]
+            proven, said = every[field], guarantee[field]
             require(type(said) is type(proven) and said[: len(proven)] == proven, f"guarantee.{field}: recomputed {proven!r}")
             left.append(f"guarantee.{field} of the release, where it tells what one row was: {said[len(proven) :]}")
             guarantee = {**guarantee, field: proven}
-    check_guarantee(guarantee, made, spec["fingerprint"])
+    check_guarantee(guarantee, every, spec["fingerprint"])
     if "about" in release:
         require(own.about == spec.get("about", {}), "about: the release describes itself in other words than its spec")
     return [
@@ -2963,6 +3017,17 @@ test afterwards: Anything computed from a release alone keeps the guarantee. Sev
 quantile: {name}: quantile {q} of the present values of {measured} {words}, among {many} public candidates, loss {rho}
 groups found: groups whose noisy number of {rows} (variance {variance}) is at least {threshold}: loss c^2 / (2 * {variance}),
     delta {delta} of {of}
+entity unit: One entity: all rows with one value in {entity}, of which at most {k} count. {unit}
+entity appears: One entity may appear or disappear with all its rows, whatever the others are.
+entity changes: All rows of one entity may change their values together, whatever the others are; how many there are stays as it
+    is.
+entity chosen:  Which {k} rows of an entity count is drawn at random, for each entity by itself and by nothing but its own rows;
+    rows without an entity count nowhere, where they are not refused. Answers and intervals speak of the rows that were kept.
+entity left out:  How many rows were left out, of each entity at most {k}, is published with discrete Laplace noise of scale
+    {scale}: it costs an entity `epsilon_of_rows_left_out` beside the answers.
+entity left out public:  How many rows were left out, of each entity at most {k}, is public, and published exactly.
+plan entities:  An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the
+    largest P(r). The stated delta is that of {k} such rows.
 plan: P(r) adds up what follows over the queries in which r counts, r clipped and rounded as stated: {terms}. Where r counts in
     all of them, with the least noise of each, that is {policy}.{rows}
 plan unit: One record of the table, with a loss P(r) of its own: a public function of the record.
@@ -3006,6 +3071,18 @@ def sentence(name, /, **values):
     return TEXT[name].format(**shown)
 
 
+def plain(said):
+    """A sentence in one line: what cannot be seen is written as its escape."""
+    return UNSEEN.sub(lambda found: ascii(found.group())[1:-1], said)
+
+
+def printed(said):
+    """A sentence, or each of a list, as files hold it: in one line, and a run of blanks after the first is escaped, too."""
+    if type(said) is not str:
+        return list(map(printed, said))
+    return re.sub("(?<= ) +", lambda run: "\\x20" * len(run.group()), plain(said))
+
+
 def every_name(called):
     """All names; of more than 100 the first 8, how many more, and a hash of all."""
     if len(called) <= 100:
@@ -3035,11 +3112,6 @@ def verify(spec_bytes: bytes, release_bytes: bytes | None = None) -> tuple[str, 
         return "does not hold", ["the file is nested far deeper than a spec is"]
     except (TypeError, ValueError, AttributeError, KeyError, IndexError, ArithmeticError) as error:
         return "does not hold", [f"a value is of another kind than the form has there ({type(error).__name__}: {error})"]
-
-
-def plain(said):
-    """A sentence for the terminal: what cannot be seen is written as its escape."""
-    return UNSEEN.sub(lambda found: ascii(found.group())[1:-1], said)
 
 
 def functions(contents):

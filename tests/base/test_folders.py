@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from designer import InvalidProblem
+from designer import CannotWrite, InvalidProblem
 from designer.base import folders
 from designer.base.folders import INDEX, checked_folder, names_folder, write_folder
 
@@ -93,7 +93,7 @@ def test_a_parent_that_takes_no_folder_is_refused(tmp_path: Path, monkeypatch: p
         raise OSError(errno.EROFS, "Read-only file system")
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(InvalidProblem, match=r"takes no new folder \(Read-only file system\)"):
+    with pytest.raises(CannotWrite, match=r"takes no new folder \(Read-only file system\)"):
         checked_folder(tmp_path / "t")
 
 
@@ -107,7 +107,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.M
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(folders.os, "fsync", full)
-    with pytest.raises(InvalidProblem, match=r"was not written \(No space left on device\); nothing was left there"):
+    with pytest.raises(CannotWrite, match=r"was not written \(No space left on device\); nothing was left there"):
         write_folder(target, fill, replace=replace)
     assert os.listdir(tmp_path) == (["t"] if replace else [])
     assert not replace or held(target)["a.csv"] == b"1\n"

@@ -31,7 +31,7 @@ def test_what_is_done_is_logged_and_no_line_holds_data(tmp_path: Path, caplog: p
     assert lines[0] == f"designed dp-designer/mechanism: {mechanism.fingerprint}"
     assert lines[1] == f"loaded dp-designer/mechanism: {mechanism.fingerprint}"
     entries = [line.rsplit(", ", 1)[1] for line in lines if line.startswith("ledger ")]
-    assert entries == ["stated", "reserved", "released", "reserved", "abandoned"]
+    assert entries == ["stated", "reserved", "released"]
     assert f"drawing a release from {mechanism.fingerprint}" in lines
     assert not any(str(CANARY) in record.getMessage() + str(record.args) for record in caplog.records)
 

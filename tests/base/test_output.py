@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer import InvalidProblem, Problem, Workload, compare, design, metrics, plot
+from designer import CannotWrite, InvalidProblem, Problem, Workload, compare, design, metrics, plot
 from designer.base import output
 from designer.base.output import checked_target, write_whole
 from designer.cli import main
@@ -77,13 +77,13 @@ def contents(folder: Path) -> dict[str, bytes | int]:
     return {path.name: path.read_bytes() if path.is_file() else stat.S_IFMT(path.lstat().st_mode) for path in folder.iterdir()}
 
 
-def refused(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
+def refused(arguments: list[str], folder: Path, capsys: pytest.CaptureFixture[str], expected: int = 2) -> str:
     """The message of a command that must be refused, with everything as it was."""
     before = contents(folder)
     capsys.readouterr()
     code = main(arguments)
     told = capsys.readouterr()
-    assert (code, told.out) == (2, "")
+    assert (code, told.out) == (expected, "")
     assert contents(folder) == before
     return told.err
 
@@ -137,7 +137,7 @@ def test_a_folder_that_takes_no_files_is_known_before_a_release(
 
     monkeypatch.setattr("designer.mechanisms.additive.mechanism.AdditiveMechanism.release", lambda *_: pytest.fail("spent"))
     monkeypatch.setattr(os, "open", read_only)
-    assert "Permission denied" in refused([*RELEASE, "new.json"], folder, capsys)
+    assert "Permission denied" in refused([*RELEASE, "new.json"], folder, capsys, 11)
 
 
 def test_the_mask_of_the_user_and_the_mode_of_a_replaced_file_are_kept(folder: Path, made) -> None:
@@ -177,7 +177,7 @@ def test_an_interrupted_write_leaves_everything_as_it_was(
 
     before = contents(folder)
     monkeypatch.setattr(os, step, fails)
-    with pytest.raises((KeyboardInterrupt, OSError)):
+    with pytest.raises((KeyboardInterrupt, CannotWrite)):
         write_whole(Path("other.json"), "new")
     assert contents(folder) == before
 

@@ -169,7 +169,7 @@ def test_an_interruption_is_one_word(folder: Path, monkeypatch: pytest.MonkeyPat
     assert told(capsys, "verify", "spec.json") == (130, "dp-designer: interrupted.\n")
 
 
-@pytest.mark.parametrize(("closed", "code"), [(">&-", 2), (">&- 2>&-", 2), ("2>&-", 0), (">/dev/full", 2)])
+@pytest.mark.parametrize(("closed", "code"), [(">&-", 2), (">&- 2>&-", 2), ("2>&-", 0), (">/dev/full", 11)])
 def test_closed_streams_are_no_crash(closed: str, code: int, folder: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for command in ("verify spec.json", "release spec.json --histogram counts.csv -o new.json"):
@@ -178,6 +178,40 @@ def test_closed_streams_are_no_crash(closed: str, code: int, folder: Path) -> No
         assert done.returncode == code, (command, done.stderr)
         assert "Traceback" not in done.stderr and "Exception" not in done.stderr
     assert Path("new.json").exists() == (">&-" not in closed.split("2>&-")[0])
+
+
+DESIGN, RELEASE = "design problem.toml -o NEW", "release spec.json --histogram counts.csv -o NEW"
+
+
+@pytest.mark.parametrize("command", [DESIGN, RELEASE, "keys new NEW"])
+@pytest.mark.parametrize("full", [True, False], ids=["a full disk", "a folder that takes nothing"])
+def test_nothing_is_left_half_written(command: str, full: bool, folder: Path) -> None:
+    """A process that may write so many bytes a file stands for a full disk; nobody is root in the other folder."""
+    if not full and os.geteuid() == 0:
+        pytest.skip("root writes everywhere")
+    Path("out").mkdir(mode=0o777 if full else 0o555)
+    arguments = [*command.replace("NEW", "out/new").split()]
+    limited = f"import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, ({20 if full else 10**9},) * 2)\n"
+    ignore = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    program = f"{limited}{ignore}from designer.cli import main\nsys.exit(main({arguments!r}))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 11 and done.stderr.count("\n") == 1 and "cannot be written" in done.stderr, done.stderr
+    assert list(Path("out").iterdir()) == []
+
+
+def test_a_release_that_nobody_reads_is_no_success(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    codes = {}
+    for command in ("show spec.json", "release spec.json --histogram counts.csv"):
+        reader, writer = os.pipe()
+        os.close(reader)
+        ran = [sys.executable, "-m", "designer", *command.split()]
+        done = subprocess.run(ran, env=environment, stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+        os.close(writer)
+        assert "Traceback" not in done.stderr
+        codes[command.split()[0]] = done.returncode
+    assert codes == {"show": 0, "release": 11}
 
 
 SIGNALLING = Decimal("sNaN")

@@ -31,7 +31,7 @@ from designer.relations.invariants import Invariant
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 NAMES = {
-    "designer": """About AdditiveMechanism AttributeQueries Channel Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee HierarchyProblem InvalidLedger InvalidProblem
+    "designer": """About AdditiveMechanism AttributeQueries CannotWrite Channel Choice Comparison Counts Design DesignFailed Domain Drawing Guarantee HierarchyProblem InvalidLedger InvalidProblem
         InvalidSpec LeastBudget LedgerUnavailable MarginalMechanism MarginalProblem MarginalRelease MarginalWorkload Mechanism NotPrivate
         Optimality OverTotal PlanProblem Presence PrivacyCertificate Problem Refusal Release ReportProblem Selection SelectionProblem Statistic StatisticalQueries
         StructuredMechanism StructuredProblem StructuredRelease StructuredWorkload SyntheticProblem Targets Term WholeTables Workload

@@ -8,10 +8,12 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import designer
+from designer import Domain, Problem, Workload, design, invariants, metrics
 from designer.base import errors
 from designer.base.confidential import withholding
 from designer.base.errors import CLAUSES, FIELD, InvalidProblem, Refusal
@@ -127,6 +129,7 @@ def test_the_base_and_what_users_meet_are_public() -> None:
         "OverTotal",
         "InvalidLedger",
         "LedgerUnavailable",
+        "CannotWrite",
     } <= set(designer.__all__)
 
 
@@ -149,3 +152,24 @@ def test_what_is_refused_of_confidential_data_has_no_value() -> None:
     with pytest.raises(InvalidProblem) as caught:
         read(8731)
     assert caught.value.value is None and caught.value.__cause__ is None and caught.value.__context__ is None
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda domain, made, wrong: Domain.of(wrong),
+        lambda domain, made, wrong: Workload.marginals(wrong, [["a"]]),
+        lambda domain, made, wrong: Workload.marginals(domain, [wrong]),
+        lambda domain, made, wrong: metrics.product(wrong, [metrics.uniform(2, 1.0)]),
+        lambda domain, made, wrong: metrics.product(domain, wrong),
+        lambda domain, made, wrong: invariants.joint(wrong),
+        lambda domain, made, wrong: made.guarantee_for(wrong),
+    ],
+)
+def test_an_argument_of_another_kind_is_named(ask: Any) -> None:
+    domain = Domain.of({"a": ["x", "y"]})
+    made = design(Problem(Workload.identity(domain), metrics.uniform(2, 1.0)), "laplace").mechanism
+    for wrong in (3, None, 2.5, "text", [("a", ["x"])], object()):
+        with pytest.raises(InvalidProblem) as refused:
+            ask(domain, made, wrong)
+        assert refused.value.field and refused.value.remedy

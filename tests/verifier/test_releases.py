@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
+from designer import Domain, Problem, Workload, design, metrics
 from designer.base.errors import Refusal
+from designer.base.json_text import plain
+from designer.certified.frozen import to_spec
 from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
+from designer.mechanisms.marginals.plan import design_marginals
+from designer.mechanisms.marginals.protection import Presence
+from designer.problem.marginals_workload import MarginalWorkload
+from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.verifier import standalone
 from tests.verifier.altered import bytes_of
 
@@ -99,3 +106,49 @@ def test_noise_off_its_coset_is_refused_by_both(tmp_path: Path) -> None:
             first = "does not hold"
         assert found[-1] == first
     assert "holds" in found and "does not hold" in found
+
+
+# Releases of entities ------------------------------------------------------------------------------------------------------
+
+DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["0", "1"]})
+TABLES = MarginalWorkload.of(DOMAIN, [["sex", "age"]])
+ASKED = Workload.marginals(DOMAIN, [["sex"], ["age"]])
+FOUND = Groups(["sex"], selection=PartitionSelection(variance=40, threshold=60))
+ENTITIES: dict[str, Any] = {
+    "a plan": lambda: TablePlan(
+        (
+            Count("n", Groups(["sex"], [["F"], ["M"]]), variance=1),
+            Sum("pay", Groups(), variance=1, measure=Measure("pay", upper=100)),
+        )
+    ),
+    "a plan that finds groups": lambda: TablePlan((Count("n", FOUND, variance=1),)),
+    "marginals, presence": lambda: design_marginals(TABLES, Presence(0.5)),
+    "marginals, attributes": lambda: design_marginals(TABLES, metrics.hamming(DOMAIN, [0.5, 0.3])),
+    "queries, presence": lambda: design(Problem(ASKED, metrics.add_remove(4, 0.3)), "laplace").mechanism,
+    "queries, hamming": lambda: design(Problem(ASKED, metrics.hamming(DOMAIN, [0.5, 0.3])), "laplace").mechanism,
+}
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("name", ENTITIES)
+def test_releases_of_entities_are_proven_by_both(name: str, rows: int, tmp_path: Path) -> None:
+    made = ENTITIES[name]()
+    people = {"person": ["a  b"] * 5 + ["c"], "sex": ["F", "M"] * 3, "age": ["0", "1"] * 3, "pay": [1.0] * 6}
+    pandas = pytest.importorskip("pandas")
+    released = made.release(pandas.DataFrame(people).rename(columns={"person": " id "}), entity=" id ", rows_per_entity=rows)
+    spec = bytes_of(plain(to_spec(made)))
+    save_release(made, released, tmp_path / "release.json")
+    document = json.loads((tmp_path / "release.json").read_text())
+    assert standalone.verify(spec, bytes_of(document))[0] == "holds", standalone.verify(spec, bytes_of(document))
+    verify_release(made, document)
+    parameters = document["guarantee"]["parameters"]
+    lies = [("rows_per_entity", rows + 1), ("budget_of_an_entity", 0.01), ("epsilon_of_rows_left_out", 1e-3), ("delta", 1e-30)]
+    told = [(key, value) for key, value in lies if parameters.get(key)]
+    changed = [{**document["guarantee"], "parameters": {**parameters, key: value}} for key, value in told]
+    changed += [{**document["guarantee"], field: "One entity."} for field in ("unit", "relation", "mechanism", "notion")]
+    for guarantee in changed:
+        lie = {**document, "guarantee": guarantee}
+        lie["seal"] = standalone.seal_of(lie)
+        assert standalone.verify(spec, bytes_of(lie))[0] == "does not hold", guarantee
+        with pytest.raises(Refusal):
+            verify_release(made, lie)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from designer import Problem, Workload, design, metrics
+from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.base.errors import InvalidSpec
 from designer.base.json_text import plain
 from designer.base.printing import INVISIBLE
@@ -31,6 +31,7 @@ from designer.files.kinds import KINDS
 from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
 from designer.promises.approximate import GaussianAllowance, PureAllowance
+from designer.tables import Count, Groups
 from designer.verifier import standalone
 from tests.oracles.spec_specimens import specimens
 from tests.verifier.altered import (
@@ -192,6 +193,69 @@ def search(seed: int, number: int) -> Counter[tuple[str, str]]:
         spec, way = altered(checked()[name], chance)
         require_agreement(spec, way, count)
     return count
+
+
+# What the two read differently, and should not: where it stands in a spec, and what stands there.
+READ_ALIKE: dict[str, tuple[str, list[Any], Any]] = {
+    f"{called} in {file}": (file, place, value)
+    for called, value in {"blanks": " a  b ", "no name": "", "a zero width": "a\u200bb"}.items()
+    for file, place in {
+        "laplace_blowfish": ["workload", "queries", 1],
+        "laplace_product": ["relation", "attributes", 2],
+        "laplace_row_groups": ["relation", "names", 0],
+        "lattice_l1": ["relation", "invariant", "names", 0],
+        "marginals_attributes": ["attributes", 2],
+        "channel_line": ["elements", 0],
+        "selection_linear": ["score", "workload", "queries", 0],
+        "staircase_metric": ["workload", "queries", 0],
+        "structured_attributes": ["attributes", 0],
+        "table_plan": ["queries", 0, "name"],
+    }.items()
+}
+READ_ALIKE |= {
+    "an attribute called inf": ("laplace_product", ["relation", "attributes", 0], "inf"),
+    "a value called inf": ("laplace_product", ["relation", "values", 2, 0], "inf"),
+    "a group called inf": ("laplace_row_groups", ["relation", "names", 0], "inf"),
+    "a column called inf": ("table_plan", ["levels", 5, "columns", 0, "column"], "inf"),
+    "a column with blanks": ("table_plan", ["queries", 8, "measure", "column"], " pay "),
+    "a maximum norm over a distance": ("lattice_distance_l1", ["norm", "order"], "linf"),
+    "a maximum norm over an l2 distance": ("lattice_distance", ["norm", "order"], "linf"),
+}
+
+
+@pytest.mark.parametrize("name", READ_ALIKE)
+def test_both_read_names_and_norms_alike(name: str) -> None:
+    file, place, value = READ_ALIKE[name]
+    core = json.loads(json.dumps(all_specs()[file]["mechanism"]))
+    holder = core
+    for key in place[:-1]:
+        holder = holder[key]
+    assert type(holder[place[-1]]) is str
+    holder[place[-1]] = value
+    first, second, words = core_verdicts(all_specs()[file]["format"], core)
+    assert first == second, words
+
+
+@pytest.mark.parametrize(
+    ("alter", "verdict"),
+    [
+        (lambda content: b"\xef\xbb\xbf" + content, "holds"),
+        (lambda content: content.replace(b'"title": "A table"', b'"title": "\\ud83d\\ude00"'), "does not hold"),  # another seal
+        (lambda content: content.replace(b'"title": "A table"', b'"title": "\\ud83d"'), "does not hold"),
+        (lambda content: content.decode().encode("utf-16"), "does not hold"),
+    ],
+    ids=["a byte order mark", "another title", "half a pair", "UTF-16"],
+)
+def test_both_read_bytes_alike(alter: Any, verdict: str) -> None:
+    made = design(Problem(Workload.identity(3), metrics.uniform(3, 0.5)), "laplace").mechanism.described(About(title="A table"))
+    content = alter(bytes_of(plain(to_spec(made))))
+    assert (main_verdict(content), standalone_verdict(content)[0]) == (verdict, verdict)
+
+
+def test_half_a_surrogate_pair_is_no_text() -> None:
+    for make in (lambda: Domain.of({"a": ["\ud800"]}), lambda: Count("\udfff", Groups(), variance=1)):
+        with pytest.raises(InvalidProblem):
+            make()
 
 
 @pytest.mark.parametrize("number", [150, pytest.param(400, marks=pytest.mark.nightly)])

@@ -12,6 +12,7 @@ and certified as what any solver says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from designer.base.checks import shown
@@ -36,10 +37,12 @@ class Called(str):
 
 def named(solver: Solver) -> str:
     """The name of a solver; of a function one that holds it."""
-    if isinstance(solver, str):
-        return solver
-    if callable(solver):
-        return Called.of(solver)
+    if isinstance(solver, str) or callable(solver):
+        if solver != "auto" and find_spec("cvxpy") is None:
+            raise InvalidProblem(
+                f"solver: {shown(solver)} is handed programs of CVXPY, which is not installed; install cvxpy, or leave it out."
+            )
+        return solver if isinstance(solver, str) else Called.of(solver)
     raise InvalidProblem(
         f"solver: {shown(solver)} is no solver; give 'auto', the name of a solver of CVXPY, or a function of its numbers.",
         value=solver,

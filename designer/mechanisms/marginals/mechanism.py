@@ -66,7 +66,7 @@ from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import IN_SPECS, rule_entry, rule_from
 from designer.relations.rows.given import records_of
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.reach import Margins
 from solvers.exact.rational import float_above, root_above
@@ -363,7 +363,7 @@ class MarginalMechanism(Specified):
 
         unit: what one row is.
         """
-        k, rule = unit.rows_per_entity, self.workload.domain.unlisted
+        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
 

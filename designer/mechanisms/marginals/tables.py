@@ -18,7 +18,6 @@ from designer.base.progress import track
 from designer.certified.guarantee import Guarantee
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE, Counts, Universe, bare, carries_names, counts
-from designer.problem.histogram import require_form as require_form_of_counts
 from designer.problem.marginals_workload import MarginalWorkload, positions
 from designer.problem.unlisted import REFUSE
 from designer.relations.rows.given import NO_COUNTS, form_of, is_expression, records_of, require_no_rows
@@ -84,16 +83,9 @@ def reading(
 def require_form(
     workload: MarginalWorkload, data: Any, row: RowUnit, stated: Stated, *, fixed: bool, histograms: bool = False
 ) -> None:
-    """Refuse what a release of such data refuses for its form. No entry is looked at."""
+    """Refuse what a release of such data refuses for its form, and counts that are none. No entry of records is looked at."""
     if _are_counts(workload, data, histograms):
-        require_no_rows(row)
-        given: Any = bare(data)
-        if _are_tables(workload, given):
-            for (names, table), axes in zip(given.items(), _axes_of_tables(workload, given), strict=True):
-                _as_array(table, workload.shape(axes), names)
-        else:
-            require_small(workload)
-            require_form_of_counts(data, Universe(workload.domain.elements, workload.domain.keys))
+        reading(workload, data, row, stated, fixed=fixed, histograms=histograms)[1]()
         return
     stated(row)
     records = records_of(data)

@@ -161,10 +161,10 @@ class OddsRatioTest(Specified):
     def check(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`: a table of two by two counts."""
+        """See `Specified.check`: a table of two by two counts with these margins."""
         super().check(data)
         require_no_rows(row_unit_of(unit, entity, rows_per_entity))
-        require_two_by_two(_table(data))
+        first_cell(_table(data), self.margins)
 
     @withholding
     def release(
@@ -295,25 +295,15 @@ def _no_limits(level: float, simultaneous: bool) -> Limits:
     raise InvalidProblem("intervals: a p-value has none; `released.interval(confidence)` holds the odds ratio.")
 
 
-def require_two_by_two(table: object) -> None:
-    """Refuse what carries names, and what is not of two rows and two columns."""
+def first_cell(table: object, margins: Margins) -> int:
+    """x11 of two rows and two columns of counts that have the margins; whatever else is wrong is refused with one text."""
     if carries_names(table):
         raise InvalidProblem(NAMED)
-    if isinstance(table, np.ndarray) and table.dtype.kind not in "iu":
-        raise InvalidProblem(UNUSABLE)
     try:
-        square = np.asarray(table).shape == (2, 2)
+        array = np.asarray(table)
     except (TypeError, ValueError):
-        square = False
-    if not square:
-        raise InvalidProblem(UNUSABLE)
-
-
-def first_cell(table: object, margins: Margins) -> int:
-    """x11 of a table that has the margins. The one function that reads the data; whatever is wrong is refused with one text."""
-    require_two_by_two(table)
-    array = np.asarray(table)
-    if array.dtype.kind not in "iu" or (array < 0).any() or margins != _margins(array):
+        raise InvalidProblem(UNUSABLE) from None
+    if array.shape != (2, 2) or array.dtype.kind not in "iu" or (array < 0).any() or margins != _margins(array):
         raise InvalidProblem(UNUSABLE)
     return int(array[0, 0])
 

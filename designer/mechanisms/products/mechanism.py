@@ -86,7 +86,7 @@ from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
 from designer.relations.rows.given import records_of
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
@@ -583,7 +583,7 @@ class StructuredMechanism(Specified):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The same for what one row is; see `MarginalMechanism.guarantee_for`."""
-        k, rule = unit.rows_per_entity, self.workload.domain.unlisted
+        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
 

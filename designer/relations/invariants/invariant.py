@@ -227,6 +227,9 @@ def joint(*invariants: Statistics) -> Invariant:
     >>> joint(total(3), partition(["north", "south", "north"])).names
     ('records', 'north', 'south')
     """
+    for invariant in invariants:
+        if not hasattr(invariant, "matrix"):
+            raise InvalidProblem(f"invariants: {shown(invariant)} is none; make one with designer.invariants.", value=invariant)
     if not invariants or len({invariant.size for invariant in invariants}) > 1:
         raise InvalidProblem("invariants: must speak of the same elements, and at least one must be given.")
     rows, names = [], []

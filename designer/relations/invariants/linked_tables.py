@@ -30,7 +30,7 @@ from designer.base.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, o
 from designer.certified.by_length import ByLength, Longest
 from designer.certified.norms import NormOrder as Order
 from designer.certified.unlisted import UnlistedSet
-from designer.problem.domain import Domain
+from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import Keys
 from designer.problem.relation import Block, Indices, Read
 from designer.problem.unlisted import REFUSE
@@ -479,8 +479,7 @@ def linked(domain: Domain, tables: Mapping[str, Sequence[str]], published: Seque
     >>> two.size, two.protect(1.0).longest(np.ones(10), "l1").bound
     (10, Fraction(4, 1))
     """
-    if not isinstance(domain, Domain):
-        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
+    require_domain(domain)
     if not isinstance(tables, Mapping) or any(isinstance(part, str) for part in (*tables.values(), *published)):
         raise InvalidProblem(f"tables: {shown(tables)}; give lists of attributes by the name of each table.", value=tables)
     listed = tuple((str(name), tuple(attributes)) for name, attributes in tables.items())

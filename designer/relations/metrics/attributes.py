@@ -19,7 +19,7 @@ from designer.base.checks import near, positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
-from designer.problem.domain import Domain, attribute_lines
+from designer.problem.domain import Domain, attribute_lines, require_domain
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
 from designer.relations.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
@@ -127,8 +127,7 @@ def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> H
     >>> hamming(people, {"sex": 1.0, "age": 0.5}).exact_budget(0, 5)
     Fraction(3, 2)
     """
-    if not isinstance(domain, Domain):
-        raise InvalidProblem(f"domain: {shown(domain)} is none; make one with `Domain.of`.", value=domain)
+    require_domain(domain)
     if not isinstance(budgets, (Mapping, Sequence, np.ndarray)) or isinstance(budgets, (str, bytes)):
         raise InvalidProblem(f"budgets: {shown(budgets)} is not a list; give one number for each attribute.", value=budgets)
     if isinstance(budgets, Mapping):
@@ -297,6 +296,7 @@ def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> P
     >>> d.exact_budget(0, 5)
     Fraction(2, 1)
     """
+    require_domain(domain)
     return Product(domain, tuple(_by_attribute(domain, parts, "metric.parts")))
 
 

@@ -384,7 +384,7 @@ class RowUnit(Immutable):
         numbers: dict[str, float | int | None] = {"rows_per_entity": self.rows_per_entity}
         numbers |= {} if budget is None else {"budget_of_an_entity": budget}
         numbers |= {} if rate is None else {"epsilon_of_rows_left_out": float_above(rate * self.rows_per_entity)}
-        counting = LEFT_OUT_PUBLIC if rate is None else LEFT_OUT.format(scale=1 / rate, k=self.rows_per_entity)
+        counting = LEFT_OUT_PUBLIC if rate is None else LEFT_OUT.replace("{scale}", str(1 / rate))
         return replace(
             guarantee,
             unit=(
@@ -393,12 +393,19 @@ class RowUnit(Immutable):
             ),
             relation=CHANGES if rate is None else APPEARS,
             unprotected=(*guarantee.unprotected, *((ROWS_PUBLIC,) if rate is None else ())),
-            mechanism=guarantee.mechanism + CHOSEN.format(k=self.rows_per_entity, kept=KEPT) + counting,
+            mechanism=guarantee.mechanism + (CHOSEN + counting).format(k=self.rows_per_entity, kept=KEPT),
             parameters={**guarantee.parameters, **numbers},
         )
 
 
 UNSTATED = RowUnit()
+
+
+def required_unit(unit: object) -> RowUnit:
+    """A `RowUnit`; anything else is refused."""
+    if not isinstance(unit, RowUnit):
+        raise InvalidProblem(f"unit: {shown(unit)} says not what one row is; give a RowUnit.", value=unit)
+    return unit
 
 
 def row_unit_of(name: str | None, entity: str | None, rows_per_entity: int | None) -> RowUnit:

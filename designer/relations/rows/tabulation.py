@@ -19,11 +19,11 @@ from designer.base.frames import Columns, column_names, columns_of, index_of, is
 from designer.base.labels import Labels, texts_of, values_of
 from designer.certified.frozen import Released, Specified, Takes
 from designer.certified.guarantee import Guarantee
-from designer.problem.histogram import Universe, counts, require_form
+from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, row_unit_of
+from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
 from designer.relations.rows.texts import octets
 from solvers.exact.rational import float_above
 
@@ -75,7 +75,7 @@ class TakesCounts(Specified, Generic[R]):
         row = row_unit_of(unit, entity, rows_per_entity)
         if form_for(data, self.universe) == "histogram":
             require_no_rows(row)
-            require_form(data, self.universe)
+            counts(data, self.universe)
         else:
             self.guarantee_for(row)
             require_tabulable(records_of(data), self.universe, row, fixed=not self.hidden.absence)
@@ -125,7 +125,8 @@ class TakesCounts(Specified, Generic[R]):
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The statement of a release from a table, for what one row is."""
-        budget = None if unit.rows_per_entity is None else self.entity_budget(unit.rows_per_entity)
+        most = required_unit(unit).rows_per_entity
+        budget = None if most is None else self.entity_budget(most)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
         return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
 

@@ -16,7 +16,7 @@ from scipy import integrate, optimize, stats
 
 from designer.base.errors import InvalidProblem
 from designer.mechanisms.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
-from designer.mechanisms.odds_ratio.mechanism import NAMED, UNUSABLE, OddsRatioTest, require_two_by_two
+from designer.mechanisms.odds_ratio.mechanism import NAMED, UNUSABLE, OddsRatioTest, first_cell
 from designer.mechanisms.odds_ratio.noise import CanonicalNoise, GaussianNoise, PiecewiseNoise, Tulap
 from designer.mechanisms.odds_ratio.umpu import (
     Laplace,
@@ -334,7 +334,8 @@ def replace_test(**changes: Any) -> OddsRatioTest:
 
 def test_a_table_that_carries_names_is_not_taken_by_position() -> None:
     pd = pytest.importorskip("pandas")
-    require_two_by_two([[1, 2], [3, 4]])
+    margins = Margins((3, 7), (4, 6))
+    assert first_cell([[1, 2], [3, 4]], margins) == 1
     with pytest.raises(InvalidProblem) as refusal:
-        require_two_by_two(pd.DataFrame([[1, 2], [3, 4]], index=["b", "a"], columns=["y", "x"]))
+        first_cell(pd.DataFrame([[1, 2], [3, 4]], index=["b", "a"], columns=["y", "x"]), margins)
     assert str(refusal.value) == NAMED
