@@ -28,6 +28,7 @@ CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
     "released, and nothing was spent."
 )
+NO_NUMBER = ", which count as 0 in sums and are left out of averages and quantiles"
 BLURRED = (
     "numbers from 2^53 on in a column of floats, which may stand for several and count as not listed: hold them as texts, or "
     "as whole numbers that may be missing (Int64 in pandas)"
@@ -311,8 +312,8 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
-            yield Finding(name, "numbers that cannot be read, which count as 0", sum(texts.values()), _quoted(texts, ()))
-        yield from _missing(name, sum(value is None for value in columns[name]), ", which count as 0")
+            yield Finding(name, f"numbers that cannot be read{NO_NUMBER}", sum(texts.values()), _quoted(texts, ()))
+        yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (

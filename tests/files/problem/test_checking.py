@@ -11,7 +11,7 @@ import pytest
 from designer import InvalidProblem
 from designer.cli import main
 from designer.files.data_files import read_histogram
-from designer.files.problem.checking import BLURRED, CONFIDENTIAL, Finding, check_counts, check_records
+from designer.files.problem.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, check_counts, check_records
 from designer.files.problem.kinds import KINDS, read_request
 from designer.problem.histogram import Labelled
 from designer.tables.csv_rows import Marks
@@ -107,17 +107,17 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     report = check_records(tmp_path / "p.toml", written(tmp_path))
     assert found(report) == {
         ("sex x place", "rows in none of the listed groups"): 3,
-        ("pay", "numbers that cannot be read, which count as 0"): 1,
-        ("pay", "missing values, which count as 0"): 1,
+        ("pay", f"numbers that cannot be read{NO_NUMBER}"): 1,
+        ("pay", f"missing values{NO_NUMBER}"): 1,
         ("pay", "numbers below the lower bound 0, clipped to it"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
-    assert Finding("pay", "numbers that cannot be read, which count as 0", 1, (("'99+'", 1),)) in report.findings
+    assert Finding("pay", f"numbers that cannot be read{NO_NUMBER}", 1, (("'99+'", 1),)) in report.findings
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sex": ["F", None], "place": ["DE", "DE"], "pay": [float("nan"), 200.0]})
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))
     assert told == {  # a missing text meets no condition, so no query by cells asks about the second record
-        ("pay", "missing values, which count as 0"): 1,
+        ("pay", f"missing values{NO_NUMBER}"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
 
@@ -136,7 +136,7 @@ def test_numbers_written_with_another_mark_are_counted(
     (tmp_path / "p.toml").write_text(PLAN)
     file = written(tmp_path, [("a", "F", "DE", cell) for cell in cells], marks.get("delimiter", ","))
     report = check_records(tmp_path / "p.toml", file, **marks)
-    assert found(report) == {("pay", "numbers that cannot be read, which count as 0"): unreadable}
+    assert found(report) == {("pay", f"numbers that cannot be read{NO_NUMBER}"): unreadable}
 
 
 def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_records_at_hand_are_checked_as_they_are_counted(tmp_path: Path) -> None
     assert [told.get(("k", what)) for what in ("missing values", "rows with a value that is not listed", BLURRED)] == [1, 2, 1]
     (tmp_path / "q.toml").write_text(PLAN)
     frame = pandas.DataFrame({"sex": ["F"] * 4, "place": ["DE"] * 4, "pay": [1, "2", "n/a", True]})
-    assert found(check_records(tmp_path / "q.toml", frame)) == {("pay", "numbers that cannot be read, which count as 0"): 2}
+    assert found(check_records(tmp_path / "q.toml", frame)) == {("pay", f"numbers that cannot be read{NO_NUMBER}"): 2}
 
 
 def test_entities_with_more_rows_than_count_are_counted(tmp_path: Path) -> None:
