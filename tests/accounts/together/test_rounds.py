@@ -6,12 +6,15 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import expense_of
+from designer.mechanisms.choice.mechanism import best_selection
+from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.promises.accounting import gdp_epsilon
+from designer.promises.accounting import gdp_epsilon, rho_of_bounded_range, rho_of_pure
 from designer.promises.costs import Cost, TotalCost
 from designer.relations.row_groups import RowGroups
 from designer.tables import Count, Groups, Measure, PartitionSelection, TablePlan, UnitSplitting
@@ -27,6 +30,39 @@ def test_rounds_of_synthetic_data_cost_the_sum_of_their_shares(shares: tuple[tup
     whole = expense_of(replace(made, shares=((Fraction(1, 2), Fraction(1, 2)),))).epsilon
     assert whole is not None
     assert expense_of(replace(made, shares=parts)).epsilon == whole * sum(Fraction(*share) for share in shares)
+
+
+@pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
+def test_a_choice_costs_the_rho_of_its_law(law: str) -> None:
+    """epsilon^2 / 8 of bounded range, and that of any pure mechanism under permute-and-flip, by exact laws of two candidates:
+    the divergence of order 1 over all gaps is more than 2/3 of each, and of permute-and-flip more than 2 epsilon^2 / 8."""
+    made = best_selection(Linear(Workload.identity(2)), metrics.add_remove(2, 0.5), law)  # type: ignore[arg-type]
+    told = expense_of(made)
+    assert told.epsilon == Fraction(1, 2) and told.rho == (
+        Fraction(1, 32) if law == "exponential" else rho_of_pure(Fraction(1, 2))
+    )
+    most = 0.0
+    for gap in range(-20, 21):
+        one, other = made.probabilities((50 + gap, 50)), made.probabilities((51 + gap, 50))
+        most = max([most, *(float((p * np.log(p / q)).sum()) for p, q in ((one, other), (other, one)))])
+    assert 2 / 3 * float(told.rho) < most <= float(told.rho)
+    if law == "exponential":
+        assert expense_of(made, rows_per_entity=3).rho == 9 * told.rho + rho_of_pure(3 * made.left_out_rate)
+    else:
+        assert most > 2 / 32
+
+
+@pytest.mark.parametrize("law", ["exponential", "permute_and_flip"])
+def test_choices_of_synthetic_data_cost_the_rho_of_their_law(law: str) -> None:
+    small, rounds = (replace(specimens()[name], selection=law) for name in ("small-db", "mwem"))  # type: ignore[call-arg]
+    known = rho_of_bounded_range if law == "exponential" else rho_of_pure
+    budget = expense_of(small).epsilon
+    assert budget is not None and expense_of(small).rho == known(budget)
+    assert isinstance(rounds, MWEM)
+    budget = expense_of(replace(rounds, shares=((Fraction(1, 2), Fraction(1, 2)),))).epsilon
+    shares = ((Fraction(1, 4), Fraction(1, 8)),) * 2
+    assert budget is not None
+    assert expense_of(replace(rounds, shares=shares)).rho == 2 * (known(budget / 4) + rho_of_pure(budget / 8))
 
 
 def test_a_record_that_may_change_in_several_groups_costs_the_sum_of_their_budgets() -> None:
