@@ -136,8 +136,8 @@ SETTINGS: Mapping[str, Setting] = {
             ),
             Choice(
                 "the table of delinquent children beside it, not in the figure",
-                "there lattice noise has 0.68 times the root mean square; of several nearest whole tables the solver takes one, "
-                "so third digits depend on its version; `python -m examples.int_projection`",
+                "there lattice noise has 0.68 times the root mean square; of several nearest whole tables the solver takes "
+                "one, so third digits depend on its version; `python -m examples.int_projection`",
             ),
         ),
     ),
