@@ -79,8 +79,8 @@ def reproduce(full: bool = False) -> Result:
             # rounding is one: with the critical value outside the support,
             # Laplace and Tulap tails reject in the same proportions.
             for name, least in (
-                (f"{label}: Fisher minus private", (best_curve(margins) - best)[1:].min()),
-                (f"{label}: private minus best naive", (best - np.max(naive, axis=0))[1:].min()),
+                (f"{label}: Fisher minus private, least over omega", (best_curve(margins) - best)[1:].min()),
+                (f"{label}: private minus best naive, least over omega", (best - np.max(naive, axis=0))[1:].min()),
             ):
                 computed[name], published[name] = least, (-1e-12, 1.0)
             computed[f"{label}: power at omega = 8"] = best[-1]

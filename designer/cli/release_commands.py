@@ -211,7 +211,8 @@ def _how_numbers_were_read(options: argparse.Namespace, mechanism: Specified) ->
     grouped = f" and {options.thousands!r} between thousands" if options.thousands else ""
     return [
         f"Numbers of {printed(options.table)} were read with the decimal mark {options.decimal!r}{grouped}; a cell that is "
-        "none is missing, and counts as 0 in sums. dp-designer check, with the same options, says how many there are."
+        "none is missing: it counts as 0 in sums, and not in averages and quantiles. dp-designer check, with the same options, "
+        "says how many there are."
     ]
 
 

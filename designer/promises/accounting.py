@@ -232,6 +232,12 @@ def rho_of_pure(epsilon: Fraction) -> Fraction:
     return Fraction(pure_rho(epsilon)) if epsilon < _ALL_IN_ALL else epsilon
 
 
+def rho_of_bounded_range(epsilon: Fraction) -> Fraction:
+    """The rho of pure epsilon-privacy whose log-likelihood ratios lie within an interval of that length, as those of the
+    exponential mechanism do, `epsilon^2 / 8` (docs/theory/tables.md, section 3), or that of any other where it is less."""
+    return min(epsilon**2 / 8, rho_of_pure(epsilon))
+
+
 def rho_of_laplace(epsilon: Fraction, rate: Fraction = Fraction(0)) -> Fraction:
     """`laplace_rho` as a Fraction, for an epsilon of any size."""
     return Fraction(laplace_rho(epsilon, rate)) if epsilon < _ALL_IN_ALL else epsilon

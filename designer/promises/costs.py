@@ -16,7 +16,14 @@ from designer.base.checks import rational_from, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.promises.account import Account, zcdp_of
-from designer.promises.accounting import gaussian_epsilon, rho_of_laplace, rho_of_pure, zcdp_delta, zcdp_epsilon
+from designer.promises.accounting import (
+    gaussian_epsilon,
+    rho_of_bounded_range,
+    rho_of_laplace,
+    rho_of_pure,
+    zcdp_delta,
+    zcdp_epsilon,
+)
 from designer.promises.laplace import LaplaceTradeoff
 from designer.promises.piecewise import PiecewiseLinear
 from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group, Tradeoff
@@ -49,6 +56,11 @@ class Cost(Immutable):
     def pure(cls, epsilon: Fraction) -> Cost:
         """epsilon, which is `epsilon tanh(epsilon / 2)`-zCDP. Of what is more than pure, `replace` states a smaller rho."""
         return cls(epsilon=epsilon, rho=rho_of_pure(epsilon), mu_squared=None if epsilon else NOTHING)
+
+    @classmethod
+    def of_bounded_range(cls, epsilon: Fraction) -> Cost:
+        """epsilon, as an exponential mechanism keeps it: with a smaller rho."""
+        return replace(cls.pure(epsilon), rho=rho_of_bounded_range(epsilon))
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction = NOTHING) -> Cost:

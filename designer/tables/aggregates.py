@@ -140,7 +140,7 @@ def _added(labels: Sequence[Labels], exact: Sequence[list[int]]) -> Numbers:
 
 
 def cell_counts(query: Quantile, table: Any) -> Cells:
-    """For every listed group with values: how many lie in each cell between the candidates; missing ones lie in none. A few
+    """For every listed group with values: how many lie in each cell of the quantile; missing ones lie in none. A few
     other groups may be among them."""
     rows, keys = _celled(query, table)
     grouped = rows.group_by([*keys, "cell"]).agg(amount=rows.count())
@@ -148,7 +148,7 @@ def cell_counts(query: Quantile, table: Any) -> Cells:
     kept = _labelled(query.groups, found)
     place: dict[Labels, int] = {}
     groups = np.array([place.setdefault(labels, len(place)) for labels in kept.labels], dtype=np.intp)
-    counts = np.zeros((len(place), len(query.candidates) + 1), dtype=np.int64)
+    counts = np.zeros((len(place), len(no_counts(query))), dtype=np.int64)
     cells, amounts = (np.array(found[name], dtype=np.int64)[list(kept.rows)] for name in ("cell", "amount"))
     np.add.at(counts, (groups, cells), amounts)
     return dict(zip(place, counts, strict=True))
@@ -167,7 +167,7 @@ def _celled(query: Quantile, table: Any) -> tuple[Any, list[str]]:
 
 def no_counts(query: Quantile) -> NDArray[np.int64]:
     """The cells of a group without records."""
-    return np.zeros(len(query.candidates) + 1, dtype=np.int64)
+    return np.zeros(2 * len(query.candidates) + 1, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ OF_QUANTILES = (
     "have is confidential."
 )
 OF_FIELLER = 0.9  # of the probability that an average is missed with
+CLEAR = 6  # deviations of its noise from which on a true count is told from 0
 ROOMY = 1 + 1e-12
 
 
@@ -157,13 +158,26 @@ def _quotients(sums: Ends, counts: Ends) -> Ends:
 
 
 def _of_both(query: Average, sums: Answer, counts: Answer, share: float) -> Ends:
-    """What Fieller's set, missed with 9/10 of the share, and the quotients of what both may be, with the rest, have in common:
-    the latter ends where the former does not, because the count may be 0."""
+    """The quotients that a test of each accepts, which depends on the true count alone (docs/theory/intervals.md, 6): from
+    `CLEAR` deviations on Fieller's, missed with 9/10 of the share, within the quotients of what both may be, with the rest;
+    below, where Fieller's set has no end, those of a sum and a count within margins of one level."""
     parts = query.parts
-    rest = (1 - OF_FIELLER) * share / 2
-    box = _quotients(ends_of_numbers(parts[0], sums, rest), ends_of_numbers(parts[1], counts, rest))
+    of_count = np.broadcast_to([float(v) for v in parts[1].grid_variances(counts.keys)], len(counts.keys))
+    clear = CLEAR * np.sqrt(of_count)
+
+    def ends(missed: float) -> tuple[Ends, Ends]:
+        return ends_of_numbers(parts[0], sums, missed), ends_of_numbers(parts[1], counts, missed)
+
+    few_sums, few = ends(-math.expm1(math.log1p(-share) / 2))
+    many_sums, many = ends((1 - OF_FIELLER) * share / 2)
+    below = _quotients(few_sums, Ends(few.lower, np.minimum(few.upper, clear)))
+    beyond = _quotients(many_sums, Ends(np.maximum(many.lower, clear), many.upper))
     own = _fieller(query, sums, counts, OF_FIELLER * share)
-    return Ends(np.maximum(own.lower, box.lower), np.minimum(own.upper, box.upper))
+    is_few, is_many = few.lower < clear, many.upper >= clear
+    return Ends(
+        np.minimum(np.where(is_few, below.lower, np.inf), np.where(is_many, np.maximum(own.lower, beyond.lower), np.inf)),
+        np.maximum(np.where(is_few, below.upper, -np.inf), np.where(is_many, np.minimum(own.upper, beyond.upper), -np.inf)),
+    )
 
 
 def _fieller(query: Average, sums: Answer, counts: Answer, share: float) -> Ends:

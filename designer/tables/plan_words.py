@@ -76,7 +76,10 @@ OF_ENTITIES = (
     " An entity loses at most (sum of sqrt(P(r)))^2 over its at most {k} rows that count, so at most {k}^2 times the "
     "largest P(r). The stated delta is that of {k} such rows."
 )
-NO_NUMBER = "In a measured column a missing value counts as 0, and so does one that is no number, where it is not refused."
+NO_NUMBER = (
+    "In a measured column a value that is missing, or is no number where that is not refused, counts as 0 in sums, and is left "
+    "out of averages and quantiles."
+)
 GAUSSIANS = (
     "Exact: discrete Gaussians from random bits of the operating system, compared with probabilities in exact arithmetic."
 )

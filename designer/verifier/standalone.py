@@ -1569,7 +1569,8 @@ class Selection(Pairs):
 
     L7: if the scores move by v, every probability moves by a factor of at most exp(rate (max v - min v)). The answers Q x move
     by u: v = u for linear scores; |v_r| <= |u_r|, of unknown sign, for |Q x - t| and its negative, so that the range is at most
-    the sum of the two largest |u_r|; and twice the largest |u_k| for the largest error of several answers."""
+    the sum of the two largest |u_r|, and so is the larger of two excesses; and twice the largest |u_k| for the largest error of
+    several answers."""
 
     says = {"sampling": "choice sampling", "floating_point": "choice numbers", "timing": "choice timing"}
     released = {"choice": anything, "index": anything}
@@ -1579,11 +1580,15 @@ class Selection(Pairs):
         core = fields(core, "mechanism", score=anything, relation=anything, rate=positive, law=law)
         require(isinstance(core.score, dict) and type(core.score.get("kind")) is str, "score.kind: is missing")
         self.kind, self.law, self.rate = core.score["kind"], core.law, core.rate
-        only(self.kind in ("linear", "absolute_error", "closeness", "largest_error"), f"score.kind: {self.kind!r} is unknown")
+        known = ("linear", "absolute_error", "closeness", "rank_error", "largest_error")
+        only(self.kind in known, f"score.kind: {self.kind!r} is unknown")
         several = {"candidates": names} if self.kind == "largest_error" else {}
         score = fields(core.score, "score", kind=text, workload=workload, targets=anything, **several)
         self.queries, self.elements, rows = score.workload
         self.candidates = score.candidates if several else self.queries
+        if self.kind == "rank_error":
+            require(len(self.queries) % 2 == 0, "score.workload: a rank has two queries for each candidate")
+            self.candidates = self.queries[: len(self.queries) // 2]
         targets = matrix(number, len(self.candidates), len(self.queries)) if several else array(number, len(self.queries))
         targets(score.targets, "score.targets")
         require(len(self.candidates) >= 2, "score: a choice needs two candidates")
@@ -2434,8 +2439,8 @@ class TablePlan(Format):
         return found
 
     def quantile(self, own, level):
-        """A choice by -|(1 - q) #{x <= g} - q #{x > g}|: a record that appears moves scores by the two largest of its column,
-        entries 1 - q and -q, at most (L7)."""
+        """A choice by -max(0, q n - #{x <= g}, #{x < g} - q n): a record that appears moves every score by at most the larger
+        of q and 1 - q, up or down, and two of them apart by twice that (L7)."""
         _, step, measured = own.measure
         require(level.keys is not None, "queries: a quantile needs public groups")
         require(type(own.q) is float and 0 < own.q < 1, "queries.q: is no number between 0 and 1")
@@ -2443,8 +2448,7 @@ class TablePlan(Format):
         require(2 <= len(candidates) <= 256 and all(a < b for a, b in pairwise(candidates)), "candidates: do not rise")
         require(all(g.denominator == 1 and abs(g) <= 2**52 for g in candidates), "candidates: are no whole numbers of steps")
         require(0 < own.rho <= 10**6, "rho: is not above 0, and at most 10^6")
-        above, below, many = Fraction(1 - own.q), Fraction(own.q), len(candidates)
-        moved = max(sum(sorted([above] * (many - k) + [below] * k)[-2:]) for k in range(many + 1))
+        moved, many = 2 * max(Fraction(1 - own.q), Fraction(own.q)), len(candidates)
         require((own.rate * moved) ** 2 <= 8 * own.rho, "queries.rate: spends more than rho")
         only((own.rate * moved) ** 2 <= 8 * own.rho * (1 - Fraction(1, 2**50)), "queries.rate: is at its limit")
         self.constants.append(f"{own.rho}")
@@ -2984,6 +2988,7 @@ candidates: The candidates and their targets are public and must not have been c
 score linear: the answer to the candidate's query less its public target
 score absolute_error: the absolute error of the public target as an answer to the candidate's query
 score closeness: minus the absolute difference of the answer to the candidate's query and its public target
+score rank_error: minus the larger of what the answers to the candidate's two queries exceed their public targets by, or 0
 score largest_error: minus the largest absolute error of the candidate's public answers over all queries
 marginals: Marginals of {tables} subsets of {attributes} attributes: independent integer noise in the contrasts of {measured}
     residuals, P(z) proportional to exp(-z^2 / (2 variance)); tables are a fixed linear map of them.

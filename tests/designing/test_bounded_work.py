@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
@@ -36,9 +37,12 @@ from designer.certified.frozen import to_spec
 from designer.cli import main
 from designer.designing import least, whole_products
 from designer.designing.factor_search import factor_of_family
+from designer.designing.marginals_least import least_marginal_budget
+from designer.designing.products_plan import design_structured
 from designer.families.channel import pole_budgets
 from designer.families.convex.solving import solve_with
 from designer.mechanisms.channel.described import MOST_DECIDED, DescribedTable
+from designer.mechanisms.marginals.plan import design_marginals
 from designer.promises.account import MOST_COARSE
 from designer.verifier import standalone as untyped
 from solvers import limited, work
@@ -184,8 +188,17 @@ def test_a_budget_by_the_name_of_another_notion_is_refused() -> None:
             problem(workload, Presence(mu=1.0), notion="pure")
         problem(workload, Presence(epsilon=1.0), notion="pure")
         problem(workload, Presence(mu=1.0), notion="zcdp")
-    with pytest.raises(InvalidProblem, match="epsilon is a budget"):
-        MarginalProblem(tables, Presence(epsilon=1.0))
+    without_a_problem: tuple[Callable[[Any], Any], ...] = (
+        lambda presence: MarginalProblem(tables, presence),
+        lambda presence: design_marginals(tables, presence),
+        lambda presence: least_marginal_budget(tables, presence, Targets(standard_error={("age", "sex"): 5.0})),
+        lambda presence: design_structured(sums, presence),
+    )
+    for made in without_a_problem:
+        with pytest.raises(InvalidProblem, match="epsilon is a budget"):
+            made(Presence(epsilon=1.0))
+    with pytest.raises(InvalidProblem, match="mu is a budget"):
+        design_structured(sums, Presence(mu=1.0), "laplace")
     several: tuple[dict[str, Any], ...] = ({}, {"budget": 1.0, "mu": 1.0}, {"epsilon": 1.0, "mu": 1.0})
     for wrong in several:
         with pytest.raises(InvalidProblem, match="give one of budget, epsilon and mu"):

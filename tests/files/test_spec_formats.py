@@ -214,6 +214,7 @@ WEAKER = {
     "selection linear": (("rate",), lambda v: v * 1.001),
     "selection error": (("rate",), lambda v: v * 1.001),
     "selection closeness": (("rate",), lambda v: v * 1.001),
+    "selection rank": (("rate",), lambda v: v * 1.001),
     "selection database": (("rate",), lambda v: v * 1.001),
     "selection table": (("score", "workload", "matrix", 1, 3), lambda v: v + 0.5),
     "selection invariant": (("rate",), lambda v: v * 1.001),

@@ -67,7 +67,7 @@ NAMES = {
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
-    "designer.mechanisms.choice.scores": "Linear AbsoluteError Closeness LargestError",
+    "designer.mechanisms.choice.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.mechanisms.synthetic.multiplicative": "MWEM mwem theorem_8",
     "designer.mechanisms.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",
     "designer.mechanisms.odds_ratio.noise": "CanonicalNoise PiecewiseNoise Tulap",

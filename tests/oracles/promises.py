@@ -72,6 +72,8 @@ def scores(score: Core, x: tuple[int, ...]) -> list[Fraction]:
     if score["kind"] == "largest_error":
         return [-max(abs(a - Fraction(t)) for a, t in zip(answers, row, strict=True)) for row in targets]
     off = [a - Fraction(t) for a, t in zip(answers, targets, strict=True)]
+    if score["kind"] == "rank_error":
+        return [-max(0, *pair) for pair in zip(off[: len(off) // 2], off[len(off) // 2 :], strict=True)]
     return {"linear": off, "absolute_error": [abs(v) for v in off], "closeness": [-abs(v) for v in off]}[score["kind"]]
 
 

@@ -19,7 +19,7 @@ from designer.designing.products_plan import design_structured
 from designer.mechanisms.channel.described import LossRule
 from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, RankError
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.mechanisms.lattice.mechanism import LatticeMechanism
 from designer.mechanisms.marginals.plan import design_marginals
@@ -174,6 +174,7 @@ def synthetic() -> dict[str, Made]:
 def selections() -> dict[str, Made]:
     """A selection for every kind of score, over a metric and with records that appear."""
     asked = Workload([[0.0, 1.0, 2.5], [2.0, 0.0, 2.0], [-1.0, 0.5, 0.0]], ["p", "q", "r"])
+    median = Workload([[-0.5, 0.5, 0.5], [-0.5, -0.5, 0.5], [-0.5, -0.5, -0.5], [0.5, -0.5, -0.5]], ["a", "b", "a <", "b <"])
     metric, rows = metrics.from_matrix(TRIANGLE), [[1.0, 0.0, 2.0], [0.5, 0.5, 0.5]]
     table = Tabulated.of(lambda x: [float(min(x)), x[0] / 2], ["a", "b"], records=3, candidates=["low", "half"])
     return {
@@ -182,6 +183,7 @@ def selections() -> dict[str, Made]:
             best_selection, AbsoluteError(asked, [1.0, 2.0, 3.0]), metrics.add_remove(3, [0.4, 0.9, 0.5])
         ),
         "selection closeness": partial(best_selection, Closeness(asked), metrics.uniform(3, 0.7), "permute_and_flip"),
+        "selection rank": partial(best_selection, RankError(median), metrics.add_remove(3, 0.5)),
         "selection database": partial(best_selection, LargestError(asked, rows, ["one", "two"]), metric),
         "selection table": partial(best_selection, table, metrics.uniform(2, 0.5)),
         "selection invariant": partial(best_selection, Linear(asked), invariants.total(3).protect(0.5, 2)),

@@ -22,6 +22,7 @@ from designer.tables import Average, Condition, Count, Groups, Measure, Quantile
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 from designer.tables.other_noise import PureSum
+from designer.tables.run import answer_of, noisy_integers, ratio_of
 
 # Each of the statistical tests fails with a probability below 1e-9 where coverage is the level.
 FAILURE = 1e-9
@@ -48,6 +49,32 @@ def test_intervals_of_every_kind_of_number_hold_the_truth_as_often_as_they_say(a
                 hits.append(inside)
     counted = [*np.array(hits).sum(axis=0).tolist(), together]
     assert binom.cdf(np.array(counted), draws, level).min() * len(counted) > FAILURE
+
+
+@pytest.mark.parametrize(
+    ("variances", "true_counts"), [((400, 25), (0, 1, 3, 10, 25, 30, 40, 200)), ((4, 1), (1, 3, 5, 7, 20))]
+)
+@pytest.mark.parametrize("level", [0.5, 0.95])
+def test_intervals_of_averages_of_small_groups_hold_the_truth_and_joint_ones_are_no_narrower(
+    variances: tuple[int, int], true_counts: tuple[int, ...], level: float
+) -> None:
+    """2,000 groups of each true count, with means of 20: below, at and above the count from which on Fieller's set is taken."""
+    size, entropy = 2000, SeededEntropy(5)
+    keys = tuple((f"{count} {i}",) for count in true_counts for i in range(size))
+    measure = Measure("pay", lower=-50, upper=500)
+    query = Average("mean", Groups(["g"], keys), measure=measure, variance=variances[0], count_variance=variances[1])
+    counts = np.repeat(true_counts, size)
+    parts = {
+        part.name: answer_of(part, keys, tuple(noisy_integers(part, keys, exact.tolist(), entropy)))
+        for part, exact in zip(query.parts, (20 * counts, counts), strict=True)
+    }
+    released = Answers({**parts, "mean": ratio_of(query, *parts.values())})
+    one, joint = (limits_of_answers((query,), query.parts, released, level, together) for together in (False, True))
+    own = slice(2 * len(keys), None)
+    truth = np.where(counts > 0, 20, 0)
+    hits = ((one.lower[own] <= truth) & (truth <= one.upper[own])).reshape(-1, size).sum(axis=1)
+    assert binom.cdf(hits, size, level).min() > FAILURE
+    assert (joint.lower[own] <= one.lower[own]).all() and (joint.upper[own] >= one.upper[own]).all()
 
 
 def test_an_average_without_a_clear_count_is_cut_at_its_bounds() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -165,18 +166,22 @@ def test_refusals_of_selections(arguments: tuple[object, ...], message: str) -> 
 GRID = (0, 10, 20, 50)
 
 
-def quantile(q: float, rho: str) -> Quantile:
-    return Quantile("q", Groups(["state"], [["DE"], ["RI"]]), (), EMP, q, GRID, Fraction(rho))
+def quantile(q: float, rho: str, candidates: tuple[int, ...] = GRID) -> Quantile:
+    return Quantile("q", Groups(["state"], [["DE"], ["RI"]]), (), EMP, q, candidates, Fraction(rho))
+
+
+def cell_of(value: int, candidates: tuple[int, ...]) -> int:
+    return sum((candidate < value) + (candidate <= value) for candidate in candidates)
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
 @pytest.mark.parametrize("rho", ["1/50", "1/2", "3"])
 def test_a_quantile_is_zcdp_on_all_small_neighbours(q: float, rho: str) -> None:
-    """Every histogram of up to 4 records in the 5 cells, every record added: Renyi divergences of the exact laws, both ways."""
-    choice = quantile(q, rho).choice
-    cells, worst = len(GRID) + 1, 0.0
-    for histogram in itertools.product(range(3), repeat=cells):
-        if sum(histogram) > 4:
+    """Every histogram of up to 3 records in the 7 cells, every record added: Renyi divergences of the exact laws, both ways."""
+    choice = quantile(q, rho, GRID[:3]).choice
+    cells, worst = choice.score.size, 0.0
+    for histogram in itertools.product(range(4), repeat=cells):
+        if sum(histogram) > 3:
             continue
         law = choice.probabilities(list(histogram))
         for cell in range(cells):
@@ -200,8 +205,8 @@ def test_quantiles_of_groups_are_near_the_truth() -> None:
     asked = Quantile("median", Groups(["state"], [["DE"], ["RI"], ["CT"]]), (), EMP, 0.5, grid, Fraction(1))
     counts = cell_counts(asked, on_duckdb(rows))
     for state, xs in sizes.items():
-        cells = np.searchsorted(grid, xs.astype(int), side="left")
-        np.testing.assert_array_equal(counts[state,], np.bincount(cells, minlength=len(grid) + 1))
+        cells = np.searchsorted(grid, xs.astype(int), side="left") + np.searchsorted(grid, xs.astype(int), side="right")
+        np.testing.assert_array_equal(counts[state,], np.bincount(cells, minlength=2 * len(grid) + 1))
     answer = TablePlan((asked,)).simulate(1, seed=4, data=on_duckdb(rows))[0]["median"]
     assert answer["DE"] == pytest.approx(np.median(sizes["DE"].astype(int)), abs=4)
     assert answer["RI"] == pytest.approx(np.median(sizes["RI"].astype(int)), abs=6)
@@ -235,24 +240,63 @@ def test_refusals_of_quantiles(change: dict[str, object], message: str) -> None:
 
 @pytest.mark.parametrize("candidates", [(0, 10, 20), (-30, -10, 10, 30), (0, 10, 25)], ids=["even", "about 0", "uneven"])
 def test_cells_of_a_quantile_count_values_beyond_all_candidates_too(candidates: tuple[int, ...]) -> None:
-    """A cell is how many candidates are below the value, by brute force: values far below the first lie in the first."""
+    """A cell is how many candidates are below the value and how many at most it; values far below the first lie there."""
     values = [-100, -51, -50, -31, -30, -29, -10, -9, -1, 0, 1, 9, 10, 11, 20, 21, 25, 26, 30, 31, 99, 100]
     measure = Measure("emp", lower=-100, upper=100)
     asked = Quantile("middle", Groups(), (), measure, 0.5, candidates, "1/4")
     rows = [{"id": i, "state": "DE", "county": 1, "naics": "11", "emp": value, "pay": 1.0} for i, value in enumerate(values)]
-    cells = [sum(candidate < value for candidate in candidates) for value in values]
-    assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(len(candidates) + 1)]
+    cells = [cell_of(value, candidates) for value in values]
+    assert cell_counts(asked, on_duckdb(rows))[()].tolist() == [cells.count(k) for k in range(2 * len(candidates) + 1)]
 
 
 @pytest.mark.parametrize("q", [0.5, 0.9, 0.25])
 def test_scores_of_candidates_are_how_far_their_ranks_are_from_the_quantile(q: float) -> None:
-    """`-|(1 - q) #{x <= g} - q #{x > g}|` by counting values, those that equal a candidate among them."""
     values = [0, 0, 3, 10, 10, 11, 20, 49, 50, 51, 60]
-    cells = [sum(candidate < value for candidate in GRID) for value in values]
-    scores, step = quantile(q, "1").choice.score.exact(np.bincount(cells, minlength=len(GRID) + 1))
-    for candidate, score in zip(GRID, scores, strict=True):
-        below = sum(value <= candidate for value in values)
-        assert float(score * step) == pytest.approx(-abs((1 - q) * below - q * (len(values) - below)), abs=1e-12)
+    for candidate, score in zip(GRID, scores_of(quantile(q, "1"), values), strict=True):
+        assert score == pytest.approx(rank_error(candidate, q, values), abs=1e-12)
+
+
+def scores_of(asked: Quantile, values: list[int]) -> list[float]:
+    cells = [cell_of(value, GRID) for value in values]
+    scores, step = asked.choice.score.exact(np.bincount(cells, minlength=2 * len(GRID) + 1))
+    return [float(score * step) for score in scores]
+
+
+def rank_error(candidate: int, q: float, values: list[int]) -> float:
+    """`-max(0, q n - #{x <= g}, #{x < g} - q n)` by counting values, those that equal a candidate among them."""
+    at_most, below = sum(value <= candidate for value in values), sum(value < candidate for value in values)
+    return -max(0, q * len(values) - at_most, below - q * len(values))
+
+
+@pytest.mark.parametrize("q", [0.5, 0.75, 0.125])
+def test_a_record_moves_scores_of_a_quantile_apart_by_no_more_than_is_proven(q: float) -> None:
+    """All data of up to 4 values at, below and between three candidates, by the definition: one more value moves scores apart
+    by at most twice the larger of q and 1 - q, one that changes by at most 2, and both are reached."""
+    grid, values = (1, 3, 5), range(7)
+
+    @functools.cache
+    def scores(data: tuple[int, ...]) -> list[float]:
+        return [rank_error(candidate, q, list(data)) for candidate in grid]
+
+    def apart(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+        moved = [a - b for a, b in zip(scores(tuple(sorted(one))), scores(tuple(sorted(other))), strict=True)]
+        return max(moved) - min(moved)
+
+    data = [own for n in range(5) for own in itertools.combinations_with_replacement(values, n)]
+    assert max(apart(own, (*own, x)) for own in data for x in values) == 2 * max(q, 1 - q)
+    assert max(apart((*own, x), (*own, y)) for own in data for x in values for y in values) == 2
+    made = quantile(q, "1/2", grid).choice
+    assert made.rate * 2 * max(q, 1 - q) == pytest.approx(2, rel=1e-10)  # the budget sqrt(8 rho)
+
+
+@pytest.mark.parametrize(
+    ("q", "values"), [(0.5, [40] * 20_000), (0.9, [40] * 20_000), (0.5, [3] * 99 + [40] * 802 + [60] * 99)]
+)
+def test_a_quantile_that_many_records_equal_is_found(q: float, values: list[int]) -> None:
+    """By the exact law: the other candidates have less than 1 in a million."""
+    made = quantile(q, "1", tuple(range(0, 101, 5)))
+    cells = np.bincount([cell_of(value, tuple(range(0, 101, 5))) for value in values], minlength=made.choice.score.size)
+    assert made.choice.probabilities(cells)[8] > 1 - 1e-6
 
 
 @pytest.mark.parametrize("at_most", [None, 1, 3])

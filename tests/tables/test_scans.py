@@ -160,5 +160,5 @@ def test_cells_of_even_candidates_are_those_of_comparisons(apart: int) -> None:
     even = Quantile("q", Groups(), (), measure, 0.5, tuple(apart * i for i in range(-5, 6)), Fraction(1))
     found = cell_counts(even, on_duckdb(rows))[()]
     bounds = [int(g) for g in even.candidates]
-    cells = [sum(bound < measure.units(row["pay"]) for bound in bounds) for row in rows]
-    assert found.tolist() == np.bincount(cells, minlength=len(bounds) + 1).tolist()
+    cells = [sum((b < u) + (b <= u) for b in bounds) for u in (measure.units(row["pay"]) for row in rows)]
+    assert found.tolist() == np.bincount(cells, minlength=2 * len(bounds) + 1).tolist()

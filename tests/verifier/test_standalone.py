@@ -263,7 +263,7 @@ def test_altered_specs_have_the_same_verdict(number: int, capsys: pytest.Capture
     count = search(33, number)
     with capsys.disabled():
         print("\nthe project's verdict, the second one's:", dict(count))
-    assert count["holds", "holds"] > number / 8 and count["does not hold", "does not hold"] > number / 2
+    assert count["holds", "holds"] > number / 8 and count["does not hold", "does not hold"] > 2 * number / 5
 
 
 def test_sums_that_are_no_floats_are_proven_by_one_and_refused_by_the_other() -> None:

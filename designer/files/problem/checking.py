@@ -28,6 +28,7 @@ CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
     "released, and nothing was spent."
 )
+NO_NUMBER = ", which count as 0 in sums and are left out of averages and quantiles"
 BLURRED = (
     "numbers from 2^53 on of a column of floats, or of whole numbers that one missing makes floats (int64 in pandas); "
     "they count as not listed: hold them as texts, or as whole numbers that may be missing (Int64 in pandas)"
@@ -312,13 +313,13 @@ def _told(column: Sequence[object], numbers: bool) -> list[object]:
 
 def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
-    consequence = "are refused" if listing.rule == REFUSE else "count as 0"
+    consequence = ", which are refused" if listing.rule == REFUSE else NO_NUMBER
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
-            what = f"numbers that cannot be read, which {consequence}"
+            what = f"numbers that cannot be read{consequence}"
             yield Finding(name, what, sum(texts.values()), _quoted(texts, ()))
-        yield from _missing(name, sum(value is None for value in columns[name]), ", which count as 0")
+        yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
         for what, beyond in (

@@ -102,14 +102,10 @@ class Start:
         ]
         rest = [
             f"# {printed(column.name)} holds numbers: group them into ranges to make an attribute of them"
-            for column in self.left_out
+            for column in self.columns
+            if column.name in self.numbers
         ]
         return DOMAIN.format(values="\n".join([*values, *rest]))
-
-    @property
-    def left_out(self) -> tuple[FileColumn, ...]:
-        """Columns of numbers beside categories."""
-        return tuple(column for column in self.columns if column not in self.categories)
 
     @property
     def tables(self) -> str:
@@ -315,6 +311,11 @@ def starting_file(
                 raise InvalidProblem(
                     f"{option}: {shown(name)} is no column; {meant(name, known)}name one of the file's columns.", value=name
                 )
+    for name in numbers:
+        if only and name not in only:
+            raise InvalidProblem(
+                f"--number: {shown(name)} is not among the columns to ask about; name it with --column, too.", value=name
+            )
     kept = tuple(column for column in columns if not only or column.name in only)
     found = frozenset(column.name for column in kept if column.is_number or column.name in numbers)
     named = "" if kind == DEFAULT else f"kind = {json.dumps(kind)}\n"

@@ -28,7 +28,7 @@ from designer.certified.certificate import NOTHING_MOVES, PrivacyCertificate, ce
 from designer.certified.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certified.norms import Norm
 from designer.certified.sensitivity import SensitivitySet
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, RankError, Score
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.histogram import Universe, counts
 from designer.problem.relation import Relation
@@ -40,7 +40,7 @@ from designer.relations.rows.tabulation import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy, simulation_stamp
 from designer.sampling.selection import ExponentialLaw, PermuteAndFlipLaw, draw_from_each
 
-OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness)}
+OF_FORMS: dict[str, type[Score]] = {cls.kind: cls for cls in (Linear, AbsoluteError, Closeness, RankError)}
 SCORE = either(*(cls.schema for cls in OF_FORMS.values()), LargestError.schema, Tabulated.schema)
 
 

@@ -1,8 +1,8 @@
 """Scores of candidates: what a selection should make large, built from linear forms so that their sensitivity is known exactly.
 
-Four kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for medians and quantiles, and for
-choosing a small database that answers well (SmallDB). Entries of matrices and targets are the rational numbers that their
-float64 values are: nothing is rounded.
+Five kinds suffice for linear utilities, for finding the query that is answered worst (MWEM), for what lies nearest to a target,
+for quantiles, and for choosing a small database that answers well (SmallDB). Entries of matrices and targets are the rational
+numbers that their float64 values are: nothing is rounded.
 What a score may move: docs/theory/selection.md, sections 1 and 2.
 """
 
@@ -156,7 +156,7 @@ class AbsoluteError(Score):
 
     def spread(self, rate: float) -> Norm:
         """The sum of the two largest |u_r|: `|v_r| <= |u_r|`, with either sign."""
-        return TwoLargest(np.full(len(self.candidates), rate))
+        return TwoLargest(np.full(self.workload.shape[0], rate))
 
     def combine(self, answers: Integers, targets: Integers) -> Integers:
         """`|answers - targets|`.
@@ -195,11 +195,44 @@ class Closeness(AbsoluteError):
         forms, given = self.workload.dense(), counts.astype(np.float64)
         sizes = (np.abs(given) @ np.abs(forms).T).max(axis=1) + np.abs(self.targets).max()
         error = (forms.shape[1] + 4) * 2.0**-52 * sizes
-        return -np.abs(given @ forms.T - self.targets), error
+        return self.combine(given @ forms.T, self.targets), error
 
     def sentence(self) -> str:
         """The formula."""
         return "minus the absolute difference of the answer to the candidate's query and its public target"
+
+
+class RankError(Closeness):
+    """`s_r(x) = -max(0, (Q x)_r - t_r, (Q x)_(R + r) - t_(R + r))`: the candidate whose two answers exceed their targets least
+    scores highest (a quantile: too few records at most it, or too many below it).
+
+    The workload has 2 R queries, R >= 2; the first R have the names of the candidates.
+    """
+
+    kind = "rank_error"
+    schema = of_kind("score", kind, OF_FORMS, "Minus the larger excess of a candidate's two answers over their targets, or 0.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.workload.shape[0] % 2:
+            raise InvalidProblem(f"workload: {self.workload.shape[0]} queries; give two for each candidate.")
+
+    @property
+    def candidates(self) -> tuple[str, ...]:
+        """The names of the first half of the queries."""
+        return self.workload.queries[: self.workload.shape[0] // 2]
+
+    def combine(self, answers: Integers, targets: Integers) -> Integers:
+        """`-max(0, excess of r, excess of R + r)`.
+
+        answers, targets: (2 R,). Returns (R,).
+        """
+        first, second = np.split(answers - targets, 2, axis=-1)
+        return np.asarray(-np.maximum(np.maximum(first, second), 0))
+
+    def sentence(self) -> str:
+        """The formula."""
+        return "minus the larger of what the answers to the candidate's two queries exceed their public targets by, or 0"
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,7 +38,7 @@ class ChoiceForm(ReleaseForm[Selection, Choice]):
 
 
 class ChoiceComposition(Composition[Selection]):
-    """Pure."""
+    """Pure, and of bounded range under the exponential law."""
 
     def protected(self, made: Selection) -> Protected:
         return made.relation
@@ -47,4 +47,4 @@ class ChoiceComposition(Composition[Selection]):
         return made.universe
 
     def of_budget(self, made: Selection, budget: Fraction) -> Cost:
-        return Cost.pure(budget)
+        return Cost.of_bounded_range(budget) if made.law == "exponential" else Cost.pure(budget)

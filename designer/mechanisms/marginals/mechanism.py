@@ -137,6 +137,8 @@ class MarginalMechanism(Specified):
         if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
         self.protection.require_rule(self.workload.domain.unlisted)
+        if isinstance(self.protection, Presence):
+            self.protection.require_notion("zcdp")
         assign(self, precisions=frozen(precisions))
         assign(self, noise=ResidualNoise(self.workload, self.precisions))
         assign(self, privacy=self.verify().require())

@@ -39,8 +39,9 @@ class Presence:
     """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
     size.
 
-    budget: epsilon in nats in the notion "pure", and mu under zCDP, where rho is mu^2 / 2. epsilon, mu: the same by name; a
-    problem of the other notion refuses it. Raises `InvalidProblem` for a budget that is not positive, and for none or several.
+    budget: epsilon in nats in the notion "pure", and mu under zCDP, where rho is mu^2 / 2. epsilon, mu: the same by name;
+    problems and mechanisms of the other notion refuse it. Raises `InvalidProblem` for a budget that is not positive, and for
+    none or several.
 
     >>> Presence(0.5) == Presence(epsilon=0.5)
     True
@@ -63,8 +64,8 @@ class Presence:
         if self.notion not in (None, notion):
             names = ("epsilon", "mu") if self.notion == "pure" else ("mu", "epsilon")
             raise InvalidProblem(
-                f"problem.relation: {names[0]} is a budget of the notion {self.notion!r}, and the problem's is {notion!r}; "
-                f"give Presence({names[1]}=...), or notion={self.notion!r}.",
+                f"relation: {names[0]} is a budget of the notion {self.notion!r}, and the notion here is {notion!r}; give "
+                f"Presence({names[1]}=...), or design for the other notion.",
                 value=self.epsilon,
             )
 

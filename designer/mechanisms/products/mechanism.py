@@ -269,6 +269,8 @@ class StructuredMechanism(Specified):
         if not isinstance(self.protection, Presence) and self.protection.domain != domain:
             raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
         self.protection.require_rule(domain.unlisted)
+        if isinstance(self.protection, Presence):
+            self.protection.require_notion("zcdp" if self.noise == "gaussian" else "pure")
         for axis, listed in self.matrices.items():
             if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
                 raise InvalidProblem(

@@ -6,7 +6,9 @@ What releases cost together: the shares of the budget that rounds spend, or all 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,6 +22,7 @@ from designer.mechanisms.synthetic.multiplicative import MWEM
 from designer.mechanisms.synthetic.release import Round, SyntheticRelease
 from designer.mechanisms.synthetic.small_databases import SmallDB
 from designer.problem.histogram import Universe
+from designer.promises.accounting import rho_of_bounded_range, rho_of_pure
 from designer.promises.costs import Cost
 
 HISTOGRAM: ReleaseKeys = {"elements": NAMES, "histogram": list_of(number()), "answers": BY_NAME}
@@ -129,7 +132,7 @@ def _require_possible(mechanism: MWEM, transcript: list[Round]) -> None:
 
 
 class MultiplicativeComposition(Composition[MWEM]):
-    """Pure: the shares of all rounds add up, and no more than the budget is spent."""
+    """Pure: the shares of all rounds add up, and no more than the budget is spent. The rhos of rounds add up, too."""
 
     def protected(self, made: MWEM) -> Protected:
         return made.queries.relation
@@ -138,11 +141,14 @@ class MultiplicativeComposition(Composition[MWEM]):
         return made.universe
 
     def of_budget(self, made: MWEM, budget: Fraction) -> Cost:
-        return Cost.pure(budget * min(Fraction(1), sum((a + b for a, b in made.shares), Fraction(0))))
+        whole = Cost.pure(budget * min(Fraction(1), sum((a + b for a, b in made.shares), Fraction(0))))
+        chosen = rho_of_bounded_range if made.selection == "exponential" else rho_of_pure
+        rounds = ((chosen(a * budget) + rho_of_pure(b * budget)) * times for (a, b), times in Counter(made.shares).items())
+        return replace(whole, rho=min(rho_of_pure(budget), sum(rounds, Fraction(0))))
 
 
 class SmallDatabaseComposition(Composition[SmallDB]):
-    """Pure."""
+    """Pure, and of bounded range under the exponential law."""
 
     def protected(self, made: SmallDB) -> Protected:
         return made.queries.relation
@@ -151,4 +157,4 @@ class SmallDatabaseComposition(Composition[SmallDB]):
         return made.universe
 
     def of_budget(self, made: SmallDB, budget: Fraction) -> Cost:
-        return Cost.pure(budget)
+        return Cost.of_bounded_range(budget) if made.selection == "exponential" else Cost.pure(budget)

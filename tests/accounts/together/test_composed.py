@@ -62,7 +62,7 @@ def made(relation: Relation, notion: str = "pure", names: list[str] | None = Non
 
 def chosen(epsilon: float) -> Specified:
     """A pure mechanism of whose law nothing but its budget is known."""
-    return best_selection(Linear(Workload.identity(3)), metrics.uniform(3, epsilon))
+    return best_selection(Linear(Workload.identity(3)), metrics.uniform(3, epsilon), "permute_and_flip")
 
 
 def test_the_statement_of_two_metric_mechanisms() -> None:

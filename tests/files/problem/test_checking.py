@@ -11,7 +11,7 @@ import pytest
 from designer import InvalidProblem
 from designer.cli import main
 from designer.files.data_files import read_histogram
-from designer.files.problem.checking import BLURRED, CONFIDENTIAL, Finding, check_counts, check_records
+from designer.files.problem.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, check_counts, check_records
 from designer.files.problem.kinds import KINDS, read_request
 from designer.problem.histogram import Labelled
 from designer.tables.csv_rows import Marks
@@ -108,7 +108,7 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     assert found(report) == {
         ("sex x place", "rows in none of the listed groups"): 3,
         ("pay", "numbers that cannot be read, which are refused"): 1,
-        ("pay", "missing values, which count as 0"): 1,
+        ("pay", f"missing values{NO_NUMBER}"): 1,
         ("pay", "numbers below the lower bound 0, clipped to it"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
@@ -117,7 +117,7 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"sex": ["F", None], "place": ["DE", "DE"], "pay": [float("nan"), 200.0]})
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))
     assert told == {  # a missing text meets no condition, so no query by cells asks about the second record
-        ("pay", "missing values, which count as 0"): 1,
+        ("pay", f"missing values{NO_NUMBER}"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
 

@@ -138,7 +138,8 @@ def test_types_of_parquet_tell_numbers_from_categories() -> None:
     assert "[measures.pay]" in text and "[groups.sex]" in text and "[groups.pay]" not in text
     text = starting_file(columns, "people")
     assert "# pay holds numbers" in text and "pay = [" not in text and "# string" in text
-    assert "pay = [" in starting_file(columns[1:], "people")
+    alone = starting_file(columns[1:], "people")
+    assert "pay = [" in alone and "# pay holds numbers" in alone
 
 
 def test_names_of_columns_are_written_so_that_they_are_read_again() -> None:
@@ -153,6 +154,7 @@ def test_names_of_columns_are_written_so_that_they_are_read_again() -> None:
     [
         (["--kind", "marginal"], "--kind: 'marginal' is unknown; perhaps 'marginals' is meant"),
         (["--number", "pey"], "--number: 'pey' is no column; perhaps 'pay' is meant"),
+        (["--column", "sex", "--number", "pay"], "--number: 'pay' is not among the columns to ask about"),
         (["--column", "sexx"], "--column: 'sexx' is no column; perhaps 'sex' is meant"),
         (["--delimiter", ";;"], "--delimiter"),
         (["-o", "people.csv"], "people.csv"),

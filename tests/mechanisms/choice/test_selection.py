@@ -23,7 +23,7 @@ from designer.base.json_text import canonical
 from designer.certified.frozen import seal
 from designer.files import spec
 from designer.mechanisms.choice.mechanism import best_selection, largest_rate
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, Score
+from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, RankError, Score
 from designer.mechanisms.choice.tabulated import Tabulated
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
@@ -31,7 +31,7 @@ from designer.sampling.selection import ExponentialLaw
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.selection_by_definition import BY_DEFINITION, LAWS, ball
 
-KINDS = ("linear", "absolute_error", "closeness", "largest_error")
+KINDS = ("linear", "absolute_error", "closeness", "rank_error", "largest_error")
 Histogram = tuple[int, ...]
 
 METRICS: dict[str, Relation] = {
@@ -43,7 +43,7 @@ METRICS: dict[str, Relation] = {
 }
 
 
-SCORES_OF_FORMS = {"absolute_error": AbsoluteError, "closeness": Closeness}
+SCORES_OF_FORMS = {"absolute_error": AbsoluteError, "closeness": Closeness, "rank_error": RankError}
 
 CELLS = invariants.margins((2, 2)).protect(0.5, 2)  # changes of four cells at once
 
@@ -52,7 +52,7 @@ def score_of(kind: str, seed: int = 0) -> Score:
     generator = np.random.default_rng(seed)
     if kind == "linear":
         return Linear(Workload(generator.integers(-3, 4, (4, 3)) / 2), generator.integers(-2, 3, 4) / 4)
-    if kind in ("absolute_error", "closeness"):
+    if kind in SCORES_OF_FORMS:
         return SCORES_OF_FORMS[kind](Workload(generator.integers(-3, 4, (4, 3)) / 2), generator.integers(-2, 3, 4) / 4)
     return LargestError(Workload(generator.integers(-2, 3, (3, 3)) / 2), generator.integers(-4, 5, (4, 3)) / 4)
 
@@ -65,6 +65,8 @@ def scores_by_definition(score: Score, x: Histogram) -> list[Fraction]:
     if isinstance(score, LargestError):
         return [-max(abs(a - Fraction(t)) for a, t in zip(answers, row, strict=True)) for row in targets]
     errors = [a - Fraction(t) for a, t in zip(answers, targets, strict=True)]
+    if isinstance(score, RankError):
+        return [-max(0, *pair) for pair in zip(errors[:2], errors[2:], strict=True)]
     sign = {"absolute_error": 1, "closeness": -1}.get(score.kind)
     return errors if sign is None else [sign * abs(e) for e in errors]
 
@@ -131,10 +133,11 @@ def test_permute_and_flip_attains_the_bound(kind: str) -> None:
         "linear": Linear(pair),
         "absolute_error": AbsoluteError(pair),
         "closeness": Closeness(Workload([[1.0, 0.0, 0.5], [-1.0, 0.0, -0.5]]), [0.0, -6.0]),
+        "rank_error": RankError(Workload([[1.0, 0, 0.5], [-1.0, 0, -0.5], [0.0] * 3, [0.0] * 3]), [0.0, -6.0, 0.0, 0.0]),
         "largest_error": LargestError(Workload([[1.0, 0.0, 0.5]]), [[-10.0], [10.0]]),
     }
     selection = best_selection(scores[kind], metrics.uniform(3, 0.7), "permute_and_flip")
-    records = 12 if kind in ("largest_error", "closeness") else 3
+    records = 12 if kind in ("largest_error", "closeness", "rank_error") else 3
     attained = worst_log_ratio(selection, records)
     assert 1 - 1e-9 < attained <= 1
     assert worst_log_ratio(selection, records=records, rate=Fraction(selection.rate) * Fraction(101, 100)) > 1.009
