@@ -53,7 +53,7 @@ class _Frame:
         a rounded x leaves open are compared in fractions.
         """
         found: list[tuple[Fraction, Fraction, int]] = []
-        for row in self._nearest():
+        for row in self._nearest().tolist():
             sign = -1 if self.products[row, 2] > 0 else 1
             on, change, turn = self.of(row, sign)
             t, slack = int(self.push.ranks[row]), 1 - on
@@ -63,17 +63,18 @@ class _Frame:
             raise HullFailed("gift wrapping met a tie: the points do not span their space, or the random ranks were unlucky")
         return best[2], best[0], best[1]
 
-    def _nearest(self) -> list[int]:
+    def _nearest(self) -> NDArray[np.intp]:
         """The rows whose x, the quotient of two integers rounded once, is the smallest up to that rounding."""
-        rows = np.flatnonzero(self.products[:, 2])
+        rows: NDArray[np.intp] = np.flatnonzero(self.products[:, 2])
         signs = np.where(self.products[rows, 2] > 0, -1, 1)
         slack = self.points.denominators[rows] * self.common - signs * self.products[rows, 0]
         try:
-            x = (slack / -(signs * self.products[rows, 2])).astype(np.float64)
+            x: NDArray[np.float64] = (slack / -(signs * self.products[rows, 2])).astype(np.float64)
         except OverflowError:  # beyond the floats
-            return rows.tolist()
-        least = x.min(initial=np.inf)
-        return rows[x <= least + abs(least) * 2.0**-50].tolist()
+            return rows
+        least = float(x.min(initial=np.inf))
+        near: NDArray[np.intp] = rows[x <= least + abs(least) * 2.0**-50]
+        return near
 
 
 def neighbour_over(points: Points, push: Push, simplex: Simplex, pivot: int) -> Simplex:
