@@ -1,5 +1,5 @@
-"""The tiers. The default: every test of `PROMISES`, the first two cases of every test that a mutant names, and the first one of
-every other. `quick`: what the files of `QUICK` have in it. `nightly`: all that is not `heavy`.
+"""The tiers. The default: every case of the tests of `PROMISES`, every case that a mutant names, and the first case of every
+test. `quick`: what the files of `QUICK` have in it. `nightly`: all that is not `heavy`.
 
 A case that is marked `nightly` or `heavy` stands in that tier alone. A test that is asked for by its name (`file::test`) runs
 with all its cases, but for `--tier`.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,9 +46,9 @@ QUICK = (
 # altered. The default runs every case of these.
 PROMISES = ("certified", "promises", "relations", "problem", "base", "sampling", "accounts", "verifier", "throughout", "files")
 NOT_PROMISES = ("files/problem",)
-ALL = 1 << 30
 APART = ("nightly", "heavy")
-NAMED = named_tests()
+# Of a test with one case that a mutant names, all are made and that one is kept beside the first.
+NAMED = {test: test.partition("[")[0] for test in named_tests() if "[" in test}
 
 
 class Doctests:
@@ -74,13 +73,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tier", action="store_true", help="of a test that is named, run the cases of its tier, not all")
 
 
-def _cases(path: Path, function: str) -> int:
-    """How many cases of the test the default runs."""
+def _promises(path: Path) -> bool:
+    """Whether the default runs every case of the tests of a file."""
     place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
-    file = f"tests/{place}"
-    if place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES):
-        return ALL
-    return 1 if NAMED.isdisjoint((file, f"{file}::{function}")) else 2
+    return place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES)
 
 
 def _asked(config: pytest.Config, path: Path, function: str) -> bool:
@@ -105,7 +101,7 @@ def pytest_collection() -> Generator[None, object, object]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks the items of each tier."""
-    seen = Counter[str]()
+    seen = set[str]()
     quick = {TESTS / file for file in QUICK}
     for item in items:
         function = item.nodeid.partition("[")[0]
@@ -116,8 +112,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(pytest.mark.nightly)
         if _asked(item.config, item.path, name):
             item.add_marker(pytest.mark.default)
-        elif not alone and seen[function] < _cases(item.path, name):
-            seen[function] += 1
+        elif not alone and (function not in seen or _promises(item.path) or item.nodeid in NAMED):
+            seen.add(function)
             item.add_marker(pytest.mark.default)
             if item.path in quick:
                 item.add_marker(pytest.mark.quick)
@@ -125,17 +121,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """In the default tier, makes the first cases of a test that does not run whole, and no others, which would be left out once
+    """In the default tier, makes the first case of a test that does not run whole, and no others, which would be left out once
     they are made."""
     path, function, config = metafunc.definition.path, metafunc.definition.nodeid.partition("::")[2], metafunc.config
-    cases = _cases(path, function)
-    if config.option.markexpr == "default" and cases < ALL and not _asked(config, path, function):
-        metafunc.parametrize = partial(_first_cases, metafunc.parametrize, cases)  # type: ignore[method-assign]
+    whole = _promises(path) or metafunc.definition.nodeid in NAMED.values() or _asked(config, path, function)
+    if config.option.markexpr == "default" and not whole:
+        metafunc.parametrize = partial(_first_case, metafunc.parametrize)  # type: ignore[method-assign]
 
 
-def _first_cases(
+def _first_case(
     parametrize: Callable[..., None],
-    number: int,
     names: str | Sequence[str],
     values: Iterable[Any],
     *rest: Any,
@@ -144,9 +139,9 @@ def _first_cases(
 ) -> None:
     """`parametrize` with the first of its values that no tier has to itself; with the first one where all are."""
     listed = list(values)
-    kept = [k for k, value in enumerate(listed) if not _apart(value)][:number] or [0]
-    given = ids if ids is None or callable(ids) else [list(ids)[k] for k in kept]
-    parametrize(names, [listed[k] for k in kept], *rest, ids=given, **named)
+    kept = next((k for k, value in enumerate(listed) if not _apart(value)), 0)
+    given = ids if ids is None or callable(ids) else [list(ids)[kept]]
+    parametrize(names, [listed[kept]], *rest, ids=given, **named)
 
 
 def _apart(value: Any) -> bool:

@@ -17,7 +17,7 @@ import pytest
 
 @pytest.mark.parametrize("case", [pytest.param(0, marks=pytest.mark.nightly), 1, 2, 3])
 def test_of_cases(case):
-    """The first case that no tier has to itself, or the first two."""
+    """The first case that no tier has to itself, and one that is named."""
 
 @pytest.mark.parametrize("left", [1, 2])
 @pytest.mark.parametrize("right", [1, 2])
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "tests" / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     for file in ("listed.py", "mutant.py", "patterns.py", "scopes.py"):
         shutil.copy(ROOT / "tests" / "mutation" / file, made / "tests" / "mutation")
-    (made / "tests" / "mutation" / "lists" / "cli.txt").write_text("tests/cli/test_named.py::test_of_cases\n")
+    (made / "tests" / "mutation" / "lists" / "cli.txt").write_text("tests/cli/test_named.py::test_of_cases[3]\n")
     for file in ("sampling/test_promise.py", "cli/test_named.py", "cli/test_plain.py"):
         (made / "tests" / file).write_text(FILE)
     return made
@@ -57,7 +57,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("asked", "expected"),
     [
         (("tests/cli/test_plain.py",), FIRST),
-        (("tests/cli/test_named.py",), FIRST | {"test_of_cases[2]"}),
+        (("tests/cli/test_named.py",), FIRST | {"test_of_cases[3]"}),
+        (("tests/cli/test_named.py::test_of_cases[3]", "--tier"), {"test_of_cases[3]"}),
         (("tests/sampling/test_promise.py",), FIRST | PAIRS | {"test_of_cases[2]", "test_of_cases[3]"}),
         (("tests/cli/test_plain.py::test_of_cases",), {f"test_of_cases[{case}]" for case in range(4)}),
         (("tests/cli/test_plain.py::test_of_cases", "--tier"), {"test_of_cases[1]"}),

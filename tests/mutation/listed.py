@@ -1,6 +1,7 @@
 """The listed mutants, read from `lists/`, a file a room, and those that no test has to see, from `equivalent.txt`.
 
-Lines that begin with `tests/` name the tests that are to see the mutants below them, up to the next such lines. A mutant is a
+Lines that begin with `tests/` name the tests that are to see the mutants below them, up to the next such lines: with its case
+where that is not the first, for the default runs what is named here. A mutant is a
 line `key: what is lost`, and below it, indented, `old => new`, snippets of one line or more; without a new one the old one is
 dropped. A key may end with `#2`: the second of equal places. A line that begins with `#` is a comment.
 """
@@ -21,9 +22,8 @@ HEAD = re.compile(r"([\w.:]+?)(?:#(\d+))?: (.+)")
 
 
 def named_tests() -> set[str]:
-    """What the lists name, `file::function` without parameters, or a file of which every test is meant."""
-    lines = (line for path in LISTS for line in path.read_text().splitlines())
-    return {line.partition("[")[0] for line in lines if line.startswith("tests/")}
+    """What the lists name: `file::function`, one case of it, or a file of which every test is meant."""
+    return {line for path in LISTS for line in path.read_text().splitlines() if line.startswith("tests/")}
 
 
 def read(path: Path) -> Iterator[Mutant]:

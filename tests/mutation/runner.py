@@ -24,7 +24,7 @@ from tests.mutation.patterns import Misfit
 from tests.mutation.scopes import ROOT
 
 LEFT_OUT = (".git", "__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis", ".venv", "*.egg-info")
-SEEN = re.compile(r"^(?:FAILED|ERROR) (\S+)(.*)$", re.MULTILINE)
+SEEN = re.compile(r"^(?:FAILED|ERROR) ([^\s\[]+(?:\[.*?\](?= - |$))?)", re.MULTILINE)
 # A name that is not there is a slip in the list of mutants, and no break that a test had to find.
 SLIPS = ("NameError", "UnboundLocalError", "SyntaxError", "ImportError", "ModuleNotFoundError")
 LONG = 3600.0  # seconds, of tests that no mutant names
