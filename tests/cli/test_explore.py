@@ -198,12 +198,19 @@ def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path
 
 
 def test_what_is_told_of_answers_is_forecast_from_the_budget_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("designer.reports.exploring.Explorer._odds", lambda *_: [])
-    monkeypatch.setattr("designer.reports.exploring._answers_of", lambda *_: spend(25.0) or ["1"])
+    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
+
+    def costly(*_: object) -> list[str]:
+        spend(25.0)
+        return ["1"]
+
+    monkeypatch.setattr("designer.reports.exploring._answers_of", costly)
     told = explored(folder / "uniform.toml", ["laplace"], points=3)
     assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
     (note,) = told["notes"]
-    assert note.startswith("laplace: not designed at 1 of 3 points; all take about 50 units of work, and all families have 34.")
+    assert note.startswith(
+        "laplace: not designed at 1 of 3 points; all take about 50 units of work, and all families have 35 together"
+    )
 
 
 def test_points_stop_when_the_work_is_spent_whatever_was_forecast(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,6 +221,7 @@ def test_points_stop_when_the_work_is_spent_whatever_was_forecast(folder: Path, 
         return real(self, name, values, problem)
 
     monkeypatch.setattr(Explorer, "designed", costly)
+    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
     told = explored(folder / "uniform.toml", ["laplace"], points=5)
     assert [sorted(point["families"]) for point in told["points"]] == [[], ["laplace"], ["laplace"], ["laplace"], []]
     assert told["notes"] == ["2 of 5 points: some families left out when all 60 units were spent"]
