@@ -8,7 +8,7 @@ reader sees. Where a search is long and its noise has the same shape at all budg
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -77,8 +77,9 @@ class Explorer:
     """A problem file, the families that are tried on it, and their designs at its own budget.
 
     choices: the numbers of each place of the file, as texts, the budget last. base: the designs at the numbers of the file.
-    ways: how each of these families is designed; None of reports. work: about how many units that takes. skipped: families
-    and places of the grid for which the work does not reach. notes: what a reader should know.
+    ways: how each of these families is designed; None of reports. work: about how many units that takes. telling: how many
+    what is told of a design took at the budget of the file. skipped: families and places of the grid for which the work does
+    not reach. notes: what a reader should know.
     """
 
     file: Varied
@@ -88,6 +89,7 @@ class Explorer:
     base: dict[str, Design[Any]]
     ways: dict[str, Way | None] = field(default_factory=dict)
     work: dict[str, float] = field(default_factory=dict)
+    telling: dict[str, float] = field(default_factory=dict)
     skipped: set[tuple[str, int]] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     _bases: dict[tuple[str, ...], Design[Any]] = field(default_factory=dict)
@@ -156,17 +158,42 @@ class Explorer:
             return design(problem, name)
         return design(problem, way.family.name, effort=self.effort, **way.options)
 
-    def point(self, place: int) -> dict[str, Any]:
-        """What is told at one place of the grid."""
+    def points(self) -> list[dict[str, Any]]:
+        """What is told at all places of the grid, those near the budget of the file first, where it tells how much the others
+        take; what the work does not reach is left out, with a note."""
+        near, made = sorted(range(len(self.grid)), key=self._distance), dict[int, dict[str, Any]]()
+        allowed = SEVERAL * units_of(self.effort)
+        with within() as counted:
+            made[near[0]] = self.point(near[0], lambda: False)
+            told = self.forecast(allowed - counted.spent, near[1:])
+            left = 0
+            with step(f"budgets, about {told:.3g} units of work"):
+                for place in each_of(near[1:], "budgets"):
+                    before = len(self.skipped)
+                    made[place] = self.point(place, lambda: counted.spent >= allowed)
+                    left += len(self.skipped) > before
+        if left:
+            self.notes.append(f"{left} of {len(near)} points: some families left out when all {allowed:g} units were spent")
+        return [made[place] for place in range(len(near))]
+
+    def point(self, place: int, is_over: Callable[[], bool]) -> dict[str, Any]:
+        """What is told at one place of the grid, of the families that come before the work is over."""
         values, problem = self.grid[place]
         designs: dict[str, Design[Any]] = {}
         for name in self.ways:
+            if (name, place) not in self.skipped and is_over():
+                self.skipped.add((name, place))
             if (name, place) not in self.skipped:
                 with suppress(Refusal, ArithmeticError, ValueError, OutOfWork):
                     designs[name] = self.designed(name, values, problem)
         best = min(designs, key=lambda name: self.rank(name, designs[name].loss), default=None)
+        answers = dict[str, list[str]]()
+        for name, made in designs.items():
+            with within() as counted:
+                answers[name] = _answers_of(made, name in self.wide or name == best)
+            self.telling.setdefault(name, counted.spent)
         return {
-            "families": {name: _answers_of(made, name in self.wide or name == best) for name, made in designs.items()},
+            "families": answers,
             "floor": _floor(problem, designs),
             "best": best,
             "privacy": asked_words(problem.relation, problem.notion, problem.delta),
@@ -180,13 +207,13 @@ class Explorer:
         moves: list[Meaning] = [move_by(distance, relation) for distance in self.distances]
         return [(*odds_row(made, meant), odds_but_for(made, meant)) for meant in ((*moves, told[-1]) if moves else told)]
 
-    def forecast(self) -> None:
-        """Skip what does not fit into the work that there is, families of the least work and nearest budgets first.
+    def forecast(self, left: float, near: Sequence[int]) -> float:
+        """Skip what does not fit into the units that are left, families of the least work and nearest budgets first; how many
+        the rest takes, about.
 
         Raises `DesignFailed` where no family is designed at another budget than its own.
         """
-        allowed = left = SEVERAL * units_of(self.effort)
-        near = sorted(range(len(self.grid)), key=self._distance)
+        allowed = left
         wanted = {name: sum(self._units(name, place) for place in near) for name in self.ways}
         for name in sorted(wanted, key=lambda name: (wanted[name], self.base[name].loss)):
             for place in near:
@@ -198,33 +225,35 @@ class Explorer:
             missing = sum(skipped == name for skipped, _ in self.skipped)
             if missing:
                 self.notes.append(
-                    f"{name}: not designed at {missing} of {len(near)} points; all take about {wanted[name]:.3g} units of "
-                    f"work, and all families have {allowed:g} together"
+                    f"{name}: not designed at {missing} of {len(self.grid)} points; all take about {wanted[name]:.3g} units of "
+                    f"work, and all families have {allowed:.3g} together"
                 )
             elif self.is_scaled(name):
                 self.notes.append(f"{name}: one search, certified anew at each budget")
-        if len(self.skipped) == len(self.ways) * (len(near) - 1) > 0:
+        if len(self.skipped) == len(self.ways) * len(near) > 0:
             raise DesignFailed(
                 f"explore: {'; '.join(self.notes)}. Take fewer budgets (--points), one family (--family), or --effort thorough."
             )
+        return allowed - left
 
-    def _distance(self, place: int) -> tuple[bool, float]:
-        """Places at the budget of the file first, then the nearest."""
-        own, here = float(self.file.own["budget"]), float(self.grid[place][0]["budget"])
-        return here != own, abs(math.log(here / own))
+    def _distance(self, place: int) -> tuple[bool, bool, float]:
+        """The numbers of the file first, then places at its budget, then the nearest."""
+        values = self.grid[place][0]
+        own, here = float(self.file.own["budget"]), float(values["budget"])
+        return values != self.file.own, here != own, abs(math.log(here / own))
 
     def _units(self, name: str, place: int) -> float:
-        """About how much work a design is there; infinite where it is that of another one, which is skipped."""
+        """About how much work a design and what is told of it are there; infinite where it is that of another one, which is
+        skipped."""
         values, problem = self.grid[place]
-        if values == self.file.own:
-            return 0.0
+        told = self.telling.get(name, 0.0)
         if self.is_scaled(name) and (own := self.at_own_budget(values)) != values:
             first = next(k for k, (numbers, _) in enumerate(self.grid) if numbers == own)
-            return math.inf if (name, first) in self.skipped else 0.0
+            return math.inf if (name, first) in self.skipped else told
         way = self.ways[name]
         if way is None or self.base[name].cut:
-            return self.work[name]
-        return estimated(way.family, way.options, Sizes(problem))
+            return self.work[name] + told
+        return estimated(way.family, way.options, Sizes(problem)) + told
 
 
 def explored(
@@ -233,9 +262,9 @@ def explored(
     """What a problem file leads to at `points` budgets, from a tenth of its own on to nearly ten times, as plain data.
 
     families: those of `compare` where none are named; named ones with every choice of their options. effort: the counted work
-    of each search. All that follow the first comparison have as much together as it may have; what does not fit is left out,
-    with a note. Raises `InvalidProblem` for a file that has no one number for its budgets, and `DesignFailed` where nothing
-    fits.
+    of each search. All that follow the first comparison, what is told of answers too, has as much together as it may have: what
+    does not fit by a forecast, or comes when that is spent, is left out, with a note. Raises `InvalidProblem` for a file that
+    has no one number for its budgets, and `DesignFailed` where nothing fits.
     """
     if not 3 <= count(points, "points") <= MOST_POINTS:
         raise InvalidProblem(
@@ -247,8 +276,7 @@ def explored(
         _compare(found, families)
     if not found.base:
         raise DesignFailed("explore: no family has a mechanism at the budget of the file; dp-designer compare says why.")
-    found.forecast()
-    return _plain(found, [found.point(place) for place in each_of(range(len(found.grid)), "budgets")])
+    return _plain(found, found.points())
 
 
 def _choices(file: Varied, points: int) -> dict[str, tuple[str, ...]]:

@@ -20,9 +20,10 @@ from designer.families.least_noise import least_half_widths, limit
 from designer.files.problem.kinds import read_request
 from designer.files.problem.varied import varied_file
 from designer.mechanisms.channel.problem import ReportProblem
-from designer.reports.exploring import DRAWN, LEFT_OUT, explored
+from designer.reports.exploring import DRAWN, LEFT_OUT, Explorer, explored
 from designer.reports.odds import NO_LIMIT, Risk, below, off_by, percent
 from designer.reports.page import contributor_of
+from solvers.work import spend
 
 REGIONS = '[elements]\ntable = "regions.csv"\nnames = ["region"]\n\n[workload]\nbuilder = "identity"\n\n'
 FILES = {
@@ -189,12 +190,41 @@ def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path
     monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 40.0)
     told = explored(folder / "uniform.toml", ["laplace"], points=3)
     assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
-    assert told["notes"] == [
-        "laplace: not designed at 1 of 3 points; all take about 80 units of work, and all families have 60 together"
-    ]
+    (note,) = told["notes"]
+    assert note.startswith("laplace: not designed at 1 of 3 points; all take about 80 units of work, and all families have 59.")
     monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 70.0)
     with pytest.raises(DesignFailed, match=r"about 140 units of work.*--points"):
         explored(folder / "uniform.toml", ["laplace"], points=3)
+
+
+def test_what_is_told_of_answers_is_forecast_from_the_budget_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
+
+    def costly(*_: object) -> list[str]:
+        spend(25.0)
+        return ["1"]
+
+    monkeypatch.setattr("designer.reports.exploring._answers_of", costly)
+    told = explored(folder / "uniform.toml", ["laplace"], points=3)
+    assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
+    (note,) = told["notes"]
+    assert note.startswith(
+        "laplace: not designed at 1 of 3 points; all take about 50 units of work, and all families have 35 together"
+    )
+
+
+def test_points_stop_when_the_work_is_spent_whatever_was_forecast(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Explorer.designed
+
+    def costly(self: Explorer, name: str, values: Mapping[str, str], problem: Any) -> Any:
+        spend(0.0 if values == self.file.own else 31.0)
+        return real(self, name, values, problem)
+
+    monkeypatch.setattr(Explorer, "designed", costly)
+    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
+    told = explored(folder / "uniform.toml", ["laplace"], points=5)
+    assert [sorted(point["families"]) for point in told["points"]] == [[], ["laplace"], ["laplace"], ["laplace"], []]
+    assert told["notes"] == ["2 of 5 points: some families left out when all 60 units were spent"]
 
 
 def test_widths_are_told_of_the_best_families_where_many_answers_would_be_simulated(

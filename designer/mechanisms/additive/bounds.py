@@ -37,12 +37,14 @@ from designer.certified.norms import Norm
 from designer.mechanisms.additive.noise import Grid, Noise
 from designer.problem.rows import difference, entries_of
 from designer.problem.workload import Workload
+from solvers.work import spend
 
 POINTS = 2**15  # of the circle
 TIMES = 8  # L is this many times the reach that is asked for
 FOURIER = 16 * 2.0**-52  # relative error of a transform, generously: log2(POINTS) units of roundoff
 MOST_TERMS = 400  # of one sum: rounding up adds half a step for each
 MOST_TRANSFORMS = 6000  # 3 s; sums beyond have the Chernoff bound alone
+CONVOLVED = 5.0  # entries of `solvers.work` for each point of a transform
 THETAS = np.concatenate([np.linspace(0.02, 0.98, 49), 1 - np.geomspace(0.01, 1e-6, 15)])
 
 
@@ -78,6 +80,7 @@ class LaplaceSum:
     @cached_property
     def _tail(self) -> Floats:
         """`P(Y >= n h)`, bounded, for n = 0, 1, ... up to the reach."""
+        spend(entries=CONVOLVED * len(self.rates) * POINTS)
         length = TIMES * self.reach
         step = 2 * length / POINTS
         transform = np.ones(POINTS // 2 + 1, dtype=complex)
