@@ -18,7 +18,7 @@ size = 2
 names = ["north", "south"]
 [relation]
 metric = "add_remove"
-epsilon = 1
+mu = 1
 [problem]
 notion = "zcdp"
 [targets]
