@@ -114,7 +114,7 @@ def test_a_spec_is_accounted_for_like_its_file(tmp_path: Path, capsys: pytest.Ca
         (CHANGES, ["--group", "0"], "--group: '0' is no whole number of at least 1"),
         (DISTANCE, ["--totals", "1,1,1,1"], "--totals: a budget per distance needs no a(t)"),
         (
-            DISTANCE.replace("epsilon", "mu") + '[problem]\nnotion = "zcdp"\n',
+            DISTANCE.replace("epsilon", "mu") + ZCDP,
             ["--delta", "2"],
             "--delta: '2' is no number between 0 and 1",
         ),

@@ -172,6 +172,5 @@ EPSILON = Key(
     "The budget of a change, in nats: outputs are at most e^epsilon times as likely after it (approximate: but for delta).",
     normal=Key("mu", POSITIVE, "The budget of a change under zcdp: rho = mu^2 / 2 (mu = 1: epsilon 5.222 at delta 1e-6)."),
 )
-OWN_EPSILONS = Key("epsilons", EPSILONS, normal=Key("mus", EPSILONS, "The same under zcdp: rho = mu^2 / 2 of each."))
 ADJACENCY = Key("adjacency", COUNT, "How many records may change together.")
 WEIGHTS = Key("weights", list_of(POSITIVE), "How much each counts in the loss, one number each.")

@@ -22,12 +22,10 @@ from designer.designing.marginals_least import table_names
 from designer.designing.of_kinds import design_marginal, least_marginal
 from designer.designing.problems import MarginalProblem
 from designer.files.data_files import read_table
-from designer.files.problem.forms import require_form
 from designer.files.problem.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
-from designer.files.problem.relations import by_notion
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import OBJECTIVES, Loss
@@ -93,7 +91,6 @@ def marginals_form() -> Schema:
             "relation": noted("What may change, and its budget.", RELATION),
         },
         {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
-        **by_notion("zcdp"),
     )
 
 
@@ -191,9 +188,7 @@ class MarginalsReader(Reader):
 
     def require(self, kind: Kind) -> None:
         """The form, and the budget of the notion."""
-        # The rule of the schema that tells mu from epsilon says less than `refuse_keys`.
-        whole = {word: rule for word, rule in kind.whole().items() if word not in ("if", "then", "else")}
-        require_form(self.path, whole, self.data)
+        super().require(kind)
         self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
 
     def read(self) -> MarginalsRequest:

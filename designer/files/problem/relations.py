@@ -36,7 +36,6 @@ from designer.files.problem.keys import (
     EPSILONS,
     FILE,
     NAMES,
-    OWN_EPSILONS,
     SCALARS,
     SIZE,
     SUBSETS,
@@ -166,12 +165,24 @@ class RelationReader(LinkedSections, ABC):
             'metric = "add_remove" (a record may come or go), or another metric.'
         )
 
+    def own(self, section: str, key: str) -> list[float]:
+        """A budget for each element."""
+        given = self.get(section, key, list)
+        for place, budget in enumerate(given):
+            if not isinstance(budget, (int, float)) or isinstance(budget, bool) or not budget > 0:
+                raise self.refuse(section, f"{key}[{place}]", budget, "is not a positive number; give one above 0")
+        return list(given)
+
     def own_budgets(self, epsilon: float | None, epsilons: list[Any] | None) -> float | list[Any]:
         """One budget for all elements, or one for each."""
+        one, each = EPSILON.under(self).name, OWN_EPSILONS.under(self).name
         if epsilon is not None and epsilons is not None:
-            one, each = EPSILON.under(self).name, OWN_EPSILONS.under(self).name
             raise self.refuse("relation", each, epsilons, f"give {one} for all elements or {each} for each, not both")
         if epsilons is not None:
+            if len(epsilons) != self.size:
+                raise self.refuse(
+                    "relation", each, epsilons, f"{len(epsilons)} budgets for {self.size} elements; give one for each"
+                )
             return epsilons
         return float(EPSILON.of(self, "relation") if epsilon is None else epsilon)
 
@@ -268,6 +279,14 @@ class RelationReader(LinkedSections, ABC):
 
 # Keys of several metrics.
 METRIC = refer("metric")
+OWN_EPSILONS = Key(
+    "epsilons",
+    EPSILONS,
+    read=RelationReader.own,
+    normal=Key(
+        "mus", EPSILONS, "A budget for each element under zcdp: rho = mu^2 / 2; inf leaves one unprotected.", RelationReader.own
+    ),
+)
 CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.", default=False)
 BY_LABEL: Schema = {"type": "object", "additionalProperties": POSITIVE}
 POINTS = Key("points", COLUMNS, read=RelationReader.places)
@@ -517,11 +536,11 @@ def _without(*names: str) -> Schema:
     return {"allOf": [none, within]}
 
 
-def by_notion(usual: str = "pure") -> dict[str, Any]:
-    """Which names the budgets of [relation] have under the notion of [problem]; usual: the one of files that name none."""
-    stated: list[dict[str, Any]] = [{}, {}] if usual == "zcdp" else [{"required": ["problem"]}, {"required": ["notion"]}]
+def by_notion() -> dict[str, Any]:
+    """Which names the budgets of [relation] have under the notion of [problem]."""
+    zcdp = {"properties": {"notion": exactly("zcdp")}, "required": ["notion"]}
     return {
-        "if": {"properties": {"problem": {"properties": {"notion": exactly("zcdp")}, **stated[1]}}, **stated[0]},
+        "if": {"properties": {"problem": zcdp}, "required": ["problem"]},
         "then": {"properties": {"relation": _without(*BUDGETS)}},
         "else": {"properties": {"relation": _without(*BUDGETS.values())}},
     }

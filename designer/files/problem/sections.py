@@ -111,8 +111,8 @@ class Sections:
             if key not in known:
                 raise self.refuse(section, key, value, f"does not go with {owner}; {meant(key, taken)}it takes {sorted(taken)}")
             if key not in taken:
-                to_mu = f"no epsilon under zCDP; write {others[key]} = {shown(value)}, which promises rho = mu^2 / 2"
-                to_epsilon = f"mu is of zCDP, rho = mu^2 / 2; give {others[key]} under the notion {shown(self.notion)}"
+                to_mu = f"is no epsilon under zCDP; write {others[key]} = {shown(value)}, which promises rho = mu^2 / 2"
+                to_epsilon = f"is a budget of zCDP, rho = mu^2 / 2; under the notion {shown(self.notion)} give {others[key]}"
                 raise self.refuse(section, key, value, to_mu if zcdp else to_epsilon)
 
     @contextmanager

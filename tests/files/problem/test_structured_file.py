@@ -193,7 +193,7 @@ BAD = {
     "a table of another": (HEAD + '[workload]\ntables = [["income"]]\n' + PRESENCE, ["tables[0]", "'income'"]),
     "too few weights": (GOOD.replace("[1, 2, 0.5]", "[1, 2]"), ["weights", "3 terms"]),
     "another metric": (GOOD.replace("add_remove", "uniform"), ["metric = 'uniform'", "'hamming'"]),
-    "budgets of elements": (GOOD.replace("epsilon = 0.5", "epsilons = [1, 2]"), ["epsilons", "add_remove"]),
+    "budgets of elements": (GOOD.replace("mu = 0.5", "mus = [1, 2]"), ["mus", "add_remove"]),
     "an invariant": (GOOD + "[invariant]\ntotal = true\n", ["[invariant]", "leave it out"]),
     "targets": (GOOD + "[targets]\nmargin = 3\n", ["[targets]", "leave it out"]),
     "another loss": (GOOD + 'loss = "max"\n', ["loss = 'max'", "squared"]),
