@@ -85,7 +85,9 @@ class Key:
 
 def section_of(needed: Iterable[Key], free: Iterable[Key] = (), note: str = "", **rules: Any) -> Schema:
     """The form of a section, or of a whole file, with these keys and no others; of a needed key with two names, one."""
-    required, optional, keys = {}, {}, list(needed)
+    required: dict[str, Fragment] = {}
+    optional: dict[str, Fragment] = {}
+    keys = list(needed)
     for key in keys:
         (required if key.normal is None else optional).update((each.name, each.fragment) for each in key.both)
     optional.update((each.name, each.fragment) for key in free for each in key.both)
