@@ -73,7 +73,7 @@ def subjects() -> Iterator[Subject]:
     yield _lattice("lattice, l1", design(pure, "lattice_laplace", shape="l1").mechanism)
     domain = Domain.of({"a": 6, "b": 5})
     asked = StructuredWorkload.of(domain, [{"a": "prefix", "b": "prefix"}])
-    yield _structured("structured, 30 coordinates", design_structured(asked, Presence(0.5), "laplace"))
+    yield _structured("structured, 30 coordinates", design_structured(asked, Presence(epsilon=0.5), "laplace"))
 
 
 def _additive(name: str, made: AdditiveMechanism) -> Subject:

@@ -253,7 +253,7 @@ def staircase(queries: Any, relation: Any) -> Callable[[], Symmetric]:
 def marginals(epsilon: float) -> Symmetric:
     """Tables of a domain of three attributes."""
     domain = Domain.of({"a": 3, "b": 4, "c": 2})
-    made = design_marginals(MarginalWorkload.of(domain, [("a", "b"), ("b", "c"), ()]), Presence(epsilon))
+    made = design_marginals(MarginalWorkload.of(domain, [("a", "b"), ("b", "c"), ()]), Presence(mu=epsilon))
     names = map(made.workload.names, made.workload.subsets.tuples())
     errors = np.sqrt(np.concatenate([made.variances(own).ravel() for own in names]))
     return of_reach(reach_of_cells(made), errors, made.format)
@@ -263,7 +263,9 @@ def structured(noise: Any) -> Symmetric:
     """Products of running totals, ranges and counts."""
     domain = Domain.of({"a": 3, "b": 4, "c": 2})
     asked = [{"a": "prefix", "b": "identity"}, {"b": "ranges"}, {"c": "identity"}]
-    made = design_structured(StructuredWorkload.of(domain, asked), Presence(0.5), noise)
+    made = design_structured(
+        StructuredWorkload.of(domain, asked), Presence(**{"mu" if noise == "gaussian" else "epsilon": 0.5}), noise
+    )
     places = [np.argwhere(np.ones([q.count for q in term.values()], dtype=bool)) for term in made.workload.terms]
     variances = [made.variances(term, own) for term, own in enumerate(places)]
     return of_reach(reach_of_terms(made), np.sqrt(np.concatenate(variances)), made.format)

@@ -66,7 +66,7 @@ def ours(what: str, name: str, n: int) -> tuple[float, float]:
         seconds, found = seconds_of(lambda: minimise_trace(np.eye(n), cost), 2)
         return seconds, found.value
     domain = Domain.of({f"a{i}": 10 for i in range(n)})
-    seconds, made = seconds_of(lambda: design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0)), 20)
+    seconds, made = seconds_of(lambda: design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=1.0)), 20)
     return seconds, made.error()
 
 

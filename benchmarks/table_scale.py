@@ -150,7 +150,7 @@ def on_spark(rows: int) -> None:
             made, sql = plan(name, asked), [plain(name, level) for level in asked]
             three(name, rows, machine, made.release, frame, here, lambda sql=sql: [session.sql(q).collect() for q in sql])  # type: ignore[misc]
         pairs = MarginalWorkload.up_to(DOMAIN, 2)
-        marginals = design_marginals(pairs, Presence(1.0))
+        marginals = design_marginals(pairs, Presence(mu=1.0))
         joined = [", ".join(pairs.names(axes)) for axes in pairs.subsets.tuples()]
         sql = [f"select {names}, count(*) from t group by {names}" for names in joined]
         three("marginals", rows, machine, marginals.release, frame, here, lambda: [session.sql(q).collect() for q in sql])

@@ -111,7 +111,8 @@ def main() -> None:
         line(name, loss, others, time.process_time() - start)
     for (name, workload), notion, budget in product(workloads(), ("pure", "zcdp"), (1.0, 4.0, 8.0)):
         start = time.process_time()
-        loss = design(StructuredProblem(workload, Presence(budget), notion), "structured").loss  # type: ignore[arg-type]
+        hidden = Presence(**{"mu" if notion == "zcdp" else "epsilon": budget})
+        loss = design(StructuredProblem(workload, hidden, notion), "structured").loss  # type: ignore[arg-type]
         told = f"{name}, {notion}, budget {budget:g}"
         line(told, loss, products_folklore(workload, budget, notion == "pure"), time.process_time() - start)
 

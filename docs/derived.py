@@ -242,12 +242,19 @@ HEADS = ("key", "type", "default", "meaning")
 
 def rows_of(form: Schema) -> list[str]:
     """A row for each key."""
+    rules = [
+        rule["oneOf"] for rule in (form, *form.get("allOf", ())) if "oneOf" in rule
+    ]
+    groups = [[key for each in rule for key in each["required"]] for rule in rules]
     found = []
     for key, value in form["properties"].items():
         whole = body(value)
+        group = next((names for names in groups if key in names), None)
         default = (
             "required"
             if key in form.get("required", ())
+            else f"one of {', '.join(f'`{name}`' for name in group)}"
+            if group
             else shown_default(whole.get("default"))
         )
         found.append(

@@ -113,7 +113,7 @@ def per_cell(mechanism: MarginalMechanism) -> float:
 def reproduce(full: bool = False) -> Result:
     """Optimality, the known closed form, a real release, and what budgets of their own bring."""
     made, release = own_budgets(), real_release(database=full)
-    presence = design(MarginalProblem(workload(), Presence(1.0))).mechanism
+    presence = design(MarginalProblem(workload(), Presence(mu=1.0))).mechanism
     assert made.optimality is not None
     computed = {
         "relative optimality gap": made.optimality.gap,

@@ -26,7 +26,7 @@ def tables(side: int) -> Any:
     from designer.reports.evidence import SeenRelease
 
     domain = Domain.of(dict.fromkeys(("a", "b", "c"), side))
-    made = design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0))
+    made = design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=1.0))
     document = release_document(made, made.release({name: np.arange(side) for name in ("a", "b", "c")}))
     return made, SeenRelease("release.json", read_release(made, document), document, verify_release(made, document))
 

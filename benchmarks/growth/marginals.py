@@ -33,7 +33,7 @@ def database(rows: int) -> tuple[Any, Any]:
     connection = ibis.duckdb.connect()
     columns = ", ".join(f"(floor(random() * 10))::INTEGER AS a{i}" for i in range(8))
     connection.raw_sql(f"CREATE TABLE records AS SELECT {columns} FROM range({rows})")
-    return design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0)), connection.table("records")
+    return design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=1.0)), connection.table("records")
 
 
 def released(given: tuple[Any, Any]) -> str:
@@ -50,7 +50,7 @@ def whole(attributes: int) -> str:
 
     random, domain = np.random.default_rng(0), Domain.of({f"a{i}": 6 for i in range(attributes)})
     columns = {name: random.integers(0, 6, 5000).tolist() for name in domain.attributes}
-    made = whole_tables(design_marginals(MarginalWorkload.up_to(domain, 2), Presence(1.0)).release(columns))
+    made = whole_tables(design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=1.0)).release(columns))
     return f"{made.records} records, {made.distance:.2f} standard deviations from the release"
 
 

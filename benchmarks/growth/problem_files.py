@@ -74,10 +74,10 @@ def targets_met(attributes: int) -> str:
     from designer.problem.domain import Domain
 
     ask = MarginalWorkload.up_to(Domain.of({f"a{i}": 8 for i in range(attributes)}), 2)
-    free = design_marginals(ask, Presence(1.0))
+    free = design_marginals(ask, Presence(mu=1.0))
     names: list[Any] = [ask.names(subset) for subset in ask.subsets.tuples()]
     wanted = {name: 0.9 * float(free.variances(name).max()) ** 0.5 for name in names[::10]}
-    made = marginals_meeting(ask, Presence(1.0), Targets(standard_error=wanted))
+    made = marginals_meeting(ask, Presence(mu=1.0), Targets(standard_error=wanted))
     gap = made.optimality.gap if made.optimality else float("nan")
     return f"{len(wanted)} targets, loss {made.error() / free.error():.4f} of that without, gap {gap:.1e}"
 

@@ -36,7 +36,7 @@ def tables(attributes: int) -> str:
     domain = Domain.of({f"a{i}": 10 for i in range(attributes)})
     asked = dict.fromkeys(domain.attributes[::2], "prefix")
     workload = StructuredWorkload.tables(domain, list(combinations(domain.attributes, 2)), asked)
-    made = design_structured(workload, Presence(1.0))
+    made = design_structured(workload, Presence(mu=1.0))
     return f"{workload.count} queries, root mean squared error {made.root_mean_squared_error:.4g}"
 
 
@@ -57,7 +57,7 @@ def released(given: tuple[int, Any]) -> str:
 
     attributes, table = given
     domain = Domain.of({f"a{i}": 64 for i in range(attributes)})
-    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(1.0))
+    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")]), Presence(mu=1.0))
     with tempfile.TemporaryDirectory() as folder:
         noisy = load(made.save(f"{folder}/made.json")).release(table)
     places = np.random.default_rng(0).integers(0, 64, (100, attributes))
@@ -74,7 +74,9 @@ def _designed(sizes: dict[str, int], kind: str, noise: str) -> str:
 
     domain = Domain.of(dict(sizes))
     workload = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, kind)])
-    made = design_structured(workload, Presence(1.0), "laplace" if noise == "laplace" else "gaussian")
+    made = design_structured(
+        workload, Presence(**{"epsilon" if noise == "laplace" else "mu": 1.0}), "laplace" if noise == "laplace" else "gaussian"
+    )
     gap = "" if made.optimality is None or noise == "laplace" else f", gap {made.optimality.gap:.1e}"
     return f"{workload.count} queries, root mean squared error {made.root_mean_squared_error:.5g}{gap}"
 
@@ -89,7 +91,7 @@ def beside_a_search(values: int) -> str:
 
     def designed(size: int) -> StructuredMechanism:
         asked = StructuredWorkload.of(Domain.of({"a": size}), [{"a": "prefix"}])
-        return design_structured(asked, Presence(1.0), "laplace")
+        return design_structured(asked, Presence(epsilon=1.0), "laplace")
 
     designed(16)  # what is imported and set up once
     start = time.process_time()
@@ -115,7 +117,7 @@ def from_a_file(attributes: int) -> str:
         path.write_text(
             "[domain]\n" + "".join(f"{name} = 64\n" for name in names) + "[workload]\nterms = [{"
             + ", ".join(f'{name} = "prefix"' for name in names)
-            + '}]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n[problem]\nnotion = "zcdp"\n'
+            + '}]\n[relation]\nmetric = "add_remove"\nmu = 1\n[problem]\nnotion = "zcdp"\n'
         )  # fmt: skip
         made = design(read_problem(path).problem, "structured").mechanism
         again = load(made.save(Path(folder) / "made.json"))

@@ -21,7 +21,7 @@ from designer.tables import Count, TablePlan, hierarchy
 def one_table(cells: int) -> tuple[MarginalMechanism, MarginalRelease]:
     """A released table of so many cells."""
     domain = Domain.of({"place": cells // 100, "age": 100})
-    made = design_marginals(MarginalWorkload.of(domain, [["place", "age"]]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(domain, [["place", "age"]]), Presence(mu=1.0))
     random = np.random.default_rng(cells)
     records = {"place": random.integers(0, cells // 100, 2 * cells), "age": random.integers(0, 100, 2 * cells)}
     return made, made.release({name: column.tolist() for name, column in records.items()})
@@ -73,7 +73,7 @@ def crossed(cells: int) -> tuple[MarginalMechanism, MarginalRelease]:
     """Three crossing tables over so many joint cells."""
     size = round(cells ** (1 / 3))
     domain = Domain.of(dict.fromkeys("abc", size))
-    made = design_marginals(MarginalWorkload.of(domain, [["a", "b"], ["b", "c"], ["a", "c"]]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(domain, [["a", "b"], ["b", "c"], ["a", "c"]]), Presence(mu=1.0))
     random = np.random.default_rng(cells)
     return made, made.release({name: random.integers(0, size, 20 * cells).tolist() for name in "abc"})
 

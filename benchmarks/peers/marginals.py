@@ -43,13 +43,13 @@ def least(made: MarginalMechanism) -> float:
 def mean_error(sizes: tuple[int, ...], tables: str) -> tuple[float, float]:
     """The root mean squared error of a cell, and its bound."""
     workload, cells = asked(sizes, tables)
-    made = design_marginals(workload, Presence(1.0))
+    made = design_marginals(workload, Presence(mu=1.0))
     return math.sqrt(made.error() / cells), math.sqrt(least(made) / cells)
 
 
 def largest_variance(sizes: tuple[int, ...], tables: str) -> tuple[float, float]:
     """The largest variance of a cell, and its bound."""
-    made = design_marginals(asked(sizes, tables)[0], Presence(1.0), "max")
+    made = design_marginals(asked(sizes, tables)[0], Presence(mu=1.0), "max")
     return made.error("max"), least(made)
 
 
@@ -75,7 +75,7 @@ def many(given: dict[str, Any]) -> Row:
     cells = sum(float(values) ** len(c) for c in kept)
 
     def design() -> tuple[float, float]:
-        made = design_marginals(MarginalWorkload.of(domain, kept), Presence(1.0))
+        made = design_marginals(MarginalWorkload.of(domain, kept), Presence(mu=1.0))
         return math.sqrt(made.error() / cells), math.sqrt(least(made) / cells)
 
     problem = f"{values}^{attributes} cells: tables of 0 to {order} attributes"

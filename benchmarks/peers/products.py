@@ -15,7 +15,7 @@ ATTRIBUTES = 5
 def error(workload: str, values: int) -> tuple[float, float]:
     """The root mean squared error of a query, and its bound."""
     domain = Domain.of({f"a{i}": values for i in range(ATTRIBUTES)})
-    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, workload)]), Presence(1.0))
+    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, workload)]), Presence(mu=1.0))
     assert made.optimality is not None
     return made.root_mean_squared_error, made.root_mean_squared_error * math.sqrt(1 - made.optimality.gap)
 

@@ -150,7 +150,7 @@ def _worst_answer() -> Problem:
 def _prefix_structured(notion: Literal["pure", "zcdp"] = "pure") -> Any:
     domain = Domain.of({"age": 64})
     asked = StructuredWorkload.of(domain, [{"age": "prefix"}])
-    return design(StructuredProblem(asked, Presence(1.0), notion)).mechanism
+    return design(StructuredProblem(asked, Presence(**{"mu" if notion == "zcdp" else "epsilon": 1.0}), notion)).mechanism
 
 
 def _marginals_design() -> Any:

@@ -21,7 +21,7 @@ from designer.designing.problems import MarginalProblem
 from designer.families.made import DesignOfKind
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import MARGIN, Loss, design_marginals
-from designer.mechanisms.marginals.protection import Presence, Protection
+from designer.mechanisms.marginals.protection import BUDGET_OF, Presence, Protection
 from designer.mechanisms.marginals.residuals import assemble, synthesis
 from designer.problem.marginals_workload import MarginalWorkload
 from designer.problem.subsets import Subsets
@@ -97,13 +97,13 @@ def least_marginal_budget(
     >>> from designer.problem.domain import Domain
     >>> from designer import MarginalWorkload, Presence
     >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
-    >>> found = least_marginal_budget(ask, Presence(1.0), Targets(standard_error={("age", "sex"): 5.0}))
+    >>> found = least_marginal_budget(ask, Presence(mu=1.0), Targets(standard_error={("age", "sex"): 5.0}))
     >>> round(found.factor, 3), found.reached["age x sex"] <= 5
     (0.2, True)
     """
     if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
         raise InvalidProblem(
-            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`."
+            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(mu=...)`."
         )
     asked, relative = require_targets(targets).of(table_names(workload)), positive(step, "step")
     announce("marginals: searching for the least factor on the budgets")
@@ -152,7 +152,7 @@ def marginals_meeting(
     >>> from designer.problem.domain import Domain
     >>> from designer import MarginalWorkload, Presence
     >>> ask = MarginalWorkload.up_to(Domain.of({"age": 3, "sex": 2}), 2)
-    >>> free, aimed = (marginals_meeting(ask, Presence(1.0), Targets(standard_error={("age",): e})) for e in (3.0, 1.05))
+    >>> free, aimed = (marginals_meeting(ask, Presence(mu=1.0), Targets(standard_error={("age",): e})) for e in (3.0, 1.05))
     >>> float(free.variances(["age"]).max()) > 1.05**2 >= float(aimed.variances(["age"]).max()), aimed.error() > free.error()
     (True, True)
     """
@@ -296,7 +296,7 @@ def _nearest(
 def times(protection: Protection, factor: float) -> Protection:
     """All budgets times a factor."""
     if isinstance(protection, Presence):
-        return Presence(protection.epsilon * factor)
+        return Presence(**{BUDGET_OF[protection.notion]: protection.epsilon * factor})
     return hamming(protection.domain, [budget * factor for budget in protection.budgets])
 
 

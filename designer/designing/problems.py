@@ -33,13 +33,13 @@ class MarginalProblem:
     """Marginal tables of records, and what is protected of a record.
 
     relation: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of records
-    public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights. allow_vacuous:
+    public, or `Presence(mu=...)`. loss: "squared" (total) or "max", of variances times the workload's weights. allow_vacuous:
     accept tables that no protected change moves. notion: "zcdp", where a budget b promises b^2 / 2, or "pure", where it is
     epsilon. Raises `InvalidProblem` for parts that are none of these. Source: docs/theory/marginals.md.
 
     >>> from designer import Domain, MarginalWorkload, Presence, design
     >>> people = Domain.of({"age": 3, "sex": 2})
-    >>> design(MarginalProblem(MarginalWorkload.up_to(people, 2), Presence(1.0))).privacy.holds
+    >>> design(MarginalProblem(MarginalWorkload.up_to(people, 2), Presence(mu=1.0))).privacy.holds
     True
     """
 
@@ -57,7 +57,7 @@ class MarginalProblem:
         if not isinstance(self.workload, MarginalWorkload) or not isinstance(self.relation, Protection):
             raise InvalidProblem(
                 "problem.workload, problem.relation: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or "
-                "`Presence(epsilon)`; a StructuredProblem takes running totals, and metrics on the values of attributes."
+                "`Presence(mu=...)`; a StructuredProblem takes running totals, and metrics on the values of attributes."
             )
         if not isinstance(self.loss, str) or self.loss not in OBJECTIVES:
             raise InvalidProblem(f'problem.loss: {shown(self.loss)} is unknown; use "squared" or "max".', value=self.loss)

@@ -63,7 +63,7 @@ def design_structured(
     """The best Kronecker strategy found for all answers of a structured workload (least total of weighted variances), certified
     through its factors. Time depends on the attributes and the number of terms, never on the number of answers.
 
-    protection: `Presence(epsilon)`; `metrics.hamming(domain, budgets)`; or `metrics.product(domain, ...)`, a metric for each
+    protection: `Presence(mu=...)`; `metrics.hamming(domain, budgets)`; or `metrics.product(domain, ...)`, a metric for each
     attribute. noise: "gaussian" (b^2/2-zCDP) or "laplace" (pure). For a single term under presence no Gaussian design with
     continuous noise is better, up to a certified gap. Products of whole-number rows, at rates for the discrete law, are tried
     beside, so that neither cells added up nor each product for itself lose less. strategies: for each attribute a matrix (p,
@@ -72,13 +72,13 @@ def design_structured(
 
     >>> from designer.problem.domain import Domain
     >>> sums = StructuredWorkload.of(Domain.of({"age": 16, "pay": 16}), [{"age": "prefix", "pay": "ranges"}])
-    >>> made = design_structured(sums, Presence(1.0))
+    >>> made = design_structured(sums, Presence(mu=1.0))
     >>> made.workload.count, made.optimality.gap < 1e-3
     (2176, True)
     """
     if not isinstance(workload, StructuredWorkload) or not isinstance(protection, (Presence, Hamming, Product)):
         raise InvalidProblem(
-            "workload, protection: give a StructuredWorkload, and `Presence(epsilon)`, `metrics.hamming(domain, budgets)` or "
+            "workload, protection: give a StructuredWorkload, and `Presence(mu=...)`, `metrics.hamming(domain, budgets)` or "
             "`metrics.product(domain, ...)`."
         )
     if noise not in ("gaussian", "laplace"):

@@ -31,7 +31,7 @@ class StructuredProblem:
     """A structured workload, whose weights are those of its terms, what must be hidden, and a notion of privacy; the loss is
     the total of squared errors.
 
-    relation: `Presence(epsilon)` (a record appears or disappears), `metrics.hamming(domain, budgets)`, or
+    relation: `Presence(epsilon=...)` (a record appears or disappears), `metrics.hamming(domain, budgets)`, or
     `metrics.product(domain, ...)`, a metric for each attribute. notion: "pure" or "zcdp".
 
     >>> from designer import Domain, design
@@ -39,7 +39,7 @@ class StructuredProblem:
     >>> from designer import StructuredWorkload
     >>> people = Domain.of({"age": 64, "pay": 64, "rent": 64})
     >>> sums = StructuredWorkload.of(people, [dict.fromkeys(people.attributes, "prefix")])
-    >>> design(StructuredProblem(sums, Presence(1.0), "zcdp")).problem.workload.count
+    >>> design(StructuredProblem(sums, Presence(mu=1.0), "zcdp")).problem.workload.count
     262144
     """
 
@@ -62,7 +62,7 @@ class StructuredProblem:
         if not isinstance(self.relation, (Presence, Hamming, Product)):
             raise InvalidProblem(
                 f"problem.relation: {type(self.relation).__name__} is not known of structured workloads; give "
-                "`Presence(epsilon)`, `metrics.hamming(domain, budgets)` or `metrics.product(domain, ...)`.",
+                "`Presence(epsilon=...)`, `metrics.hamming(domain, budgets)` or `metrics.product(domain, ...)`.",
                 value=type(self.relation).__name__,
             )
         if not isinstance(self.relation, Presence) and self.relation.domain != self.workload.domain:

@@ -102,11 +102,12 @@ def _structure(problem: Problem) -> str:
     if known is None:
         return ""
     size, notion = problem.relation.size, problem.notion
+    budget = "mu" if notion == "zcdp" else "epsilon"
     asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
     return (
         f"the queries are those of one attribute by the rule {asked}: design(StructuredProblem(StructuredWorkload."
-        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence(epsilon), "{notion}")) needs no such search, '
-        "and takes metrics as well; otherwise "
+        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence({budget}=..), "{notion}")) needs no '
+        "such search, and takes metrics as well; otherwise "
     )
 
 

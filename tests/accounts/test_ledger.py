@@ -219,7 +219,7 @@ def test_what_does_not_add_up_is_refused(tmp_path: Path) -> None:
 
 def test_entities_and_single_rows_are_not_added_up(tmp_path: Path) -> None:
     asked = MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}), {("sex",): 1.0})
-    mechanism = design_marginals(asked, Presence(0.5))
+    mechanism = design_marginals(asked, Presence(mu=0.5))
     people = stated(tmp_path / "l", Total(rho=10))
     people.raise_total(Total(rho=10), "test", publishes=None)
     households = RowUnit(entity="household", rows_per_entity=3)

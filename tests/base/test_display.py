@@ -45,7 +45,7 @@ def objects() -> dict[str, Any]:
     asked = problem()
     made = design(asked, "laplace")
     domain = Domain.of({EVIL: ["<b>", "b"], "sex": ["F", "M"]})
-    tables = design_marginals(MarginalWorkload.of(domain, [[EVIL], ["sex"]]), Presence(1.0))
+    tables = design_marginals(MarginalWorkload.of(domain, [[EVIL], ["sex"]]), Presence(mu=1.0))
     plan = TablePlan([Count(EVIL, Groups(["sex"], keys=[["<i>"], ["M"]]), variance=5)])
     import ibis
 

@@ -32,7 +32,7 @@ FRAMES: dict[str, Any] = {
 def test_records_of_every_library_count_alike(kind: str) -> None:
     frame = FRAMES[kind]
     assert PEOPLE.histogram(frame).tolist() == [2, 0, 1, 2]
-    made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(mu=1.0))
     table = made.release(frame).table(["sex", "age"])
     assert table.shape == (2, 2) and abs(float(table.sum()) - 5) < 200
 

@@ -51,7 +51,7 @@ def test_a_frame_holds_what_the_answer_table_holds(backend: str) -> None:
 
 
 def test_of_several_tables_one_is_named_or_all_are_taken() -> None:
-    made = design_marginals(MarginalWorkload.of(DOMAIN, [["sex"], ["sex", "age"], []]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(DOMAIN, [["sex"], ["sex", "age"], []]), Presence(mu=1.0))
     released = made.release({"sex": ["F"], "age": ["1"]})
     assert [len(columns(frame)["answer"]) for frame in released.to_frames().values()] == [1, 2, 4]
     assert columns(released.to_frame(table="sex"))["sex"] == ["F", "M"]

@@ -15,6 +15,7 @@ TABLE = '[domain]\nsex = ["F", "M"]\nage = ["young", "old"]\n' + IDENTITY + '[in
 CHANGES = TABLE + "adjacency = 2\n[relation]\nepsilon = 1.0\n"
 DISTANCE = TABLE + '[relation]\nepsilon = 0.25\nper_distance = "l2"\n'
 PLACES = '[elements]\ntable = "places.csv"\nnames = ["place"]\n'
+ZCDP = '[problem]\nnotion = "zcdp"\n'
 LINE = PLACES + IDENTITY + '[relation]\nmetric = "uniform"\nepsilon = 0.5\n'
 PLAN = """kind = "table_plan"
 title = "Jobs"
@@ -62,7 +63,7 @@ def test_example_5_of_semi_dp_in_both_readings(tmp_path: Path, capsys: pytest.Ca
 def test_groups_of_a_metric_in_its_notion(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, data = told(tmp_path, capsys, LINE, "--group", "3")
     assert data["groups"] == {"3": {"epsilon": 1.5}}
-    words, data = told(tmp_path, capsys, LINE + '[problem]\nnotion = "zcdp"\n', "--group", "3", "--delta", "1e-6")
+    words, data = told(tmp_path, capsys, LINE.replace("epsilon", "mu") + ZCDP, "--group", "3", "--delta", "1e-6")
     assert data["groups"]["3"]["rho"] == pytest.approx(1.5**2 / 2) and "rho 0.125" in words
     assert data["groups"]["3"]["rho"] >= 1.125 and data["groups"]["3"]["epsilon_at_delta"] > 5
     words, data = told(tmp_path, capsys, LINE + '[problem]\nnotion = "approximate"\ndelta = 1e-6\n')
@@ -72,7 +73,7 @@ def test_groups_of_a_metric_in_its_notion(tmp_path: Path, capsys: pytest.Capture
 def test_a_budget_by_distance_is_told_for_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, data = told(tmp_path, capsys, DISTANCE)
     assert data["groups"]["2"]["epsilon"] == pytest.approx(0.25 * 2 * 2**0.5) and data["groups"]["2"]["delta"] == 0
-    normal = DISTANCE + '[problem]\nnotion = "zcdp"\n'
+    normal = DISTANCE.replace("epsilon", "mu") + ZCDP
     words, _ = told(tmp_path, capsys, normal)
     assert "r^2; give --delta" in words
     _, data = told(tmp_path, capsys, normal, "--delta", "1e-6")
@@ -112,7 +113,11 @@ def test_a_spec_is_accounted_for_like_its_file(tmp_path: Path, capsys: pytest.Ca
         (CHANGES, ["--delta", "1e-6"], "--delta: the promise is pure"),
         (CHANGES, ["--group", "0"], "--group: '0' is no whole number of at least 1"),
         (DISTANCE, ["--totals", "1,1,1,1"], "--totals: a budget per distance needs no a(t)"),
-        (DISTANCE + '[problem]\nnotion = "zcdp"\n', ["--delta", "2"], "--delta: '2' is no number between 0 and 1"),
+        (
+            DISTANCE.replace("epsilon", "mu") + ZCDP,
+            ["--delta", "2"],
+            "--delta: '2' is no number between 0 and 1",
+        ),
         (PLAN, ["--totals", "1"], "--totals: a table plan publishes no statistics"),
         (PLAN, ["--record", "emp"], "is no list of name=value"),
         (PLAN, ["--record", "emp=1,emp=2"], "each name once"),

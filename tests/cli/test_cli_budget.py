@@ -18,7 +18,7 @@ size = 2
 names = ["north", "south"]
 [relation]
 metric = "add_remove"
-epsilon = 1
+mu = 1
 [problem]
 notion = "zcdp"
 [targets]
@@ -67,7 +67,7 @@ def test_json_holds_the_table_and_the_curve(problem: Path, capsys: pytest.Captur
 def test_targets_hold_for_design_too(problem: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "design", problem)
     assert code == 0 and "Target:      north: standard error at most 5" in out
-    problem.write_text(PROBLEM.replace("epsilon = 1", "epsilon = 0.1"))
+    problem.write_text(PROBLEM.replace("mu = 1", "mu = 0.1"))
     code, _, err = run(capsys, "design", problem, "--family", "gaussian")
     assert code == 3 and "all budgets times 2.00" in err and "north: standard error at most 5, reached 10" in err
 

@@ -123,7 +123,7 @@ def test_parquet_holds_the_same_and_names_as_they_are(folder: Path) -> None:
 
 
 def test_several_marginals_agree_in_their_files(folder: Path) -> None:
-    made = design_marginals(MarginalWorkload.of(DOMAIN, [["sex"], ["town"], ["sex", "town"]]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(DOMAIN, [["sex"], ["town"], ["sex", "town"]]), Presence(mu=1.0))
     made.save(folder / "marginals.json")
     Path("published.csv").write_text("sex,value\nF,2\nM,3\n")
     assert release("--consistent", "integer", "--published", "published.csv", spec="marginals.json") == 0
@@ -136,7 +136,7 @@ def test_several_marginals_agree_in_their_files(folder: Path) -> None:
 
 
 def test_what_is_said_of_a_column_of_all_tables_is_said_once_to_readers(folder: Path) -> None:
-    made = design_marginals(MarginalWorkload.up_to(DOMAIN, 1), Presence(1.0))
+    made = design_marginals(MarginalWorkload.up_to(DOMAIN, 1), Presence(mu=1.0))
     released = made.release({"sex": ["F"], "town": [DOMAIN.values[1][0]]})
     write_tables(made, released, release_document(made, released), "both")
     words, tables = Path("both/README.md").read_text(), index("both")["tables"]

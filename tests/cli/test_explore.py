@@ -29,7 +29,7 @@ REGIONS = '[elements]\ntable = "regions.csv"\nnames = ["region"]\n\n[workload]\n
 FILES = {
     "uniform": REGIONS + '[relation]\nmetric = "uniform"\nepsilon = 0.5  # of one record\n',
     "distance": REGIONS + '[relation]\nmetric = "great_circle"\npoints = ["latitude", "longitude"]\nper_km = 0.004\n',
-    "presence": REGIONS + '[relation]\nmetric = "add_remove"\nepsilon = 1\n\n[problem]\nnotion = "zcdp"\n',
+    "presence": REGIONS + '[relation]\nmetric = "add_remove"\nmu = 1\n\n[problem]\nnotion = "zcdp"\n',
     "delta": REGIONS + '[relation]\nmetric = "add_remove"\nepsilon = 1.0\n\n[problem]\nnotion = "approximate"\ndelta = 1e-6\n',
     "attributes": (
         '[domain]\nsex = ["F", "M"]\nage = 2\n\n[workload]\nbuilder = "identity"\n\n'

@@ -82,7 +82,7 @@ def test_structured_designs_state_bounds_at_every_budget(kind: str, noise: str, 
     for epsilon, attributes in product(BUDGETS, (1, 2)):
         domain = Domain.of({f"a{k}": size for k in range(attributes)})
         asked = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, kind)])
-        made = design_structured(asked, Presence(epsilon), noise)  # type: ignore[arg-type]
+        made = design_structured(asked, Presence(**{"mu" if noise == "gaussian" else "epsilon": epsilon}), noise)  # type: ignore[arg-type]
         claim = made.optimality
         assert claim is not None and 0 < claim.lower_bound <= claim.value == made.error()
         if kind == "identity":  # whole-number noise in every count: what nothing undercuts
@@ -111,7 +111,7 @@ def test_marginal_designs_state_bounds_at_every_budget(loss: str) -> None:
     domain = Domain.of({"a": 3, "b": 2, "c": 4})
     asked = MarginalWorkload.up_to(domain, 2)
     for epsilon in BUDGETS:
-        for protection in (Presence(epsilon), metrics.hamming(domain, [epsilon, 1.0, math.inf])):
+        for protection in (Presence(mu=epsilon), metrics.hamming(domain, [epsilon, 1.0, math.inf])):
             made = design_marginals(asked, protection, loss)  # type: ignore[arg-type]
             claim = made.optimality
             assert claim is not None and 0 < claim.lower_bound <= claim.value == made.error(loss)
@@ -124,7 +124,7 @@ def test_no_plan_of_residuals_goes_below_the_bound(presence: bool) -> None:
     domain = Domain.of({"a": 3, "b": 2})
     asked = MarginalWorkload.up_to(domain, 2)
     for epsilon in (1.5, 3.0, 5.0):
-        protection = Presence(epsilon) if presence else metrics.hamming(domain, [epsilon, epsilon / 2])
+        protection = Presence(mu=epsilon) if presence else metrics.hamming(domain, [epsilon, epsilon / 2])
         made = design_marginals(asked, protection)
         assert made.optimality is not None and not made.noise.wide
         for scale in np.exp(generator.normal(size=(300, len(made.precisions)))):
@@ -136,7 +136,7 @@ def test_no_plan_of_residuals_goes_below_the_bound(presence: bool) -> None:
 
 def test_mean_variances_are_those_of_the_cells() -> None:
     domain = Domain.of({"a": 4, "b": 3})
-    made = design_marginals(MarginalWorkload.up_to(domain, 2), Presence(3.0))
+    made = design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=3.0))
     by_cells = sum(float(made.variances(names).sum()) for names in (("a",), ("b",), ("a", "b")))
     assert made.error() == pytest.approx(by_cells, rel=1e-12) and not made.noise.wide
 
@@ -146,7 +146,7 @@ def test_mean_variances_are_those_of_the_cells() -> None:
 def test_many_two_valued_attributes_have_a_design(attributes: int, noise: str) -> None:
     domain = Domain.of({f"a{k}": 2 for k in range(attributes)})
     asked = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "identity")])
-    made = design_structured(asked, Presence(1.0), noise)  # type: ignore[arg-type]
+    made = design_structured(asked, Presence(**{"mu" if noise == "gaussian" else "epsilon": 1.0}), noise)  # type: ignore[arg-type]
     assert made.privacy.holds and made.optimality is not None and made.optimality.gap < 1e-5
 
 

@@ -25,7 +25,7 @@ def asked(seed: int, loss: str = "squared") -> MarginalProblem:
     draw = np.random.default_rng(seed)
     domain = Domain.of({name: int(size) for name, size in zip("abc", draw.integers(2, 6, 3), strict=True)})
     wanted = MarginalWorkload.of(domain, {("a", "b"): float(draw.uniform(0.5, 3)), ("b", "c"): 1.0, ("a",): 2.0, (): 0.5})
-    hidden = Presence(2.0 ** -float(draw.integers(4, 7))) if seed % 2 else metrics.hamming(domain, [0.01, 0.02, 0.005])
+    hidden = Presence(mu=2.0 ** -float(draw.integers(4, 7))) if seed % 2 else metrics.hamming(domain, [0.01, 0.02, 0.005])
     return MarginalProblem(wanted, hidden, loss)
 
 
@@ -78,4 +78,4 @@ def test_what_is_no_program_of_marginals_is_refused() -> None:
         )
     many = Domain.of({f"a{i}": 2 for i in range(60)})
     with pytest.raises(DesignFailed, match="more than CVXPY takes"):
-        programs.marginals(MarginalProblem(MarginalWorkload.up_to(many, 2), Presence(1.0)))
+        programs.marginals(MarginalProblem(MarginalWorkload.up_to(many, 2), Presence(mu=1.0)))

@@ -59,9 +59,9 @@ FIRMS = [Count("firms", Groups(), variance=7)]
 PROBLEMS: dict[str, Any] = {
     "Problem": Problem(Workload.identity(3), metrics.uniform(3, 1.0)),
     "StructuredProblem": StructuredProblem(
-        StructuredWorkload.of(Domain.of({"age": 8}), [{"age": "prefix"}]), Presence(1.0), "zcdp"
+        StructuredWorkload.of(Domain.of({"age": 8}), [{"age": "prefix"}]), Presence(mu=1.0), "zcdp"
     ),
-    "MarginalProblem": MarginalProblem(TABLES, Presence(1.0)),
+    "MarginalProblem": MarginalProblem(TABLES, Presence(mu=1.0)),
     "SelectionProblem": SelectionProblem(SCORE, metrics.uniform(3, 1.0)),
     "SyntheticProblem": SyntheticProblem(ASKED, NEAR, records=60),
     "ReportProblem": ReportProblem(metrics.line([0.0, 1.0, 2.0], 1, 1.0)),
@@ -108,12 +108,12 @@ def test_the_builders_behind_are_the_same() -> None:
     targets = Targets(standard_error={("age",): 1.1})
     linear = Problem(ASKED, NEAR, records=60)
     pairs: list[tuple[Any, Any]] = [
-        (design(PROBLEMS["MarginalProblem"]), design_marginals(TABLES, Presence(1.0))),
-        (design(MarginalProblem(TABLES, Presence(1.0), "max")), design_marginals(TABLES, Presence(1.0), "max")),
-        (design(PROBLEMS["MarginalProblem"], targets=targets), marginals_meeting(TABLES, Presence(1.0), targets)),
+        (design(PROBLEMS["MarginalProblem"]), design_marginals(TABLES, Presence(mu=1.0))),
+        (design(MarginalProblem(TABLES, Presence(mu=1.0), "max")), design_marginals(TABLES, Presence(mu=1.0), "max")),
+        (design(PROBLEMS["MarginalProblem"], targets=targets), marginals_meeting(TABLES, Presence(mu=1.0), targets)),
         (
             design(PROBLEMS["MarginalProblem"], "structured"),
-            design_structured(StructuredWorkload.of_marginals(TABLES), Presence(1.0), "gaussian"),
+            design_structured(StructuredWorkload.of_marginals(TABLES), Presence(mu=1.0), "gaussian"),
         ),
         (design(PROBLEMS["SelectionProblem"]), best_selection(SCORE, metrics.uniform(3, 1.0))),
         (
@@ -145,7 +145,7 @@ def test_a_least_budget_of_marginals_takes_every_effort_and_no_other() -> None:
 def test_least_budgets_are_those_of_the_kind() -> None:
     targets = Targets(standard_error={("age", "sex"): 5.0})
     found = least_budget(PROBLEMS["MarginalProblem"], targets, step=1e-3)
-    own = least_marginal_budget(TABLES, Presence(1.0), targets, step=1e-3)
+    own = least_marginal_budget(TABLES, Presence(mu=1.0), targets, step=1e-3)
     assert (found.factor, found.missed_at) == (own.factor, own.missed_at) and isinstance(found.design, Design)
     wanted = Targets(standard_error={"firms": 10})
     plan = least_budget(PROBLEMS["PlanProblem"], wanted)
@@ -153,7 +153,7 @@ def test_least_budgets_are_those_of_the_kind() -> None:
     assert plan.design.mechanism.queries[0].variance == Fraction(100)
     small = least_budget(PROBLEMS["StructuredProblem"], Targets(standard_error=3.0), "gaussian", step=1e-3, curve=1)
     assert small.missed_at < small.factor and small.design.privacy.holds
-    large = StructuredProblem(StructuredWorkload.of(Domain.of({"a": 600}), [{"a": "prefix"}]), Presence(1.0), "zcdp")
+    large = StructuredProblem(StructuredWorkload.of(Domain.of({"a": 600}), [{"a": "prefix"}]), Presence(mu=1.0), "zcdp")
     with pytest.raises(InvalidProblem, match="too many queries or elements"):
         least_budget(large, Targets(standard_error=3.0))
     for name in ("SelectionProblem", "SyntheticProblem", "HierarchyProblem"):
@@ -176,15 +176,15 @@ def test_what_is_no_problem_and_what_a_kind_does_not_take_is_refused() -> None:
         lambda: compare(tables, []),
         lambda: compare(tables, ["laplace"]),
         lambda: least_budget(tables, Targets(standard_error=1.0), "structured"),
-        lambda: MarginalProblem(ASKED, Presence(1.0)),  # type: ignore[arg-type]
-        lambda: MarginalProblem(TABLES, Presence(1.0), "absolute"),  # type: ignore[arg-type]
+        lambda: MarginalProblem(ASKED, Presence(mu=1.0)),  # type: ignore[arg-type]
+        lambda: MarginalProblem(TABLES, Presence(mu=1.0), "absolute"),  # type: ignore[arg-type]
         lambda: SelectionProblem(ASKED, NEAR),  # type: ignore[arg-type]
         lambda: SyntheticProblem(ASKED, NEAR, records=-1),
     ):
         with pytest.raises(InvalidProblem):
             call()
     with pytest.raises(DesignFailed, match="has no targets"):
-        design(MarginalProblem(TABLES, Presence(1.0), "max"), "structured", targets=Targets(standard_error=9.0))
+        design(MarginalProblem(TABLES, Presence(mu=1.0), "max"), "structured", targets=Targets(standard_error=9.0))
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name not in ("HierarchyProblem", "PlanProblem")])

@@ -15,7 +15,7 @@ from designer.mechanisms.marginals.protection import Protection
 DOMAIN = Domain.of({"age": 4, "sex": 2, "state": 3})
 ASK = MarginalWorkload.up_to(DOMAIN, 2)
 RELATIONS: dict[str, Protection] = {
-    "presence": Presence(0.5),
+    "presence": Presence(epsilon=0.5),
     "attributes": metrics.hamming(DOMAIN, {"age": 1.0, "sex": 0.5, "state": 2.0}),
 }
 MANY = 4000
@@ -43,7 +43,7 @@ def test_one_table_needs_what_the_closed_form_says(most: float) -> None:
         ask = MarginalWorkload.of(Domain.of({"age": cells}), [("age",)])
         epsilon = 2 * math.asinh(1 / (most * math.sqrt(2)))
         for targets in (Targets(standard_error=most), Targets(relative_error=most / 50, reference=-50)):
-            found = least_budget(pure(Presence(0.5), ask), targets, step=1e-6)
+            found = least_budget(pure(Presence(epsilon=0.5), ask), targets, step=1e-6)
             assert found.factor * 0.5 == pytest.approx(epsilon, rel=2e-6) and found.missed_at < epsilon / 0.5 * (1 + 1e-9)
             assert found.lower_bound * 0.5 == pytest.approx(epsilon, rel=1e-6) and found.lower_bound <= found.factor
             assert found.bounded == ADDITIVE and found.rho_factor is None
@@ -149,10 +149,10 @@ def test_designs_at_stated_budgets_meet_their_targets(name: str, loss: str) -> N
 @pytest.mark.nightly
 def test_a_factor_above_the_least_is_enough_and_one_below_the_bound_is_not() -> None:
     targets = Targets(standard_error={("age",): 2.0, ("age", "state"): 4.0})
-    found = least_budget(pure(Presence(1.0)), targets)
-    design(pure(Presence(1.02 * found.factor)), targets=targets)
+    found = least_budget(pure(Presence(epsilon=1.0)), targets)
+    design(pure(Presence(epsilon=1.02 * found.factor)), targets=targets)
     with pytest.raises(DesignFailed, match="targets: 'age"):
-        design(pure(Presence(0.99 * found.lower_bound)), targets=targets)
+        design(pure(Presence(epsilon=0.99 * found.lower_bound)), targets=targets)
 
 
 def test_targets_of_an_unprotected_attribute_are_met_at_no_factor() -> None:

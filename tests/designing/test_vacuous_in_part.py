@@ -94,13 +94,13 @@ def test_queries_of_a_plan_that_hide_nothing_are_counted() -> None:
 def test_protected_marginals_structured_queries_and_plans_have_no_such_lines() -> None:
     protection = metrics.hamming(DOMAIN, dict.fromkeys(DOMAIN.attributes, 3.0))
     assert cautions(design_marginals(MarginalWorkload.of(DOMAIN, [["sex", "age"]]), protection)) == []
-    weak = design_structured(StructuredWorkload.of(DOMAIN, [{"sex": "identity"}]), Presence(30.0))
+    weak = design_structured(StructuredWorkload.of(DOMAIN, [{"sex": "identity"}]), Presence(mu=30.0))
     assert [line.split(":")[0] for line in cautions(weak)] == ["WEAK", "NEARLY EXACT"]
 
 
 def test_a_term_with_ranges_and_one_without_any_attribute_are_named() -> None:
     terms: list[dict[str, Any]] = [{"age": "ranges", "sex": "identity"}, {}]
-    made = design_structured(StructuredWorkload.of(DOMAIN, terms), Presence(30.0), noise="laplace")
+    made = design_structured(StructuredWorkload.of(DOMAIN, terms), Presence(epsilon=30.0), noise="laplace")
     (_, bare) = cautions(made)
     places = np.array([[sex, age] for sex in range(2) for age in range(6)])
     assert made.variances(["sex", "age"], places).min() < 0.25 and "sex x age" in bare

@@ -145,7 +145,7 @@ def test_real_tables_agree_too_and_are_no_farther_than_whole_ones() -> None:
 
 def test_structured_answers_are_made_of_counts() -> None:
     asked = StructuredWorkload.of(DOMAIN, [{"sex": "identity"}, {"age": "prefix"}])
-    made = design_structured(asked, Presence(1.0))
+    made = design_structured(asked, Presence(mu=1.0))
     released = made.release({"sex": ["F", "M"], "age": ["1", "3"]})
     sex, age = (np.asarray(table) for table in agreeing_tables(made, released).tables)
     assert (np.diff(age, prepend=0) >= 0).all() and sex.sum() == age[-1]
@@ -284,5 +284,5 @@ def test_only_what_cannot_be_below_zero_without_noise_is_said_to_be_so_by_noise(
     }
     assert negative_words(plan, replace(asked, answers=rightly)) == []
     mixed = StructuredWorkload.of(Domain(("a",), (("x", "y"),)), [{"a": np.array([[1.0, -1.0]])}])
-    products = design_structured(mixed, Presence(1.0))
+    products = design_structured(mixed, Presence(mu=1.0))
     assert not products.below_by_noise(products.release({"a": ["x", "y"] * 3}).answer_tables()[0]).any()

@@ -57,9 +57,14 @@ def budget(rng: Any) -> float:
 
 def structured(rng: Any) -> tuple[Any, Any]:
     terms, most = some(rng, TERMS), budget(rng)
-    protection = Presence(most) if rng.random() < 0.5 else metrics.hamming(DOMAIN, [most, 2 * most])
+    presence, noise = rng.random() < 0.5, rng.choice(["laplace", "gaussian"])
+    protection = (
+        Presence(**{"mu" if noise == "gaussian" else "epsilon": most})
+        if presence
+        else metrics.hamming(DOMAIN, [most, 2 * most])
+    )
     asked = StructuredWorkload.of(DOMAIN, [term for term, _ in terms])
-    return design_structured(asked, protection, rng.choice(["laplace", "gaussian"])), np.vstack([rows for _, rows in terms])
+    return design_structured(asked, protection, noise), np.vstack([rows for _, rows in terms])
 
 
 def marginals(rng: Any) -> tuple[Any, Any]:

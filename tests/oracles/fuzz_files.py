@@ -170,7 +170,7 @@ PROBLEMS = [
     *(text for text, _, _ in GOOD.values()),
     *(HEAD + text for text, _ in RELATIONS.values()),
     CELLS + '[invariant]\nmargins = [["sex"], ["age"]]\nadjacency = 2\n',
-    CELLS + '[invariant]\ntotal = true\n[problem]\nnotion = "zcdp"\n',
+    CELLS.replace("epsilon", "mu") + '[invariant]\ntotal = true\n[problem]\nnotion = "zcdp"\n',
     CELLS + 'per_distance = "l2"\n[invariant]\ntotal = true\n[design]\nfamily = "lattice_laplace"\nshape = "l2"\n',
     ELEMENTS + IDENTITY + '[relation]\nepsilon = 0.5\n[invariant]\npartition = "state"\n',
     IDENTITY + '[relation]\nmetric = "uniform"\nepsilon = 1\n[invariant]\nmatrix = "rows.csv"\nadjacency = 2\n',

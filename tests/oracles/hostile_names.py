@@ -63,7 +63,7 @@ MADE: Mapping[str, Callable[[Names], Specified]] = {
     "dp-designer/row-mechanism": lambda names: _of(names, invariants.margins((2, 2)).protect(0.5, 2), "lattice_rows"),
     "dp-designer/staircase-mechanism": lambda names: _of(names, metrics.uniform(4, 1.0), "staircase"),
     "dp-designer/structured-mechanism": lambda names: design_structured(
-        StructuredWorkload.tables(_domain(names), [[names[0]], [names[0], names[3]]]), Presence(0.5)
+        StructuredWorkload.tables(_domain(names), [[names[0]], [names[0], names[3]]]), Presence(mu=0.5)
     ),
     "dp-designer/marginals": lambda names: design_marginals(
         MarginalWorkload.of(_domain(names), [(names[0], names[3])]), metrics.hamming(_domain(names), [0.5, 1.0])

@@ -149,7 +149,7 @@ def _others() -> dict[str, Specified]:
     moments = metrics.line(np.array(["2026-01-01T00:00:00", "2026-01-01T00:00:01"], dtype="datetime64[us]"), 1, 0.5)
     tallest = metrics.taxonomy([["a"], ["a"], ["b"]], [1.0, 2.0], form="max")
     return {
-        "structured kinds": design_structured(StructuredWorkload.of(domain, terms), Presence(0.5)),
+        "structured kinds": design_structured(StructuredWorkload.of(domain, terms), Presence(mu=0.5)),
         "mwem last": replace(mwem, output="last"),
         "selection permute": best_selection(Linear(Workload.identity(2)), metrics.uniform(2, 0.5), "permute_and_flip"),
         "test two records": OddsRatioTest(MARGINS, EpsilonDelta(1), adjacency=2),

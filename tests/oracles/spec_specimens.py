@@ -117,10 +117,10 @@ def marginals() -> dict[str, Made]:
     others = MarginalWorkload.of(Domain.of({"sex": ["F", "M", OTHERS]}, "count as others"), [["sex"]])
     return {
         "marginals attributes": partial(design_marginals, asked, metrics.hamming(domain, [0.5, 1.0, math.inf])),
-        "marginals presence": partial(design_marginals, asked, Presence(0.5), "max"),
-        "marginals others": partial(design_marginals, others, Presence(0.5)),
+        "marginals presence": partial(design_marginals, asked, Presence(mu=0.5), "max"),
+        "marginals others": partial(design_marginals, others, Presence(mu=0.5)),
         "marginals drop": partial(
-            design_marginals, MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}, "drop"), [["sex"]]), Presence(0.5)
+            design_marginals, MarginalWorkload.of(Domain.of({"sex": ["F", "M"]}, "drop"), [["sex"]]), Presence(mu=0.5)
         ),
     }
 
@@ -135,9 +135,9 @@ def structured() -> dict[str, Made]:
     return {
         "structured attributes": partial(design_structured, tables, metrics.hamming(domain, [0.5, 1.0, math.inf])),
         "structured metrics": partial(design_structured, tables, parts),
-        "structured presence": partial(design_structured, single, Presence(0.5)),
-        "structured laplace": partial(design_structured, tables, Presence(0.5), "laplace"),
-        "structured together": partial(design_structured, tables, Presence(4.0)),
+        "structured presence": partial(design_structured, single, Presence(mu=0.5)),
+        "structured laplace": partial(design_structured, tables, Presence(epsilon=0.5), "laplace"),
+        "structured together": partial(design_structured, tables, Presence(mu=4.0)),
         "structured together laplace": partial(
             design_structured, tables, metrics.hamming(domain, [0.5, 1.0, math.inf]), "laplace"
         ),

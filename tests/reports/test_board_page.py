@@ -141,7 +141,7 @@ def test_of_many_answers_a_page_shows_some_says_how_many_and_where_the_others_ar
 def test_of_ten_thousand_cells_a_page_shows_some_too(undrawn: None) -> None:
     domain = Domain.of({"left": 100, "right": 100, "third": 2})
     tables = [["left", "right"], ["third"], ["left"]]
-    made = design_marginals(MarginalWorkload.of(domain, tables), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(domain, tables), Presence(mu=1.0))
     released = made.release({"left": [1, 99], "right": [0, 98], "third": [0, 1]})
     text = html_of(board_page(Evidence(made=made, release=seen(made, released), time=NOON)))
     assert len(text) < 200_000 and "<td" in text

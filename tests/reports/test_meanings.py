@@ -60,7 +60,7 @@ def test_attributes_are_told_one_by_one_and_all_together() -> None:
         ("one record has another value of place", None),
         ("one record has other values of all 2 protected attributes", Fraction(3, 2)),
     ]
-    assert [meant.budget for meant in meanings_of(Presence(0.25))] == [Fraction(1, 4)]
+    assert [meant.budget for meant in meanings_of(Presence(epsilon=0.25))] == [Fraction(1, 4)]
 
 
 def test_scaled_budgets_are_those_of_the_part_times_the_factor() -> None:

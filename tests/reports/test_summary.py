@@ -115,7 +115,7 @@ def test_every_number_of_a_page_is_of_the_entity_that_the_release_protects(rows:
     domain = Domain.of({"sex": ["F", "M"]})
     linear = design(Problem(Workload.identity(domain), metrics.add_remove(2, 0.5)), "laplace").mechanism
     plan = TablePlan((Count("n", Groups(), variance=25),))
-    tables = design_marginals(MarginalWorkload.of(domain, {("sex",): 1.0}), Presence(0.25))
+    tables = design_marginals(MarginalWorkload.of(domain, {("sex",): 1.0}), Presence(mu=0.25))
     measured = {
         linear: success(lambda z: np.exp(-np.abs(z) / 2), rows),
         plan: success(lambda z: np.exp(-(z**2) / 50), rows),

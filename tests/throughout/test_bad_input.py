@@ -115,7 +115,7 @@ def odds_tester() -> OddsRatioTest:
 
 @cache
 def noisy_tables() -> Any:
-    return design_marginals(ASKED, Presence(1.0))
+    return design_marginals(ASKED, Presence(mu=1.0))
 
 
 def counted(x: tuple[int, ...]) -> list[float]:
@@ -203,12 +203,12 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     "marginals order": (lambda v: MarginalWorkload.up_to(DOMAIN, v), without(NO_COUNT, 10**400, 2**63)),
     "marginals subsets": (lambda v: MarginalWorkload.of(DOMAIN, v), [*NO_OBJECT, ["sex"], [["sex", "sex"]], [["place"]], [["sex"], ["sex"]], [[[1]]], [5]]),
     "marginals weight": (lambda v: MarginalWorkload.of(DOMAIN, {("sex",): v}), [*NO_NUMBER, 0]),
-    "marginals workload": (lambda v: design_marginals(v, Presence(1.0)), NO_OBJECT),
+    "marginals workload": (lambda v: design_marginals(v, Presence(mu=1.0)), NO_OBJECT),
     "marginals protection": (lambda v: design_marginals(ASKED, v), [*NO_OBJECT, metrics.uniform(6, 1.0), metrics.hamming(Domain.of({"x": 2}), [1.0])]),
-    "marginals loss": (lambda v: design_marginals(ASKED, Presence(1.0), v), NO_CHOICE),
-    "marginals tolerance": (lambda v: design_marginals(ASKED, Presence(1.0), tolerance=v), without(NO_NUMBER, None)),
+    "marginals loss": (lambda v: design_marginals(ASKED, Presence(mu=1.0), v), NO_CHOICE),
+    "marginals tolerance": (lambda v: design_marginals(ASKED, Presence(mu=1.0), tolerance=v), without(NO_NUMBER, None)),
     "marginals presence": (Presence, [*NO_NUMBER, 0]),
-    "marginals extreme": (lambda v: design_marginals(ASKED, Presence(v)), [1e-300, 1e300, 5e-324, 1.7e308]),
+    "marginals extreme": (lambda v: design_marginals(ASKED, Presence(mu=v)), [1e-300, 1e300, 5e-324, 1.7e308]),
     "marginals variances": (lambda v: noisy_tables().variances(v), [None, 5, 1j, object(), np.array([1.0]), ["sex", "age"], ["place"], "sex"]),
     "marginal tables": (lambda v: noisy_tables().release(Counts(v)), [*NO_OBJECT, {("sex",): [1, 2]}, {("sex",): 5, ("age",): [1, 1, 1]}]),
     "marginal columns": (lambda v: noisy_tables().release(v), [*NO_OBJECT, {"sex": ["F"]}, {"sex": 5, "age": [1]}, {"sex": "FM", "age": [1, 1]}]),

@@ -94,9 +94,9 @@ def test_marginals_products_and_plans_take_every_form_of_records(form: str) -> N
     from designer.tables import Count, Groups, Key
 
     loud = 1e4
-    marginals = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(loud))
+    marginals = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(mu=loud))
     assert np.rint(marginals.release(FORMS[form]()).table(("sex", "age"))).ravel().tolist() == TRUE
-    products = design_structured(StructuredWorkload.tables(PEOPLE, [["sex", "age"]]), Presence(loud))
+    products = design_structured(StructuredWorkload.tables(PEOPLE, [["sex", "age"]]), Presence(mu=loud))
     assert np.rint(products.release(FORMS[form]()).table(0)).ravel().tolist() == TRUE
     plan = TablePlan([Count("n", Groups((Key("sex"),), (("F",), ("M",))), variance="1/10000")])
     assert np.rint(plan.release(FORMS[form]())["n"].values).tolist() == [4, 2]
@@ -105,7 +105,7 @@ def test_marginals_products_and_plans_take_every_form_of_records(form: str) -> N
 
 
 def test_true_tables_are_counts_too() -> None:
-    made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(1e4))
+    made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), Presence(mu=1e4))
     table = Counts({("sex", "age"): np.reshape(TRUE, (2, 2))})
     made.check(table)
     assert np.rint(made.release(table).table(("sex", "age"))).ravel().tolist() == TRUE

@@ -78,7 +78,7 @@ def subjects() -> dict[str, Subject]:
     turned = {("sex", "age"): cells["sex", "age"][::-1, ::-1].copy()}
     marginals = MarginalWorkload.up_to(PEOPLE, 2)
     tables = design_marginals(marginals, metrics.hamming(PEOPLE, [1e-4, 2e-4]))
-    seen = design_marginals(marginals, Presence(1e-4))
+    seen = design_marginals(marginals, Presence(mu=1e-4))
     means = StatisticalQueries.of(PEOPLE, {"age": ("age", float)}, {"age": 1e-4, "sex": 1e-4})
     additive = design(means.problem(), "laplace").mechanism
     people = {"sex": ["F"] * 3 + ["M"], "age": [0, 0, 0, 2]}
@@ -255,7 +255,7 @@ def test_types_of_a_release_do_not_depend_on_the_data(name: str) -> None:
 def test_types_of_marginals_do_not_tell_how_many_records_there_are() -> None:
     """Exact sums take Python integers where 64 bits might not do; what is stored must not show it."""
     domain = Domain.of({"a": 40, "b": 40})
-    made = design_marginals(MarginalWorkload.of(domain, [["a", "b"]]), Presence(1.0))
+    made = design_marginals(MarginalWorkload.of(domain, [["a", "b"]]), Presence(mu=1.0))
     few, many = np.zeros((40, 40), dtype=np.int64), np.full((40, 40), 2**49)
     kinds = [shape_of(made.release(Counts({("a", "b"): table})).residuals) for table in (few, many)]
     assert kinds[0] == kinds[1]

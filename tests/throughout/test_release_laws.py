@@ -264,7 +264,7 @@ def test_structured(noise: Literal["gaussian", "laplace"]) -> None:
     """Every measured coordinate of a block has one law: variance 1 / strength, or rate strength."""
     domain = Domain.of({"a": 50, "b": 51})
     asked = StructuredWorkload.of(domain, [{"a": "prefix", "b": "prefix"}])
-    made = design_structured(asked, Presence(1.0), noise)
+    made = design_structured(asked, Presence(**{"mu" if noise == "gaussian" else "epsilon": 1.0}), noise)
     empty = {("a", "b"): np.zeros(domain.shape, dtype=int)}
     drawn = np.array([made.release(Counts(empty)).measured[0].astype(float).ravel() for _ in range(draws(120))])
     strength = made.blocks[0].strength

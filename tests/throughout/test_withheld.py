@@ -71,7 +71,7 @@ def by_records() -> dict[str, Any]:
         Quantile("q", BY_SEX, (), emp, 0.5, (0, 10), "1/4"),
     )
     workload = MarginalWorkload.of(PEOPLE, [["sex", "place"]])
-    return {"table-plan": TablePlan(queries), "marginals": design_marginals(workload, Presence(1.0))}
+    return {"table-plan": TablePlan(queries), "marginals": design_marginals(workload, Presence(mu=1.0))}
 
 
 def held(error: BaseException) -> str:

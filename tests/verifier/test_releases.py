@@ -122,7 +122,7 @@ ENTITIES: dict[str, Any] = {
         )
     ),
     "a plan that finds groups": lambda: TablePlan((Count("n", FOUND, variance=1),)),
-    "marginals, presence": lambda: design_marginals(TABLES, Presence(0.5)),
+    "marginals, presence": lambda: design_marginals(TABLES, Presence(mu=0.5)),
     "marginals, attributes": lambda: design_marginals(TABLES, metrics.hamming(DOMAIN, [0.5, 0.3])),
     "queries, presence": lambda: design(Problem(ASKED, metrics.add_remove(4, 0.3)), "laplace").mechanism,
     "queries, hamming": lambda: design(Problem(ASKED, metrics.hamming(DOMAIN, [0.5, 0.3])), "laplace").mechanism,

@@ -18,7 +18,7 @@ from designer.files.problem.forms import require_form
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear import LINEAR, MATRICES, WORKLOAD_NOTE, LinearReader
 from designer.files.problem.linear_forms import DOMAIN, ELEMENTS
-from designer.files.problem.relations import BUDGETED, INVARIANT, RELATION_NOTE, metric_forms, relation_rules
+from designer.files.problem.relations import BUDGETED, INVARIANT, RELATION_NOTE, by_notion, metric_forms, relation_rules
 from designer.problem.workload import Workload
 
 SHARED = ("elements", "domain", "workload", "relation", "invariant")  # read by the reader of linear queries
@@ -29,7 +29,9 @@ RECORDS = record({"records": noted("How many records there are, a public number.
 def over_a_metric(needed: Mapping[str, Fragment], free: Mapping[str, Fragment]) -> Schema:
     """The form of a file with queries over elements that a metric protects, and sections of its own."""
     metric, _ = metric_forms()
-    return record({"workload": WORKLOAD, "relation": metric, **needed}, {"elements": ELEMENTS, "domain": DOMAIN, **free})
+    return record(
+        {"workload": WORKLOAD, "relation": metric, **needed}, {"elements": ELEMENTS, "domain": DOMAIN, **free}, **by_notion()
+    )
 
 
 def over_a_relation(needed: Mapping[str, Fragment], **rules: Any) -> Schema:

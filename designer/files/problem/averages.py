@@ -42,7 +42,7 @@ from designer.files.problem.linear_forms import (
     design_forms,
 )
 from designer.files.problem.listing import Listing
-from designer.files.problem.relations import metric_forms
+from designer.files.problem.relations import by_notion, metric_forms
 from designer.files.problem.request import Choices, Request
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.relations.metrics.metric import Metric
@@ -94,7 +94,7 @@ def _form(design_section: Fragment, **of_problem: Any) -> Schema:
     metric, _ = metric_forms()
     problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, PROBLEM_NOTE, **of_problem)
     needed: dict[str, Fragment] = {"domain": DOMAIN, "statistics": STATISTICS, "relation": metric}
-    return record(needed, {"problem": problem, "design": Key("design", design_section, DESIGN_NOTE).fragment})
+    return record(needed, {"problem": problem, "design": Key("design", design_section, DESIGN_NOTE).fragment}, **by_notion())
 
 
 def _fitted_forms() -> list[Schema]:
@@ -208,7 +208,7 @@ class AveragesReader(AskingReader):
 
     def shared(self) -> dict[str, Any]:
         """The metric speaks of all combinations of the domain, which nobody writes out."""
-        found = {name: self.data[name] for name in (*SHARED, "unlisted") if name in self.data}
+        found = {name: self.data[name] for name in (*SHARED, "problem", "unlisted") if name in self.data}
         return {**found, "workload": {"tables": [[]]}}
 
     def read(self) -> AveragesFile:

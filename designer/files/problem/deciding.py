@@ -15,7 +15,7 @@ from designer.files.problem.unfilled import key
 
 Answers = Mapping[str, str]  # by the name of the question: the name of a choice, or what was typed
 DELTA = 1e-6
-# The epsilon of rho = epsilon^2 / 2 at that delta, rounded up, for each strength.
+# The epsilon of rho = mu^2 / 2 at that delta, rounded up, for each strength.
 AT_DELTA = {"1": "5.222", "0.1": "0.43", "3": "19.23"}
 SHOWN_COLUMNS = "region: north, east, south"
 ENOUGH_VALUES = 1000
@@ -132,9 +132,9 @@ QUESTIONS = (
         "strength",
         "How strongly? The budget is for each step between nearby values, or for each column.",
         (
-            Choice("1", "As usual: epsilon 1 (pure: odds shift by at most 2.72 times)"),
-            Choice("0.1", "Strongly: epsilon 0.1 (pure: odds shift by at most 1.11 times)"),
-            Choice("3", "Weakly: epsilon 3 (pure: odds shift by at most 20.1 times)"),
+            Choice("1", "As usual: 1 (pure, epsilon 1: odds shift by at most 2.72 times)"),
+            Choice("0.1", "Strongly: 0.1 (pure, epsilon 0.1: odds shift by at most 1.11 times)"),
+            Choice("3", "Weakly: 3 (pure, epsilon 3: odds shift by at most 20.1 times)"),
         ),
     ),
     Question(
@@ -145,7 +145,7 @@ QUESTIONS = (
             Choice(
                 "zcdp",
                 "zCDP: less noise for many queries, and a weaker guarantee; as (epsilon, delta) it is "
-                f"{' or '.join(f'({at}, 1e-6) for epsilon {epsilon}' for epsilon, at in AT_DELTA.items())}",
+                f"{' or '.join(f'({at}, 1e-6) for mu {mu}' for mu, at in AT_DELTA.items())}",
                 trusted,
             ),
             Choice("approximate", "(epsilon, delta), with delta 1e-6", trusted),
@@ -234,19 +234,20 @@ def _asked(answers: Answers, columns: Mapping[str, list[str]]) -> list[str]:
 
 def _relation(answers: Answers, columns: Mapping[str, list[str]]) -> list[str]:
     budget = answers["strength"]
+    priced = f"{'mu' if answers['promise'] == 'zcdp' else 'epsilon'} = {budget}"
     if answers["public"] in EXACT:
-        return [f"epsilon = {budget}"]
+        return [priced]
     if answers["public"] == "nothing":
-        return ['metric = "add_remove"', f"epsilon = {budget}"]
+        return ['metric = "add_remove"', priced]
     if answers["protected"] == "near":
         (values,) = columns.values()
         return [
             'metric = "line"',
             f"values = {list(range(len(values)))}  # one step apart",
             "period = 1",
-            f"epsilon = {budget}",
+            priced,
         ]
     if answers["protected"] == "columns":
         budgets = ", ".join(f"{key(name)} = {budget}" for name in columns)
         return ['metric = "hamming"', f"budgets = {{ {budgets} }}"]
-    return ['metric = "uniform"', f"epsilon = {budget}"]
+    return ['metric = "uniform"', priced]

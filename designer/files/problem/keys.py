@@ -10,7 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from designer.base.checks import positive
-from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Fragment, Named, Schema, either, list_of, noted, number, record, text
+from designer.base.schema import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    Fragment,
+    Named,
+    Schema,
+    either,
+    list_of,
+    needs_one_of,
+    noted,
+    number,
+    record,
+    text,
+)
 from designer.files.problem.sections import Sections
 
 Made = TypeVar("Made")
@@ -32,6 +46,7 @@ class Key:
     form: what may stand there. note: a sentence for editors, refusals and the reference; left out where the form has one.
     read: what the value becomes, of the file, the section and the name; left out where builders take it as it stands.
     default: what holds where the key is left out; None where that is no value of its own.
+    normal: the key that takes its place where the notion is zCDP.
     """
 
     name: str
@@ -39,6 +54,16 @@ class Key:
     note: str = ""
     read: Callable[[Any, str, str], Any] | None = None
     default: Any = None
+    normal: Key | None = None
+
+    @property
+    def both(self) -> tuple[Key, ...]:
+        """The key, and the one of zCDP where that has another name."""
+        return (self,) if self.normal is None else (self, self.normal)
+
+    def under(self, file: Sections) -> Key:
+        """The key of the notion of a file."""
+        return self.normal if self.normal is not None and file.notion == "zcdp" else self
 
     @property
     def fragment(self) -> Fragment:
@@ -47,19 +72,27 @@ class Key:
 
     def of(self, file: Sections, section: str) -> Any:
         """The value in a file; refused where it is missing, or of another type."""
-        if self.read is not None:
-            return self.read(file, section, self.name)
-        value = file.get(section, self.name, types_of(self.form))
-        return positive(value, f"[{section}] {self.name}") if _body(self.form) == POSITIVE else value
+        key = self.under(file)
+        if key.read is not None:
+            return key.read(file, section, key.name)
+        value = file.get(section, key.name, types_of(key.form))
+        return positive(value, f"[{section}] {key.name}") if _body(key.form) == POSITIVE else value
 
     def given(self, file: Sections, section: str, default: Any) -> Any:
         """The same, or the default where the section has no such key."""
-        return self.of(file, section) if self.name in file.data.get(section, {}) else default
+        return self.of(file, section) if self.under(file).name in file.data.get(section, {}) else default
 
 
 def section_of(needed: Iterable[Key], free: Iterable[Key] = (), note: str = "", **rules: Any) -> Schema:
-    """The form of a section, or of a whole file, with these keys and no others."""
-    return record({key.name: key.fragment for key in needed}, {key.name: key.fragment for key in free}, note, **rules)
+    """The form of a section, or of a whole file, with these keys and no others; of a needed key with two names, one."""
+    required: dict[str, Fragment] = {}
+    optional: dict[str, Fragment] = {}
+    keys = list(needed)
+    for key in keys:
+        (required if key.normal is None else optional).update((each.name, each.fragment) for each in key.both)
+    optional.update((each.name, each.fragment) for key in free for each in key.both)
+    two = [{"oneOf": needs_one_of(*(each.name for each in key.both))} for key in keys if key.normal is not None]
+    return record(required, optional, note, **({"allOf": two} if two else {}), **rules)
 
 
 @dataclass(frozen=True)
@@ -85,7 +118,7 @@ class Form(Generic[Made]):
     @property
     def keys(self) -> set[str]:
         """The names of all its keys."""
-        return {key.name for key in (*self.needed, *self.free, *self.beside)}
+        return {each.name for key in (*self.needed, *self.free, *self.beside) for each in key.both}
 
     @property
     def sign(self) -> str:
@@ -95,7 +128,7 @@ class Form(Generic[Made]):
     def read(self, file: Sections, section: str) -> Made:
         """What the section of a file asks for."""
         needed = [key.of(file, section) for key in self.needed]
-        free = {key.name: key.of(file, section) for key in self.free if key.name in file.data[section]}
+        free = {key.name: key.of(file, section) for key in self.free if key.under(file).name in file.data[section]}
         return self.make(file, *needed, **free)
 
 
@@ -138,8 +171,8 @@ SIZE = Key("size", COUNT, "How many elements there are, where no table and no do
 EPSILON = Key(
     "epsilon",
     POSITIVE,
-    "The budget of a change, in nats: under pure, outputs are at most e^epsilon times as likely after it; "
-    "under gaussian it is no epsilon: it promises epsilon^2 / 2 of zCDP, which `design` and `show` tell as (epsilon, delta).",
+    "The budget of a change, in nats: outputs are at most e^epsilon times as likely after it (approximate: but for delta).",
+    normal=Key("mu", POSITIVE, "The budget of a change under zcdp: rho = mu^2 / 2 (mu = 1: epsilon 5.222 at delta 1e-6)."),
 )
 ADJACENCY = Key("adjacency", COUNT, "How many records may change together.")
 WEIGHTS = Key("weights", list_of(POSITIVE), "How much each counts in the loss, one number each.")

@@ -9,7 +9,7 @@
             or structured, over a domain of any size:
             terms = [{age = "prefix", sex = "identity"}] | tables = [["age"], ["age", "sex"]], asked = {age = "ranges"}
 [relation]  metric = "great_circle", points = ["latitude", "longitude"], per_km = 0.01; or beside an invariant
-            epsilon alone, or epsilon and per_distance = "l1" | "l2"
+            epsilon alone, or epsilon and per_distance = "l1" | "l2"; under zcdp epsilon is called mu
 [invariant] one of: margins = [["sex"], ["age"]] | partition = "state" | total = true | matrix = "statistics.csv"
             | linked = {sexes = ["age", "sex"], places = ["age", "place"]} with published = [["age"]]: tables of the same
             records, whose cells are the elements; adjacency (optional)

@@ -63,9 +63,7 @@ class LinkedSections(Sections):
 
     def linked_changes(self, linked: LinkedTables) -> Relation:
         """One budget for all changes of few records."""
-        for key, value in self.data["relation"].items():
-            if key != "epsilon":
-                raise self.refuse("relation", key, value, "does not go with linked tables, which take epsilon alone")
+        self.refuse_keys("relation", {key.name for key in EPSILON.both}, "linked tables")
         return linked.protect(EPSILON.of(self, "relation"), ADJACENCY.given(self, "invariant", None))
 
     def require_over_cells(self, kind: str, value: object) -> None:

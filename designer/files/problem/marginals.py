@@ -22,7 +22,7 @@ from designer.designing.marginals_least import table_names
 from designer.designing.of_kinds import design_marginal, least_marginal
 from designer.designing.problems import MarginalProblem
 from designer.files.data_files import read_table
-from designer.files.problem.keys import BY_ATTRIBUTE, FILE, SCALARS, SUBSETS
+from designer.files.problem.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
@@ -65,12 +65,7 @@ RELATION = either(
     ),
     record(
         {"metric": noted("One record appears or disappears.", exactly("add_remove"))},
-        {
-            "mu": noted(
-                "The budget of its presence under zCDP: mu^2 / 2 of it (mu = 1: epsilon 5.222 at delta 1e-6).", POSITIVE
-            ),
-            "epsilon": noted("The budget of its presence in the pure notion.", POSITIVE),
-        },
+        {key.name: key.fragment for key in EPSILON.both},
     ),
 )
 PROBLEM = record(
@@ -189,27 +184,12 @@ def _largest_variance(made: Any, place: int, names: tuple[str, ...]) -> float:
 class MarginalsReader(Reader):
     """A file of kind "marginals" being read."""
 
+    usual_notion = "zcdp"
+
     def require(self, kind: Kind) -> None:
-        """The form, and the budget of the notion: `mu` of zCDP, `epsilon` of a pure promise."""
-        relation, problem = self.data.get("relation"), self.data.get("problem")
-        pure = isinstance(problem, dict) and problem.get("notion") == "pure"
-        given = relation if isinstance(relation, dict) and relation.get("metric") == "add_remove" else None
-        if given is not None and not pure and "epsilon" in given:
-            raise self.refuse(
-                "relation",
-                "epsilon",
-                given["epsilon"],
-                "noise in marginals is Gaussian, so the budget of a record is no epsilon; call it mu, which promises "
-                'mu^2 / 2 of zCDP (mu = 1: epsilon 5.222 at delta 1e-6), or say notion = "pure" in [problem]',
-            )
-        if given is not None and pure and "mu" in given:
-            raise self.refuse(
-                "relation", "mu", given["mu"], "is a budget of zCDP; in the pure notion give epsilon in its place"
-            )
+        """The form, and the budget of the notion."""
         super().require(kind)
-        name = "epsilon" if pure else "mu"
-        if given is not None and name not in given:
-            raise InvalidProblem(f"{self.path}: [relation] {name} is missing; give it, as a number above 0.")
+        self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
 
     def read(self) -> MarginalsRequest:
         problem = self.data.get("problem", {})
@@ -268,7 +248,7 @@ class MarginalsReader(Reader):
         """What may change."""
         given = self.data["relation"]
         if given["metric"] == "add_remove":
-            return Presence(given["epsilon" if "epsilon" in given else "mu"])
+            return Presence(**{EPSILON.under(self).name: EPSILON.of(self, "relation")})
         attributes = self.domain.attributes
         for name in given["budgets"]:
             self.require_known("relation", "budgets", name, attributes, "[domain]")

@@ -18,7 +18,19 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.base.rounding import at_least, at_most
-from designer.base.schema import MATRIX, POSITIVE, POSITIVE_VECTOR, Schema, either, list_of, noted, one_of, record, text
+from designer.base.schema import (
+    MATRIX,
+    POSITIVE,
+    POSITIVE_VECTOR,
+    Fragment,
+    Schema,
+    either,
+    list_of,
+    noted,
+    one_of,
+    record,
+    text,
+)
 from designer.certified.frozen import Specified, to_spec
 from designer.designing.caution_lines import cautions
 from designer.designing.least import STEP
@@ -30,7 +42,7 @@ from designer.files.problem.kind import Kind
 from designer.files.problem.linear_forms import DOMAIN, ELEMENTS
 from designer.files.problem.linear_request import listing_of
 from designer.files.problem.listing import Listing
-from designer.files.problem.relations import metric_forms
+from designer.files.problem.relations import by_notion, metric_forms
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.channel.mechanism import Channel
 from designer.mechanisms.channel.problem import FAMILIES, LOSSES, ReportProblem
@@ -178,7 +190,8 @@ def report_form() -> Schema:
     targets = record(
         {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)}, note="How good reports must be."
     )
-    return record({"relation": metric}, {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets})
+    free: dict[str, Fragment] = {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets}
+    return record({"relation": metric}, free, **by_notion())
 
 
 OWN_REPORT = Kind("own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader)

@@ -45,6 +45,7 @@ from designer.files.problem.keys import (
     section_of,
 )
 from designer.files.problem.linked import LINKED, LinkedSections
+from designer.files.problem.sections import BUDGETS
 from designer.problem.relation import Relation
 from designer.relations import invariants, metrics
 from designer.relations.invariants.invariant import Invariant
@@ -133,13 +134,6 @@ class RelationReader(LinkedSections, ABC):
             raise self.refuse("relation", "per_distance", distance, 'unknown; use "l1" or "l2"')
         return invariant.protect(epsilon, per_distance="l1" if distance == "l1" else "l2")
 
-    def refuse_keys(self, section: str, known: set[str], owner: str) -> None:
-        """Refuse keys of a section that nothing reads."""
-        for key, value in self.data[section].items():
-            if key not in known:
-                remedy = f"does not go with {owner}; {meant(key, known)}it takes {sorted(known)}"
-                raise self.refuse(section, key, value, remedy)
-
     def total(self) -> Invariant:
         """The number of records is published."""
         if not self.data["invariant"]["total"]:
@@ -163,17 +157,32 @@ class RelationReader(LinkedSections, ABC):
             return self.refuse(
                 "relation", misspelt, given[misspelt], f"unknown; {meant(misspelt, ['metric'])}metric is missing"
             )
-        alone = "a budget alone does for what an [invariant] leaves open; without one, " if "epsilon" in given else ""
+        alone = (
+            "a budget alone does for what an [invariant] leaves open; without one, " if {"epsilon", "mu"} & given.keys() else ""
+        )
         return InvalidProblem(
             f'{self.path}: [relation] metric is missing; {alone}say metric = "uniform" (any element may become any other), '
             'metric = "add_remove" (a record may come or go), or another metric.'
         )
 
+    def own(self, section: str, key: str) -> list[float]:
+        """A budget for each element."""
+        given = self.get(section, key, list)
+        for place, budget in enumerate(given):
+            if not isinstance(budget, (int, float)) or isinstance(budget, bool) or not budget > 0:
+                raise self.refuse(section, f"{key}[{place}]", budget, "is not a positive number; give one above 0")
+        return list(given)
+
     def own_budgets(self, epsilon: float | None, epsilons: list[Any] | None) -> float | list[Any]:
         """One budget for all elements, or one for each."""
+        one, each = EPSILON.under(self).name, OWN_EPSILONS.under(self).name
         if epsilon is not None and epsilons is not None:
-            raise self.refuse("relation", "epsilons", epsilons, "give epsilon for all elements or epsilons for each, not both")
+            raise self.refuse("relation", each, epsilons, f"give {one} for all elements or {each} for each, not both")
         if epsilons is not None:
+            if len(epsilons) != self.size:
+                raise self.refuse(
+                    "relation", each, epsilons, f"{len(epsilons)} budgets for {self.size} elements; give one for each"
+                )
             return epsilons
         return float(EPSILON.of(self, "relation") if epsilon is None else epsilon)
 
@@ -270,8 +279,15 @@ class RelationReader(LinkedSections, ABC):
 
 # Keys of several metrics.
 METRIC = refer("metric")
+OWN_EPSILONS = Key(
+    "epsilons",
+    EPSILONS,
+    read=RelationReader.own,
+    normal=Key(
+        "mus", EPSILONS, "A budget for each element under zcdp: rho = mu^2 / 2; inf leaves one unprotected.", RelationReader.own
+    ),
+)
 CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.", default=False)
-OWN_EPSILONS = Key("epsilons", EPSILONS)
 BY_LABEL: Schema = {"type": "object", "additionalProperties": POSITIVE}
 POINTS = Key("points", COLUMNS, read=RelationReader.places)
 GROUND = Key(
@@ -284,13 +300,13 @@ PER_UNIT = Key("per_unit", POSITIVE, "Budget for each unit of distance.")
 FORM_OF_BUDGETS = (
     "How budgets make one: of two values the smaller or the sum; of the levels of a taxonomy the sum or the largest."
 )
-THRESHOLD = Key("threshold", POSITIVE, "Elements at most so far apart have budget epsilon.")
+THRESHOLD = Key("threshold", POSITIVE, "Elements at most so far apart have the budget.")
 PART = Key("part", METRIC, "The metric that this one is made of.", RelationReader.part_at)
 PARTS = Key("parts", list_of(METRIC), "The metrics that this one is made of.", RelationReader.parts)
 CHANGE = Key("change", METRIC, "The metric by which a record changes.", RelationReader.part_at)
 # One budget for all elements or one for each, not both.
 OWN = (EPSILON, OWN_EPSILONS)
-ONE_OF_OWN = {"oneOf": needs_one_of("epsilon", "epsilons")}
+ONE_OF_OWN = {"oneOf": needs_one_of(*BUDGETS, *BUDGETS.values())}
 
 
 def of_values(build: Callable[..., Relation]) -> Callable[..., Relation]:
@@ -344,7 +360,7 @@ METRICS: tuple[Form[Relation], ...] = (
                 "The values of the elements, numbers or dates: a list, or a column of their table.",
                 RelationReader.cells,
             ),
-            Key("period", POSITIVE, "The difference that costs epsilon; of dates in days."),
+            Key("period", POSITIVE, "The difference that costs the budget; of dates in days."),
             EPSILON,
         ],
         of_values(metrics.line),
@@ -512,6 +528,24 @@ OF_LINKED_TABLES: Schema = {
 }
 
 
+def _without(*names: str) -> Schema:
+    """No budget of these names, in [relation] or in a metric within it."""
+    inner, none = refer(f"without_{names[0]}"), {"not": either(*needs_one_of(*names))}
+    in_metrics = {"if": {"type": "object", "properties": {"metric": text()}, "required": ["metric"]}, "then": none}
+    within = Named(f"without_{names[0]}", {**in_metrics, "additionalProperties": inner, "items": inner})
+    return {"allOf": [none, within]}
+
+
+def by_notion() -> dict[str, Any]:
+    """Which names the budgets of [relation] have under the notion of [problem]."""
+    zcdp = {"properties": {"notion": exactly("zcdp")}, "required": ["notion"]}
+    return {
+        "if": {"properties": {"problem": zcdp}, "required": ["problem"]},
+        "then": {"properties": {"relation": _without(*BUDGETS)}},
+        "else": {"properties": {"relation": _without(*BUDGETS.values())}},
+    }
+
+
 def metric_forms() -> tuple[Named, Schema]:
     """[relation] with a metric on elements, and with any relation that stands without an invariant."""
     metric = Named("metric", noted(RELATION_NOTE, either(*map(_of_metric, METRICS))))
@@ -525,6 +559,7 @@ def relation_rules() -> dict[str, Any]:
         "if": {"required": ["invariant"]},
         "then": {"properties": {"relation": either(BUDGETED, metric)}, "not": TWO_SIZES, **OF_LINKED_TABLES},
         "else": {"properties": {"relation": without}},
+        "allOf": [by_notion()],
     }
 
 

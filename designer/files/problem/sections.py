@@ -36,6 +36,9 @@ HINTS = {
     r"^[\w-]+\s+[^=\s]": "write = between key and value",
 }
 
+# What a budget is called in [relation], and under zCDP.
+BUDGETS = {"epsilon": "mu", "epsilons": "mus"}
+
 
 def toml_of(path: Path) -> dict[str, Any]:
     """What a TOML file holds, as plain data."""
@@ -80,6 +83,8 @@ def _toml_remedy(path: Path, content: bytes, error: str) -> str:
 class Sections:
     """One problem file being read; knows the file's name for error messages."""
 
+    usual_notion = "pure"  # where [problem] names none
+
     def __init__(self, path: Path, data: dict[str, Any]) -> None:
         self.path = path
         self.data = data
@@ -90,6 +95,25 @@ class Sections:
         """The error that names file, section, key, value and remedy; for the caller to raise."""
         words = f"{self.path}: [{section}] {key} = {shown(value)}: {remedy}."
         return InvalidProblem(words, field=f"[{section}] {key}", value=value, remedy=f"{remedy}.")
+
+    @property
+    def notion(self) -> object:
+        """The notion of privacy, which decides the names of budgets."""
+        problem = self.data.get("problem", {})
+        return problem.get("notion", self.usual_notion) if isinstance(problem, dict) else self.usual_notion
+
+    def refuse_keys(self, section: str, known: set[str], owner: str) -> None:
+        """Refuse keys of a section that nothing reads, and budgets by the name that they have under another notion."""
+        zcdp = self.notion == "zcdp"
+        others = BUDGETS if zcdp else {mu: epsilon for epsilon, mu in BUDGETS.items()}
+        taken = known - others.keys()
+        for key, value in self.data[section].items():
+            if key not in known:
+                raise self.refuse(section, key, value, f"does not go with {owner}; {meant(key, taken)}it takes {sorted(taken)}")
+            if key not in taken:
+                to_mu = f"is no epsilon under zCDP; write {others[key]} = {shown(value)}, which promises rho = mu^2 / 2"
+                to_epsilon = f"is a budget of zCDP, rho = mu^2 / 2; under the notion {shown(self.notion)} give {others[key]}"
+                raise self.refuse(section, key, value, to_mu if zcdp else to_epsilon)
 
     @contextmanager
     def at(self, section: str) -> Iterator[None]:

@@ -63,8 +63,9 @@ class StructuredReader(RelationReader):
             made = self.metric()
             assert isinstance(made, (Hamming, Product))
             return made
-        self.refuse_keys("relation", {"metric", EPSILON.name}, "metric 'add_remove' over a structured workload")
-        return Presence(EPSILON.of(self, "relation"))
+        known = {"metric", *(key.name for key in EPSILON.both)}
+        self.refuse_keys("relation", known, "metric 'add_remove' over a structured workload")
+        return Presence(**{EPSILON.under(self).name: EPSILON.of(self, "relation")})
 
     @cached_property
     def structured_workload(self) -> StructuredWorkload:

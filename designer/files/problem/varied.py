@@ -21,6 +21,7 @@ from designer.files.problem.sections import text_of_toml, toml_of
 # What one number in [relation] multiplies all budgets, and what it is a budget of.
 BUDGETS = {
     "epsilon": "budget (epsilon)",
+    "mu": "budget (mu; rho = mu^2 / 2)",
     "per_km": "budget for each kilometre",
     "per_unit": "budget for each unit of distance",
     "per_edge": "budget for each unit of length of an edge",
@@ -94,13 +95,13 @@ def _budget(path: Path, relation: Mapping[str, Any]) -> str:
     """The key whose number multiplies all budgets, or the metric that multiplies those of another."""
     metric = relation.get("metric")
     if metric is None:
-        return "epsilon"
+        return "mu" if "mu" in relation else "epsilon"
     known: Sequence[str] = [key for key in BUDGETS if key in RELATIONS[metric].keys and key in relation]
     if known and "change" not in relation:
         return known[0]
     if metric in {form.name for form in APPEARING}:
         raise InvalidProblem(
-            f'{path}: [relation] metric = "{metric}" has several budgets here, and explore turns one number; give one epsilon '
+            f'{path}: [relation] metric = "{metric}" has several budgets here, and explore turns one number; give one budget '
             'for all, as metric = "add_remove" takes it, or use dp-designer compare.'
         )
     return SCALED

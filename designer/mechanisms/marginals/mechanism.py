@@ -96,7 +96,7 @@ SUBSETS = noted(
 class MarginalMechanism(Specified):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
-    workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(epsilon)`.
+    workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
     precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then
     published exactly. allow_vacuous: accept tables that are all published exactly; they are refused otherwise. Construction
     certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
@@ -337,7 +337,7 @@ class MarginalMechanism(Specified):
             raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
         workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
         precisions = array(core["precisions"], 1, "precisions")
-        return cls(workload, protection_from_spec(core["protection"], domain), precisions, allow_vacuous=allowed)
+        return cls(workload, protection_from_spec(core["protection"], domain, "zcdp"), precisions, allow_vacuous=allowed)
 
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""

@@ -51,7 +51,7 @@ def design_marginals(
     """The Gaussian mechanism of least loss among all that answer these marginals without bias, certified.
 
     protection: `metrics.hamming(domain, budgets)`, a budget for each attribute (infinite: unprotected) with the number of
-    records public, or `Presence(epsilon)`. loss: "squared" (total) or "max", of variances times the workload's weights.
+    records public, or `Presence(mu=...)`. loss: "squared" (total) or "max", of variances times the workload's weights.
     tolerance: relative gap, 1e-9 for "squared" and 1e-6 for "max" unless given. Time depends on the number of subsets only.
     allow_vacuous: accept tables that no protected change moves, which are all published exactly; they are refused otherwise.
     Tables of running totals, intervals or windows along some attributes: `design_structured` in
@@ -67,7 +67,7 @@ def design_marginals(
     """
     if not isinstance(workload, MarginalWorkload) or not isinstance(protection, Protection):
         raise InvalidProblem(
-            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(epsilon)`. "
+            "workload, protection: give a MarginalWorkload, and `metrics.hamming(domain, budgets)` or `Presence(mu=...)`. "
             "a StructuredProblem takes tables with running totals or intervals, and metrics on the values of attributes."
         )
     if not isinstance(loss, str) or loss not in OBJECTIVES:

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
-from designer.base.checks import positive
+from designer.base.checks import positive, shown
 from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
-from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, record
+from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, noted, record
 from designer.problem.domain import Domain
 from designer.problem.subsets import Subsets
 from designer.problem.unlisted import Unlisted
@@ -34,38 +34,48 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-@dataclass(frozen=True, init=False)
+NOTION_OF = {"epsilon": "pure", "mu": "zcdp"}
+BUDGET_OF = {notion: name for name, notion in NOTION_OF.items()}
+
+
+@dataclass(frozen=True, init=False, repr=False)
 class Presence:
     """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
     size.
 
-    budget: epsilon in nats in the notion "pure", and mu under zCDP, where rho is mu^2 / 2. epsilon, mu: the same by name;
-    problems and mechanisms of the other notion refuse it. Raises `InvalidProblem` for a budget that is not positive, and for
-    none or several.
+    epsilon: the budget in nats, of the notion "pure". mu: the budget of the notion "zcdp", where rho is mu^2 / 2; the attribute
+    `epsilon` holds it as well. Problems and mechanisms of the other notion refuse it. Raises `InvalidProblem` for a budget that
+    is not positive or that no name says the notion of, and for none or both.
 
-    >>> Presence(0.5) == Presence(epsilon=0.5)
-    True
-    >>> Presence(mu=0.5).require_notion("zcdp")
+    >>> Presence(mu=0.5)
+    Presence(mu=0.5)
     """
 
     epsilon: float
-    notion: str | None = field(compare=False, repr=False)  # which the name of the budget said
+    notion: str = field(compare=False)  # which the name of the budget said
     absence: ClassVar[bool] = True
 
-    def __init__(self, budget: object = None, *, epsilon: object = None, mu: object = None) -> None:
-        given = {name: value for name, value in (("budget", budget), ("epsilon", epsilon), ("mu", mu)) if value is not None}
-        if len(given) != 1:
-            raise InvalidProblem(f"presence: {sorted(given) or 'no budget'} given; give one of budget, epsilon and mu.")
+    def __init__(self, *unnamed: object, epsilon: object = None, mu: object = None) -> None:
+        given = {name: value for name, value in (("epsilon", epsilon), ("mu", mu)) if value is not None}
+        if unnamed or len(given) != 1:
+            told = ", ".join([*map(shown, unnamed), *given]) or "no budget"
+            raise InvalidProblem(
+                f"presence: {told} given; name the one budget: epsilon=.. of pure privacy, or mu=.. of zCDP (rho = mu^2 / 2).",
+                value=unnamed[0] if unnamed else None,
+            )
         ((name, value),) = given.items()
-        assign(self, epsilon=positive(value, name), notion={"budget": None, "epsilon": "pure", "mu": "zcdp"}[name])
+        assign(self, epsilon=positive(value, name), notion=NOTION_OF[name])
+
+    def __repr__(self) -> str:
+        return f"Presence({BUDGET_OF[self.notion]}={self.epsilon!r})"
 
     def require_notion(self, notion: str) -> None:
         """Refuse a budget that was given by the name of another notion's."""
-        if self.notion not in (None, notion):
-            names = ("epsilon", "mu") if self.notion == "pure" else ("mu", "epsilon")
+        if self.notion != notion:
+            own, other = BUDGET_OF[self.notion], "epsilon" if notion == "pure" else "mu"
             raise InvalidProblem(
-                f"relation: {names[0]} is a budget of the notion {self.notion!r}, and the notion here is {notion!r}; give "
-                f"Presence({names[1]}=...), or design for the other notion.",
+                f"relation: {own} is a budget of the notion {self.notion!r}, and the notion here is {notion!r}; give "
+                f"Presence({other}=...), or design for the other notion.",
                 value=self.epsilon,
             )
 
@@ -174,9 +184,12 @@ def load_matrix(found: list[Change], measured: int) -> csr_array | Floats:
 ATTRIBUTES = Named(
     "protected_attributes", record({"kind": exactly("attributes"), "budgets": BUDGETS}, note="A budget for each attribute.")
 )
+SPEC_NOTE = "Under Laplace noise epsilon, in nats; under Gaussian noise mu, and no epsilon: the promise is mu^2 / 2 of zCDP."
 PRESENCE = Named(
     "protected_presence",
-    record({"kind": exactly("presence"), "epsilon": POSITIVE}, note="One budget for the presence of a record."),
+    record(
+        {"kind": exactly("presence"), "epsilon": noted(SPEC_NOTE, POSITIVE)}, note="One budget for the presence of a record."
+    ),
 )
 PROTECTION = either(ATTRIBUTES, PRESENCE)
 
@@ -188,18 +201,18 @@ def protection_to_spec(protection: Protection) -> dict[str, Any]:
     return {"kind": "attributes", "budgets": list(protection.budgets)}
 
 
-def protection_from_spec(spec: Any, domain: Domain) -> Protection:
-    """The inverse of `protection_to_spec`."""
-    return PROTECTIONS.read(spec, domain)
+def protection_from_spec(spec: Any, domain: Domain, notion: str) -> Protection:
+    """The inverse of `protection_to_spec`; specs call the budget of a presence epsilon, whatever the notion."""
+    return PROTECTIONS.read(spec, domain, notion)
 
 
 PROTECTIONS: ClosedList[Protection] = ClosedList(
     "protection",
     {
-        "presence": (PRESENCE, lambda spec, _: Presence(spec["epsilon"])),
+        "presence": (PRESENCE, lambda spec, _, notion: Presence(**{BUDGET_OF[notion]: spec["epsilon"]})),
         "attributes": (
             ATTRIBUTES,
-            lambda spec, domain: hamming(domain, array(spec["budgets"], 1, "protection.budgets").tolist()),
+            lambda spec, domain, _: hamming(domain, array(spec["budgets"], 1, "protection.budgets").tolist()),
         ),
     },
 )

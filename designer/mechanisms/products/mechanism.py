@@ -168,7 +168,7 @@ def parts_of_core(core: Mapping[str, Any]) -> dict[str, Any]:
     )
     return {
         "workload": StructuredWorkload(domain, terms, array(core["weights"], 1, "weights")),
-        "protection": _protection(core["protection"], domain),
+        "protection": _protection(core["protection"], domain, core["noise"]),
         "noise": core["noise"],
         "matrices": matrices,
         "blocks": blocks,
@@ -204,9 +204,9 @@ def _integer_rows(rows: Any) -> StrategyMatrix:
     return StrategyMatrix(values.astype(np.int64))
 
 
-def _protection(spec: Any, domain: Domain) -> Protection:
+def _protection(spec: Any, domain: Domain, noise: str) -> Protection:
     if isinstance(spec, dict) and spec.get("kind") == "presence":
-        made = protection_from_spec(spec, domain)
+        made = protection_from_spec(spec, domain, "zcdp" if noise == "gaussian" else "pure")
         assert isinstance(made, Presence)
         return made
     relation = relation_from_spec(spec)

@@ -340,7 +340,7 @@ def test_plans_of_a_table_add_policies_record_by_record() -> None:
     emp = Measure("emp", upper=1000)
     first = plan(Sum("jobs", SHOP, variance=2000, measure=emp))
     second = plan(Count("firms", Groups(["shop"], selection=PartitionSelection.design("1/8", 1e-6)), variance=5))
-    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(mu=0.5))
     both = composed(first, second, noisy)
     for shop, size in (("a", 10), ("b", 700), ("c", 5)):
         record = {"shop": shop, "emp": size}
@@ -359,8 +359,8 @@ def test_plans_of_a_table_add_policies_record_by_record() -> None:
 
 
 def test_presence_over_different_attributes_composes_as_rows() -> None:
-    one = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
-    other = design_structured(StructuredWorkload.tables(Domain.of({"pay": 4}), [["pay"]]), Presence(0.25), "laplace")
+    one = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(mu=0.5))
+    other = design_structured(StructuredWorkload.tables(Domain.of({"pay": 4}), [["pay"]]), Presence(epsilon=0.25), "laplace")
     both = composed(one, other)
     assert float(both.rho) == pytest.approx(1 / 8 + pure_rho(0.25), rel=1e-12)  # one count moves by one step
     assert both.loss({"age": 1, "pay": 2}) == both.rho

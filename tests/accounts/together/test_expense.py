@@ -122,7 +122,7 @@ def test_a_plan_of_a_table_costs_what_its_worst_record_does() -> None:
 
 def test_an_entity_of_several_rows_costs_their_budgets() -> None:
     domain = Domain.of({"age": 3})
-    noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), Presence(0.5))
+    noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), Presence(mu=0.5))
     for rows, words in ((1, "at most 1 row"), (3, "at most 3 rows")):
         several = expense_of(noisy, rows_per_entity=rows)
         counting = Cost.pure(rows * noisy.left_out_rate)
@@ -136,7 +136,7 @@ def test_an_entity_of_several_rows_costs_their_budgets() -> None:
 
 @pytest.mark.parametrize(("bounds", "words"), [((2, 2, 3), "at most 3 rows"), ((1, 1), "at most 1 row")])
 def test_a_total_of_entities_keeps_their_unit(bounds: tuple[int, ...], words: str) -> None:
-    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(0.5))
+    noisy = design_marginals(MarginalWorkload.of(Domain.of({"age": 3}), {("age",): 1.0}), Presence(mu=0.5))
     told = spent([expense_of(noisy, rows_per_entity=rows) for rows in bounds])
     assert told.unit == f"one entity appears or disappears with its {words}"
 
@@ -244,7 +244,7 @@ def test_independent_laplace_noise_costs_its_relative_entropy(case: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("protection", "part"), [(Presence(1.0), 1.0), (metrics.hamming(Domain.of({"a": 3, "b": 4}), [0.75, 0.5]), 0.8)]
+    ("protection", "part"), [(Presence(epsilon=1.0), 1.0), (metrics.hamming(Domain.of({"a": 3, "b": 4}), [0.75, 0.5]), 0.8)]
 )
 def test_products_of_laplace_noise_cost_their_relative_entropy(protection: object, part: float) -> None:
     """The same of running totals of two attributes, for every record that appears or changes."""
@@ -266,7 +266,7 @@ def test_products_of_laplace_noise_cost_their_relative_entropy(protection: objec
     assert cost <= expense.rho * (1 + 1e-12) and expense.rho <= part * pure_rho(expense.epsilon)
 
 
-@pytest.mark.parametrize("protection", [Presence(1.0), metrics.hamming(Domain.of({"a": 2}), [1.0])])
+@pytest.mark.parametrize("protection", [Presence(epsilon=1.0), metrics.hamming(Domain.of({"a": 2}), [1.0])])
 def test_a_contrast_moves_twice_as_far_when_a_record_changes(protection: object) -> None:
     """One answer, men less women: a record that appears moves it by one step, one that changes by two."""
     domain, steps = Domain.of({"a": 2}), 1 if isinstance(protection, Presence) else 2

@@ -116,9 +116,9 @@ def on_rows() -> dict[str, Specified]:
         "additive": noisy(appears, 0.25),
         "staircase": stairs(metrics.add_remove(4, 0.625), "5/8"),
         "structured": StructuredMechanism(
-            OVER_A, Presence(0.5), "laplace", {0: (ONES,)}, (MeasuredProduct({0: 0}, 0.5),), (0,)
+            OVER_A, Presence(epsilon=0.5), "laplace", {0: (ONES,)}, (MeasuredProduct({0: 0}, 0.5),), (0,)
         ),
-        "marginals": design_marginals(SIDE, Presence(0.5)),
+        "marginals": design_marginals(SIDE, Presence(mu=0.5)),
         "selection": best_selection(Linear(Workload([[0, 1, 2, 1], [1, 0, 0, 1]])), appears),
     }
 

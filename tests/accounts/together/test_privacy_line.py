@@ -82,7 +82,7 @@ def test_the_largest_budget_is_the_epsilon_of_pure_promises() -> None:
 
 def test_a_budget_of_one_for_marginals_is_said_to_be_no_epsilon_of_one() -> None:
     assert cost_words(Cost.concentrated(Fraction(1, 2))) == "0.5-zCDP; as (epsilon, delta): epsilon 5.222 at delta 1e-6"
-    assert asked_words(Presence(1.0), "zcdp").endswith("at delta 1e-6, at most, where one record appears or disappears")
+    assert asked_words(Presence(mu=1.0), "zcdp").endswith("at delta 1e-6, at most, where one record appears or disappears")
     assert epsilon_of_zcdp(0.5, 1e-6) == pytest.approx(5.222, abs=1e-3)
 
 
@@ -114,7 +114,7 @@ def test_a_delta_besides_zcdp_is_added_and_named() -> None:
     assert cost_words(Cost.concentrated(Fraction(1, 2), Fraction(1))).endswith("no epsilon at delta 1")
 
 
-FILE = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n[problem]\nnotion = "zcdp"\n'
+FILE = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nmu = 1\n[problem]\nnotion = "zcdp"\n'
 
 
 def test_every_command_prints_the_same_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from designer.problem.domain import Domain
 
 HEAD = '[domain]\nage = ["young", "old"]\nsex = ["F", "M"]\nplace = 3\n'
 LINKED = 'linked = {sexes = ["age", "sex"], places = ["age", "place"]}\n'
-REST = '[relation]\nepsilon = 0.5\n[problem]\nnotion = "zcdp"\n'
+REST = '[relation]\nmu = 0.5\n[problem]\nnotion = "zcdp"\n'
 IDENTITY = '[workload]\nbuilder = "identity"\n'
 GOOD = HEAD + IDENTITY + "[invariant]\n" + LINKED + 'published = [["age"]]\nadjacency = 2\n' + REST
 PEOPLE = Domain.of({"age": ["young", "old"], "sex": ["F", "M"], "place": 3})
@@ -116,8 +116,8 @@ BAD = {
     "one table": (GOOD.replace(', places = ["age", "place"]', ""), ["two or more"]),
     "another attribute twice": (GOOD.replace('["age", "sex"]', '["sex", "sex"]'), ["each once"]),
     "elements beside": ('[elements]\ntable = "t.csv"\n' + GOOD, ["[elements]", "leave it out"]),
-    "a metric beside": (GOOD.replace("epsilon", 'metric = "uniform"\nepsilon'), ["metric = 'uniform'", "epsilon alone"]),
-    "a budget per distance": (GOOD.replace("epsilon", 'per_distance = "l2"\nepsilon'), ["per_distance", "epsilon alone"]),
+    "a metric beside": (GOOD.replace("mu", 'metric = "uniform"\nmu'), ["metric = 'uniform'", "linked tables; it takes ['mu']"]),
+    "a budget per distance": (GOOD.replace("mu", 'per_distance = "l2"\nmu'), ["per_distance", "it takes ['mu']"]),
     "queries of the joint table": (
         GOOD.replace('builder = "identity"', 'marginals = [["age"]]'), ["marginals = [['age']]", "builder", "each cell"],
     ),

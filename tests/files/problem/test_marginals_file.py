@@ -71,7 +71,7 @@ def test_targets_in_a_file_are_those_of_python(folder: Path) -> None:
         Targets(standard_error={"sex x age": 3}, relative_error={"sex": 0.5}, reference={"sex": 10}),
     )
     request = read_request(write(folder, MARGINALS_WITH_TARGETS))
-    assert request.made().mechanism == marginals_meeting(ask, Presence(1), targets)
+    assert request.made().mechanism == marginals_meeting(ask, Presence(mu=1), targets)
     found = request.least()
     assert found.data["factor"] < 1 and found.data["reached"]["sex x age"] <= 3 and "Least factor:" in "\n".join(found.lines)
 
@@ -191,7 +191,7 @@ def test_a_pure_file_goes_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main(["design", str(tmp_path / "pure.toml"), "-o", str(spec)]) == 0
     assert "sex x age: standard error" in capsys.readouterr().out
     made = load(spec, StructuredMechanism)
-    assert made.noise == "laplace" and made.protection == Presence(2.0) and made.privacy.holds
+    assert made.noise == "laplace" and made.protection == Presence(epsilon=2.0) and made.privacy.holds
     assert made.guarantee.notion == NOTIONS["exponential"] and made.guarantee.parameters["largest_finite_budget"] == 2.0
     assert spent([expense_of(made)]).total.epsilon == 2
     assert main(["release", str(spec), "--table", str(tmp_path / "records.csv"), "-o", str(release)]) == 0
@@ -208,9 +208,17 @@ def test_a_pure_file_goes_all_the_way(tmp_path: Path, capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("epsilon = 2", "mu = 2", r"\[relation\] mu = 2: is a budget of zCDP; in the pure notion give epsilon"),
+        (
+            "epsilon = 2",
+            "mu = 2",
+            r"\[relation\] mu = 2: is a budget of zCDP, .* under the notion 'pure' give epsilon",
+        ),
         ("epsilon = 2\n", "", r"\[relation\] epsilon is missing"),
-        ('notion = "pure"\n', "", r"\[relation\] epsilon = 2: noise in marginals is Gaussian"),
+        (
+            'notion = "pure"\n',
+            "",
+            r"\[relation\] epsilon = 2: is no epsilon under zCDP; write mu = 2, which promises rho = mu\^2 / 2",
+        ),
     ],
 )
 def test_the_name_of_a_budget_is_that_of_its_notion(old: str, new: str, words: str, tmp_path: Path) -> None:
@@ -221,7 +229,7 @@ def test_the_name_of_a_budget_is_that_of_its_notion(old: str, new: str, words: s
 
 TARGET_MISTAKES = {
     "no domain": ('[domain]\nsex = ["F", "M"]\nage = 3\n', "", "domain is missing; give it, as a table .*Attributes"),
-    "no mu": ("mu = 1\n", "", r"\[relation\] mu is missing; give it, as a number above 0"),
+    "no mu": ("mu = 1\n", "", r"\[relation\] mu is missing; give it, as a number"),
     "an epsilon": ("mu = 1\n", "epsilon = 1\n", r"\[relation\] epsilon = 1: noise in marginals is Gaussian.*call it mu.*zCDP"),
     "no table": ('{"sex x age" = 3}', '{"sex x aeg" = 3}', r"\[targets\] standard_error: 'sex x aeg' is no query"),
     "no reference": ("reference = {sex = 10}\n", "", r"\[targets\] relative_error = .*: needs reference beside it"),

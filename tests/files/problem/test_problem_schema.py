@@ -37,7 +37,7 @@ GOOD |= {
     + "[relation]\nepsilon = 1\n",
     "terms": STRUCTURED
     + 'terms = [{age = "prefix", sex = "identity"}, {age = {widths = 2}}, {sex = [[1, -1]]}]\n'
-    + 'weights = [1, 2, 3]\n[relation]\nmetric = "add_remove"\nepsilon = 1\n[problem]\nnotion = "zcdp"\n',
+    + 'weights = [1, 2, 3]\n[relation]\nmetric = "add_remove"\nmu = 1\n[problem]\nnotion = "zcdp"\n',
     "tables": STRUCTURED
     + 'tables = [["age"], ["age", "sex"]]\nasked = {age = "ranges"}\n[relation]\nmetric = "hamming"\n'
     + "budgets = {sex = 1, age = inf}\n",

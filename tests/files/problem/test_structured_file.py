@@ -40,7 +40,7 @@ TERMS = (
 TABLES = '[workload]\ntables = [["age"], ["age", "sex"], ["pay"]]\nasked = {age = "ranges"}\n'
 PRESENCE = '[relation]\nmetric = "add_remove"\nepsilon = 0.5\n'
 GAUSSIAN = '[problem]\nnotion = "zcdp"\n'
-GOOD = HEAD + TERMS + PRESENCE + GAUSSIAN
+GOOD = HEAD + TERMS + PRESENCE.replace("epsilon", "mu") + GAUSSIAN
 LINE = 'age = {metric = "line", values = [0, 1, 2, 3, 4, 5], period = 2, epsilon = 1}'
 PARTS = f'[relation]\nmetric = "product"\n[relation.attributes]\n{LINE}\nsex = {{metric = "uniform", epsilon = 1}}\n'
 
@@ -68,7 +68,7 @@ def test_terms_and_tables_of_a_file_are_those_of_python(tmp_path: Path) -> None:
         found = read(tmp_path, text)
         assert found.workload.counts == wanted.counts and grams(found.workload) == grams(wanted)
         assert found.workload.weights.tolist() == wanted.weights.tolist()
-        assert found.relation == Presence(0.5)
+        assert found.relation == Presence(epsilon=0.5) and (found.relation.notion == "zcdp") == (text == GOOD)
 
 
 def test_relations_of_a_file_are_budgets_or_metrics_of_attributes(tmp_path: Path) -> None:
@@ -82,12 +82,13 @@ def test_relations_of_a_file_are_budgets_or_metrics_of_attributes(tmp_path: Path
     assert found.written_out().relation is found.relation
 
 
-@pytest.mark.parametrize("relation", [Presence(0.5), metrics.hamming(DOMAIN, [1.0, 0.5, 2.0])])
+@pytest.mark.parametrize("relation", [None, metrics.hamming(DOMAIN, [1.0, 0.5, 2.0])])
 @pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: Path) -> None:
     """The loss is the weighted total over the queries of the other problem."""
     workload = read(tmp_path, GOOD).workload
-    problem = StructuredProblem(workload, relation, notion)
+    hidden = relation or Presence(**{"mu" if notion == "zcdp" else "epsilon": 0.5})
+    problem = StructuredProblem(workload, hidden, notion)
     made, written = design(problem, "structured"), problem.written_out()
     assert isinstance(made, StructuredDesign) and made.privacy.holds
     assert written.workload.shape == workload.shape and written.loss_of(np.ones(workload.count)) == pytest.approx(
@@ -102,16 +103,20 @@ def test_written_out_problems_ask_and_hide_the_same(relation, notion, tmp_path: 
 @pytest.mark.nightly
 def test_auto_tries_the_families_for_matrices_beside_and_takes_the_best(tmp_path: Path) -> None:
     people = Domain.of({"a": 2, "b": 2})
-    problem = StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}, {"b": "identity"}]), Presence(1.0), "pure")
+    problem = StructuredProblem(
+        StructuredWorkload.of(people, [{"a": "identity"}, {"b": "identity"}]), Presence(epsilon=1.0), "pure"
+    )
     best, alone = design(problem, effort="quick"), design(problem, "structured")
     assert isinstance(best, Design) and best.loss < 0.95 * alone.loss
     assert {"structured", "laplace"} <= set(best.mechanism.provenance["tried"])
     # Where the structured design is proven to be the best, nothing else is tried.
-    least = design(StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}]), Presence(1.0), "pure"), effort="quick")
+    least = design(
+        StructuredProblem(StructuredWorkload.of(people, [{"a": "identity"}]), Presence(epsilon=1.0), "pure"), effort="quick"
+    )
     assert isinstance(least, StructuredDesign) and list(least.mechanism.provenance["tried"]) == ["structured"]
     assert least.mechanism.optimality is not None and least.mechanism.optimality.gap < 1e-9
     large = StructuredWorkload.of(Domain.of({f"a{k}": 16 for k in range(5)}), [{f"a{k}": "prefix" for k in range(5)}])
-    made = design(StructuredProblem(large, Presence(1.0), "zcdp"))
+    made = design(StructuredProblem(large, Presence(mu=1.0), "zcdp"))
     assert isinstance(made, StructuredDesign) and list(made.mechanism.provenance["tried"]) == ["structured"]
     with pytest.raises(InvalidProblem, match="StructuredProblem is designed without writing them out"):
         design(made.problem, "laplace")
@@ -160,7 +165,7 @@ def test_the_command_line_goes_the_whole_way_from_counts_and_from_records(tmp_pa
 
 
 def test_counts_are_joined_by_name_and_those_of_large_domains_are_refused() -> None:
-    made = design_structured(StructuredWorkload.of(DOMAIN, [{"age": "prefix"}, {"pay": "identity"}]), Presence(1.0))
+    made = design_structured(StructuredWorkload.of(DOMAIN, [{"age": "prefix"}, {"pay": "identity"}]), Presence(mu=1.0))
     counts = np.random.default_rng(0).integers(0, 99, DOMAIN.size)
     named = dict(sorted(zip(DOMAIN.elements, counts.tolist(), strict=True)))
     for given in (counts, named):
@@ -171,7 +176,7 @@ def test_counts_are_joined_by_name_and_those_of_large_domains_are_refused() -> N
     with pytest.raises(InvalidProblem, match="nothing was released"):
         made.release(counts - 1.5)
     wide = Domain.of({f"a{k}": 64 for k in range(4)})
-    large = design_structured(StructuredWorkload.of(wide, [{"a0": "prefix"}]), Presence(1.0))
+    large = design_structured(StructuredWorkload.of(wide, [{"a0": "prefix"}]), Presence(mu=1.0))
     with pytest.raises(InvalidProblem, match="give a table of records"):
         large.release(np.zeros(4))
 
@@ -188,7 +193,7 @@ BAD = {
     "a table of another": (HEAD + '[workload]\ntables = [["income"]]\n' + PRESENCE, ["tables[0]", "'income'"]),
     "too few weights": (GOOD.replace("[1, 2, 0.5]", "[1, 2]"), ["weights", "3 terms"]),
     "another metric": (GOOD.replace("add_remove", "uniform"), ["metric = 'uniform'", "'hamming'"]),
-    "budgets of elements": (GOOD.replace("epsilon = 0.5", "epsilons = [1, 2]"), ["epsilons", "add_remove"]),
+    "budgets of elements": (GOOD.replace("mu = 0.5", "mus = [1, 2]"), ["mus", "add_remove"]),
     "an invariant": (GOOD + "[invariant]\ntotal = true\n", ["[invariant]", "leave it out"]),
     "targets": (GOOD + "[targets]\nmargin = 3\n", ["[targets]", "leave it out"]),
     "another loss": (GOOD + 'loss = "max"\n', ["loss = 'max'", "squared"]),
@@ -214,15 +219,15 @@ def test_a_structured_workload_in_a_problem_for_matrices_says_where_it_goes() ->
     with pytest.raises(InvalidProblem, match="goes into a StructuredProblem"):
         Problem(workload, metrics.uniform(48, 1.0))  # type: ignore[arg-type]
     for wrong, words in (
-        ((workload.written_out(), Presence(1.0)), "use Problem"),
+        ((workload.written_out(), Presence(epsilon=1.0)), "use Problem"),
         ((workload, metrics.uniform(48, 1.0)), "Presence"),
         ((workload, metrics.hamming(Domain.of({"a": 2}), [1.0])), "another domain"),
-        ((workload, Presence(1.0), "approximate"), "'zcdp'"),
+        ((workload, Presence(epsilon=1.0), "approximate"), "'zcdp'"),
     ):
         with pytest.raises(InvalidProblem, match=words):
             StructuredProblem(*wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match=r"options: .*records.* unknown"):
-        design(StructuredProblem(workload, Presence(1.0)), records=3)
+        design(StructuredProblem(workload, Presence(epsilon=1.0)), records=3)
     with pytest.raises(DesignFailed, match="no protected change"):
         design(StructuredProblem(workload, metrics.hamming(DOMAIN, [math.inf, 1.0, 1.0])))
 

@@ -71,7 +71,7 @@ def test_one_attribute_needs_what_the_closed_form_says() -> None:
         (Targets(standard_error=30), 1 / 15),
         (Targets(relative_error=0.3, reference=100), 1 / 15),
     ):
-        found = least_marginal_budget(ask, Presence(0.5), targets, step=1e-6)
+        found = least_marginal_budget(ask, Presence(mu=0.5), targets, step=1e-6)
         assert found.factor == pytest.approx(factor, rel=1e-5)
 
 

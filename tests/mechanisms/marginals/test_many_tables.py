@@ -60,6 +60,6 @@ def test_values_outside_the_domain_are_refused_with_the_same_text(wrong: object,
     for most in (3, 100):
         monkeypatch.setattr(tables, "MOST_SCANS", most)
         with pytest.raises(InvalidProblem) as refusal:
-            design_marginals(PAIRS, Presence(1.0)).release(ibis.memtable(given))
+            design_marginals(PAIRS, Presence(mu=1.0)).release(ibis.memtable(given))
         texts.add(str(refusal.value))
     assert texts == {tables.UNKNOWN}

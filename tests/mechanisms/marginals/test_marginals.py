@@ -32,7 +32,7 @@ BUDGETS = {"a": 0.5, "b": 1.0, "c": 2.0, "d": 0.3}
 SUBSETS = {("a", "b"): 1.0, ("b", "c"): 3.0, ("a",): 0.5, ("c", "d"): 1.0}
 PROTECTIONS = {
     "attributes": metrics.hamming(DOMAIN, BUDGETS),
-    "presence": Presence(0.7),
+    "presence": Presence(mu=0.7),
     "partly free": metrics.hamming(DOMAIN, {**BUDGETS, "a": np.inf}),
 }
 
@@ -94,7 +94,7 @@ def test_synthesis_inverts_the_analysis(n: int) -> None:
 def test_contrasts_of_huge_counts_stay_exact() -> None:
     table = np.full((2, 2), 2**53 - 1)
     table[0, 0] = 0
-    made = design_marginals(MarginalWorkload.of(Domain.of({"a": 2, "b": 2}), [("a", "b")]), Presence(1e6))
+    made = design_marginals(MarginalWorkload.of(Domain.of({"a": 2, "b": 2}), [("a", "b")]), Presence(mu=1e6))
     released = made.release(Counts({("a", "b"): table}))
     assert int(released.residuals[(0, 1)][0, 0]) + (2**53 - 1) in range(-2, 3)
 
@@ -185,7 +185,7 @@ def test_too_precise_is_not_private() -> None:
 def test_noise_follows_the_certified_law(coordinate: tuple[int, ...]) -> None:
     """Chi-square of one contrast, over all subsets of its order, against exp(-z^2 / (2 v)), v from the certified precision."""
     domain = Domain.of({f"a{i}": 4 for i in range(60 if len(coordinate) == 2 else 600)})
-    made = design_marginals(MarginalWorkload.up_to(domain, len(coordinate)), Presence(40.0))
+    made = design_marginals(MarginalWorkload.up_to(domain, len(coordinate)), Presence(mu=40.0))
     members = np.flatnonzero(made.workload.measured.orders == len(coordinate))
     assert np.ptp(made.precisions[members]) < 1e-9 * made.precisions[members[0]]
     variance = float(squared_norms((4,) * len(coordinate))[coordinate] / made.precisions[members[0]])
@@ -225,7 +225,7 @@ def test_presence_of_a_record_has_the_closed_optimum() -> None:
             g = np.prod([(sizes[i] - 1) / sizes[i] for i in a])
             cells = [np.prod([1 / sizes[i] for i in b if i not in a]) for b in tables if set(a) <= set(b)]
             total += np.sqrt(sum(cells) * np.prod([sizes[i] - 1 for i in a]) * g)
-        made = design_marginals(MarginalWorkload.up_to(domain, order), Presence(epsilon))
+        made = design_marginals(MarginalWorkload.up_to(domain, order), Presence(mu=epsilon))
         assert made.optimality is not None and made.optimality.gap < 1e-11
         assert made.error() == pytest.approx(float((total / epsilon) ** 2), rel=1e-9)
 
@@ -413,14 +413,14 @@ def test_a_database_with_an_unknown_or_missing_value_is_refused() -> None:
             "subsets of their own",
         ),
         (lambda: MarginalWorkload(DOMAIN, small().workload.subsets, np.ones(2)), "one for each subset"),
-        (lambda: Presence(-1.0), "epsilon"),
+        (lambda: Presence(epsilon=-1.0), "epsilon"),
         (lambda: small(loss="absolute"), '"squared" or "max"'),
         (lambda: small().error("absolute"), '"squared" or "max"'),
         (lambda: small().variances(("a", "c")), "within no requested"),
-        (lambda: MarginalMechanism(small().workload, Presence(1.0), np.ones(3)), "one for each residual"),
-        (lambda: MarginalMechanism(small().workload, Presence(1.0), small().precisions * -1), "positive"),
+        (lambda: MarginalMechanism(small().workload, Presence(mu=1.0), np.ones(3)), "one for each residual"),
+        (lambda: MarginalMechanism(small().workload, Presence(mu=1.0), small().precisions * -1), "positive"),
         (lambda: design_marginals(small().workload, metrics.hamming(Domain.of({"a": 3}), [1.0])), "another domain|budgets"),
-        (lambda: design_marginals(small().workload, Presence(1e-30)), "too wide"),
+        (lambda: design_marginals(small().workload, Presence(mu=1e-30)), "too wide"),
     ],
 )  # fmt: skip
 def test_refused(build: Any, message: str) -> None:

@@ -59,7 +59,7 @@ def test_tables_are_those_of_the_columns(table: Any, columns: dict[str, list[Any
 def test_one_scan_for_tables_of_few_cells_together(spark: Any, table: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are counted where they are sent: three largest tables, one query, and one each where no two may share one."""
     sent = jobs(spark, monkeypatch)
-    released = design_marginals(MARGINALS, Presence(1.0)).release(table)
+    released = design_marginals(MARGINALS, Presence(mu=1.0)).release(table)
     assert len(sent) == 1
     assert abs(released.table(["age"]).sum() - ROWS) < 200
     monkeypatch.setattr(tables, "CELLS_TOGETHER", 1)
@@ -72,9 +72,9 @@ def test_a_data_frame_of_spark_is_taken_as_it_is(spark: Any, table: Any, columns
     frame = session.table(table.get_name())
     expected, found = tables_of_columns(MARGINALS, plain), tables_of_database(MARGINALS, RowUnit().rows(records_of(frame), []))
     assert all(np.array_equal(found[subset], counts) for subset, counts in expected.items())
-    assert abs(design_marginals(MARGINALS, Presence(1.0)).release(frame).table(["age"]).sum() - ROWS) < 200
+    assert abs(design_marginals(MARGINALS, Presence(mu=1.0)).release(frame).table(["age"]).sum() - ROWS) < 200
     with pytest.raises(InvalidProblem, match="filter and compute with Ibis"):
-        design_marginals(MARGINALS, Presence(1.0)).release(frame.where("age > 1"))
+        design_marginals(MARGINALS, Presence(mu=1.0)).release(frame.where("age > 1"))
 
 
 def test_many_tables_come_from_one_scan(spark: Any, table: Any, columns: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def jobs(spark: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_structured_tables_are_released(table: Any, columns: dict[str, list[Any]]) -> None:
     """Running totals over ages by state: each within 8 stated standard errors (failure below 1e-12)."""
     asked = StructuredWorkload.of_marginals(MARGINALS, {"age": "prefix"})
-    released = design_structured(asked, Presence(1.0)).release(table)
+    released = design_structured(asked, Presence(mu=1.0)).release(table)
     everything = np.array(list(np.ndindex(4, 6)))
     pairs = list(zip(columns["state"], columns["age"], strict=True))
     true = [sum(state == STATES[s] and age <= a for state, age in pairs) for s, a in everything]
@@ -115,5 +115,5 @@ def test_structured_tables_are_released(table: Any, columns: dict[str, list[Any]
 def test_a_value_outside_the_domain_is_refused_without_being_said(table: Any) -> None:
     narrow = Domain.of({"state": STATES[:3], "age": 6})
     with pytest.raises(InvalidProblem) as refusal:
-        design_marginals(MarginalWorkload.up_to(narrow, 1), Presence(1.0)).release(table)
+        design_marginals(MarginalWorkload.up_to(narrow, 1), Presence(mu=1.0)).release(table)
     assert str(refusal.value) == UNKNOWN

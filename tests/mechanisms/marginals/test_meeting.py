@@ -15,7 +15,7 @@ from designer.problem.domain import Domain
 DOMAIN = Domain.of({"sex": 2, "age": 3, "place": 4})
 ASK = MarginalWorkload.up_to(DOMAIN, 2)
 CASES = {
-    "presence": Presence(0.5),
+    "presence": Presence(mu=0.5),
     "attributes": metrics.hamming(DOMAIN, {"sex": 0.5, "age": 0.3, "place": 1.0}),
 }
 
@@ -49,24 +49,24 @@ def test_the_loss_is_the_least_that_meets_the_targets(name: str) -> None:
 
 
 def test_targets_that_are_met_anyway_change_nothing_but_the_notes() -> None:
-    own = design_marginals(ASK, Presence(1.0))
-    made = marginals_meeting(ASK, Presence(1.0), Targets(margin=1000.0))
+    own = design_marginals(ASK, Presence(mu=1.0))
+    made = marginals_meeting(ASK, Presence(mu=1.0), Targets(margin=1000.0))
     assert made == own and made.optimality == own.optimality and len(made.provenance["targets"]) == len(ASK.subsets)
 
 
 def test_relative_errors_and_margins_are_met() -> None:
-    own = design_marginals(ASK, Presence(0.5))
+    own = design_marginals(ASK, Presence(mu=0.5))
     most = 0.8 * reached(own, "age")
-    made = marginals_meeting(ASK, Presence(0.5), Targets(relative_error={("age",): most / 50}, reference={("age",): 50}))
+    made = marginals_meeting(ASK, Presence(mu=0.5), Targets(relative_error={("age",): most / 50}, reference={("age",): 50}))
     assert reached(made, "age") <= most < reached(own, "age")
-    margin = marginals_meeting(ASK, Presence(0.5), Targets(margin={"age": 1.96 * most}))
+    margin = marginals_meeting(ASK, Presence(mu=0.5), Targets(margin={"age": 1.96 * most}))
     assert reached(margin, "age") < most
 
 
 def test_the_largest_loss_is_mixed_with_the_nearest_plan() -> None:
-    own = design_marginals(ASK, Presence(0.5), "max")
+    own = design_marginals(ASK, Presence(mu=0.5), "max")
     asked = {"sex": 0.7 * reached(own, "sex")}
-    made = marginals_meeting(ASK, Presence(0.5), Targets(standard_error=asked), "max")
+    made = marginals_meeting(ASK, Presence(mu=0.5), Targets(standard_error=asked), "max")
     assert reached(made, "sex") <= asked["sex"] and made.optimality is None and made.error("max") < 4 * own.error("max")
 
 
@@ -74,6 +74,6 @@ def test_what_no_plan_meets_is_refused_with_a_way_on() -> None:
     with pytest.raises(
         DesignFailed, match=r"targets: 'sex' has a standard error of .* and is to have 0.5; .*`dp-designer budget`"
     ):
-        marginals_meeting(ASK, Presence(0.1), Targets(standard_error={"sex": 0.5}))
+        marginals_meeting(ASK, Presence(mu=0.1), Targets(standard_error={"sex": 0.5}))
     with pytest.raises(InvalidProblem, match=r"targets.standard_error: 'gender' is no query"):
-        marginals_meeting(ASK, Presence(0.1), Targets(standard_error={"gender": 0.5}))
+        marginals_meeting(ASK, Presence(mu=0.1), Targets(standard_error={"gender": 0.5}))

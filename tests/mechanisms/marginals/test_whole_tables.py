@@ -15,7 +15,7 @@ from solvers.programs.table_fit import MOST, AskedTable, fitted_counts, table_of
 DOMAIN = Domain.of({"a": 3, "b": 4, "c": 2, "d": 3})
 
 
-@pytest.mark.parametrize("protection", [Presence(0.3), metrics.hamming(DOMAIN, [0.5, 0.5, 0.2, 1.0])])
+@pytest.mark.parametrize("protection", [Presence(mu=0.3), metrics.hamming(DOMAIN, [0.5, 0.5, 0.2, 1.0])])
 def test_tables_are_whole_nonnegative_and_agree(protection: object) -> None:
     random = np.random.default_rng(0)
     columns = {
@@ -125,7 +125,7 @@ def test_no_single_step_is_better() -> None:
 
 def test_too_many_combinations_are_refused() -> None:
     domain = Domain.of({f"a{i}": 10 for i in range(7)})
-    released = design_marginals(MarginalWorkload.up_to(domain, 1), Presence(1.0)).release(
+    released = design_marginals(MarginalWorkload.up_to(domain, 1), Presence(mu=1.0)).release(
         {name: [0] for name in domain.attributes}
     )
     with pytest.raises(InvalidProblem, match="combinations"):

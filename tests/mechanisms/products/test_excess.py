@@ -86,7 +86,7 @@ def test_what_a_change_spends_is_that_of_the_products_written_out(
 ) -> None:
     """Block by block the change that moves it furthest, of every record or of every value of one attribute."""
     power, cells = (1 if noise == "laplace" else 2), list(product(*map(range, DOMAIN.shape)))
-    protection = Presence(0.5) if axis is None else metrics.hamming(DOMAIN, [0.5, 1.5, 2.0])
+    protection = Presence(mu=0.5) if axis is None else metrics.hamming(DOMAIN, [0.5, 1.5, 2.0])
     change = next(kind for kind in kinds_of_changes(protection, DOMAIN, [0, 1, 2]) if kind.axis == axis)
     spent = Fraction(0)
     for block in PRODUCTS:

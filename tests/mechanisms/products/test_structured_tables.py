@@ -57,7 +57,7 @@ PARTLY = metrics.product(
     },
 )
 PROTECTIONS = {
-    "presence": Presence(0.7),
+    "presence": Presence(mu=0.7),
     "budgets": metrics.hamming(DOMAIN, [0.5, 1.0, 0.7]),
     "metrics": METRICS,
     "partly free": PARTLY,
@@ -71,8 +71,8 @@ def test_marginal_workloads_become_structured_ones_with_their_weights() -> None:
     again = StructuredWorkload.tables(DOMAIN, SUBSETS, {"age": "prefix", "pay": "ranges"})
     assert [again.term(names) for names in (["pay"], ["sex", "age"], ["age", "pay"])] == [2, 0, 1]
     assert again.weights.tolist() == [1.0, 0.5, 2.0]
-    plain = design_structured(StructuredWorkload.of_marginals(MARGINALS), Presence(1.0))
-    assert plain.error() == pytest.approx(design_marginals(MARGINALS, Presence(1.0)).error(), rel=1e-3)
+    plain = design_structured(StructuredWorkload.of_marginals(MARGINALS), Presence(mu=1.0))
+    assert plain.error() == pytest.approx(design_marginals(MARGINALS, Presence(mu=1.0)).error(), rel=1e-3)
 
 
 def test_a_workload_written_out_is_the_kronecker_products() -> None:
@@ -167,7 +167,7 @@ def test_a_budget_between_single_values_costs_what_one_attribute_alone_costs() -
 
 
 def test_terms_are_named_by_their_attributes() -> None:
-    made = design_structured(ASKED, Presence(1.0))
+    made = design_structured(ASKED, Presence(mu=1.0))
     noise, places = made.simulate(1, seed=3)[0], [[4, 1], [0, 0]]
     assert np.array_equal(noise.answers(places, ["age", "sex"]), noise.answers(places, 1))
     assert np.array_equal(noise.table(("sex", "age")), noise.table(1))
@@ -184,7 +184,7 @@ def test_an_attribute_of_one_value_is_summed_over() -> None:
     domain = Domain.of({"age": 4, "planet": 1})
     asked = StructuredWorkload.of_marginals(MarginalWorkload.up_to(domain, 2), {"age": "prefix"})
     assert asked.counts == (4, 1, 4)
-    assert design_structured(asked, Presence(1.0)).error() > 0
+    assert design_structured(asked, Presence(mu=1.0)).error() > 0
 
 
 @given(st.integers(0, 2**31), st.integers(0, 61), st.lists(st.integers(1, 4), min_size=1, max_size=3))
@@ -207,7 +207,7 @@ def test_a_product_is_released_from_a_database(tmp_path: Path) -> None:
     ibis = pytest.importorskip("ibis")
     domain = Domain.of({f"a{i}": 16 for i in range(4)})
     asked = StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "prefix")])
-    made = load(design_structured(asked, Presence(1.0)).save(tmp_path / "made.json"))
+    made = load(design_structured(asked, Presence(mu=1.0)).save(tmp_path / "made.json"))
     random = np.random.default_rng(0)
     records = random.integers(0, 16, (5000, 4))
     table = ibis.memtable({name: records[:, k] for k, name in enumerate(domain.attributes)})
@@ -224,14 +224,14 @@ def test_refusals_name_the_room_that_serves() -> None:
         with pytest.raises(InvalidProblem, match=r"A StructuredWorkload goes into a StructuredProblem .*MarginalProblem"):
             Problem(asked, relation)  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="StructuredProblem"):
-        design_marginals(ASKED, Presence(1.0))  # type: ignore[arg-type]
+        design_marginals(ASKED, Presence(mu=1.0))  # type: ignore[arg-type]
     with pytest.raises(InvalidProblem, match="no MarginalWorkload"):
         StructuredWorkload.of_marginals(ASKED)  # type: ignore[arg-type]
     large = StructuredWorkload.of(Domain.of({"a": 64, "b": 64, "c": 64}), [{"a": "ranges"}])
     with pytest.raises(InvalidProblem, match="a StructuredProblem is designed"):
         large.written_out()
     domain = Domain.of({f"a{i}": 64 for i in range(5)})
-    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "identity")]), Presence(1.0))
+    made = design_structured(StructuredWorkload.of(domain, [dict.fromkeys(domain.attributes, "identity")]), Presence(mu=1.0))
     with pytest.raises(InvalidProblem, match=r"fewer of the attributes at once \(`StructuredWorkload.tables`\)"):
         made.release(None)
     with pytest.raises(DesignFailed, match="budget"):
@@ -250,7 +250,7 @@ def test_queries_are_named_by_their_values() -> None:
 def test_a_workload_that_is_too_large_is_refused_before_its_weights_are_repeated() -> None:
     """64^4 queries: their weights alone are 134 MB."""
     domain = Domain.of(dict.fromkeys("abcd", 64))
-    asked = StructuredProblem(StructuredWorkload.of(domain, [dict.fromkeys("abcd", "prefix")]), Presence(1.0))
+    asked = StructuredProblem(StructuredWorkload.of(domain, [dict.fromkeys("abcd", "prefix")]), Presence(epsilon=1.0))
     tracemalloc.start()
     with pytest.raises(InvalidProblem, match="StructuredProblem is designed without writing them out"):
         asked.written_out()

@@ -77,7 +77,7 @@ def test_other_rows_are_searched_only_where_a_bound_leaves_something_to_find(
     monkeypatch.setattr(
         "designer.designing.products_plan.best_products", lambda *asked: looked.append(1) or best_products(*asked)
     )
-    made = design_structured(asked, Presence(epsilon), noise)
+    made = design_structured(asked, Presence(**{"mu" if noise == "gaussian" else "epsilon": epsilon}), noise)
     assert looked == [1] * searched
     assert searched or (made.optimality is not None and made.optimality.lower_bound >= (1 - 1e-4) * made.error())
 
@@ -92,7 +92,8 @@ def put_together(noise: Noise, seed: int) -> StructuredMechanism:
             if random.random() < 0.6:
                 parts.append({axis: int(random.integers(len(matrices[axis]))) for axis in axes})
     blocks = [MeasuredProduct(part, float(random.lognormal())) for part in parts]
-    return within_budget(ASKED, Presence(float(random.uniform(0.5, 6))), noise, matrices, blocks, "together")
+    hidden = Presence(**{"mu" if noise == "gaussian" else "epsilon": float(random.uniform(0.5, 6))})
+    return within_budget(ASKED, hidden, noise, matrices, blocks, "together")
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
@@ -117,7 +118,8 @@ def test_answers_are_the_least_squares_of_all_blocks_at_the_variances_of_the_dra
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("relation", ["presence", "attributes"])
 def test_what_the_worst_change_spends_is_that_of_all_changes_written_out(noise: Noise, relation: str) -> None:
-    protection = Presence(2.5) if relation == "presence" else metrics.hamming(DOMAIN, [2.0, 3.0, 5.0])
+    presence = Presence(**{"mu" if noise == "gaussian" else "epsilon": 2.5})
+    protection = presence if relation == "presence" else metrics.hamming(DOMAIN, [2.0, 3.0, 5.0])
     found = best_products(ASKED, protection, noise)
     made = within_budget(ASKED, protection, noise, found.matrices, found.blocks, found.serves)
     rows, strengths = measured_rows(made)
@@ -169,7 +171,7 @@ def test_without_noise_the_answers_are_the_true_ones() -> None:
     matrices = {axis: tuple(map(StrategyMatrix, listed)) for axis, listed in LEVELS.items()}
     parts = [{0: 0, 1: 0, 2: 0}, {0: 1, 2: 0}, {}]
     made = within_budget(
-        ASKED, Presence(3000.0), "laplace", matrices, [MeasuredProduct(part, 1.0) for part in parts], "together"
+        ASKED, Presence(epsilon=3000.0), "laplace", matrices, [MeasuredProduct(part, 1.0) for part in parts], "together"
     )
     counts = np.random.default_rng(0).integers(0, 99, DOMAIN.size)
     released = made.release(counts)
@@ -193,13 +195,13 @@ def test_matrices_without_a_common_basis_are_refused() -> None:
     matrices = {axis: tuple(map(StrategyMatrix, listed)) for axis, listed in apart.items()}
     blocks = [MeasuredProduct({0: place, 1: 0, 2: 0}, 1.0) for place in (0, 1)]
     with pytest.raises(InvalidProblem, match="share no basis"):
-        within_budget(ASKED, Presence(1.0), "laplace", matrices, blocks, "together")
+        within_budget(ASKED, Presence(epsilon=1.0), "laplace", matrices, blocks, "together")
     few = [MeasuredProduct({0: 0, 1: 0}, 1.0)]
     with pytest.raises(InvalidProblem, match="not measured"):
-        within_budget(ASKED, Presence(1.0), "laplace", {axis: matrices[axis][:1] for axis in matrices}, few, "together")
+        within_budget(ASKED, Presence(epsilon=1.0), "laplace", {axis: matrices[axis][:1] for axis in matrices}, few, "together")
     blocks = [MeasuredProduct({0: 0, 1: 0, 2: 0}, 1.0)]
     with pytest.raises(InvalidProblem, match="serves"):
-        within_budget(ASKED, Presence(1.0), "laplace", matrices, blocks, "all")  # type: ignore[arg-type]
+        within_budget(ASKED, Presence(epsilon=1.0), "laplace", matrices, blocks, "all")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("law", [NoiseCost, GaussianCost])
@@ -224,7 +226,8 @@ def test_the_gradient_is_that_of_differences(law: type[NoiseCost], loss: str) ->
 @pytest.mark.parametrize("budget", [1e-4, 60.0, 700.0, 1300.0, 5000.0])
 def test_budgets_of_any_size_are_searched_within_the_floats(budget: float, noise: Noise) -> None:
     asked = StructuredWorkload.of(DOMAIN, [{"age": "prefix", "pay": "identity"}, {"sex": "identity"}])
-    for relation in (Presence(budget), metrics.hamming(DOMAIN, [budget, 2 * budget, budget])):
+    presence = Presence(**{"mu" if noise == "gaussian" else "epsilon": budget})
+    for relation in (presence, metrics.hamming(DOMAIN, [budget, 2 * budget, budget])):
         made = design_structured(asked, relation, noise)
         assert made.privacy.holds and (made.error() < 1e-10 if budget > 50 else made.error() > 1e6)
 
@@ -259,7 +262,8 @@ def drawn_problem(seed: int) -> StructuredProblem:
     budget = float(random.choice([0.3, 1.0, 2.0, 4.0, 8.0]))
     workload = StructuredWorkload.of(domain, terms, weights)
     budgets = (budget * random.choice([1.0, 1.0, 2.0], len(names))).tolist()
-    relation = Presence(budget) if random.random() < 0.6 else metrics.hamming(domain, budgets)
+    presence = Presence(**{"epsilon" if seed % 2 else "mu": budget})
+    relation = presence if random.random() < 0.6 else metrics.hamming(domain, budgets)
     return StructuredProblem(workload, relation, "pure" if seed % 2 else "zcdp")
 
 
@@ -327,7 +331,8 @@ def test_folklore_never_beats_marginals(seed: int, notion: str, loss: str) -> No
     workload = MarginalWorkload.up_to(domain, int(random.integers(1, 4)))
     budget = float(random.choice([1.0, 2.0, 3.0, 8.0]))
     spread = (budget * random.choice([1.0, 2.0], 4)).tolist()
-    relation = Presence(budget) if random.random() < 0.5 else metrics.hamming(domain, spread)
+    presence = Presence(**{"mu" if notion == "zcdp" else "epsilon": budget})
+    relation = presence if random.random() < 0.5 else metrics.hamming(domain, spread)
     asked = MarginalProblem(workload, relation, loss, notion=notion)  # type: ignore[arg-type]
     made = design(asked)
     noise = "laplace" if notion == "pure" else "gaussian"
@@ -343,7 +348,7 @@ def test_folklore_never_beats_marginals(seed: int, notion: str, loss: str) -> No
 
 
 def test_pure_marginals_have_no_other_family() -> None:
-    asked = MarginalProblem(MarginalWorkload.up_to(Domain.of({"a": 2, "b": 3}), 1), Presence(1.0), notion="pure")
+    asked = MarginalProblem(MarginalWorkload.up_to(Domain.of({"a": 2, "b": 3}), 1), Presence(epsilon=1.0), notion="pure")
     assert asked.families == ("structured",)
     with pytest.raises(InvalidProblem, match="residual"):
         design(asked, "residual")

@@ -375,7 +375,7 @@ def test_what_is_of_spark_and_no_data_frame_is_told_its_way() -> None:
     from designer.problem.marginals_workload import MarginalWorkload
 
     column = type("Column", (), {"__module__": "pyspark.sql.column"})()
-    made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(0.5))
+    made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(mu=0.5))
     with pytest.raises(InvalidProblem, match="is a Column of Spark, not a data frame of it"):
         made.release(column)
     with pytest.raises(InvalidProblem, match="neither a data frame nor an Ibis table"):

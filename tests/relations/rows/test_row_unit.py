@@ -39,7 +39,7 @@ PLAN = TablePlan(
     )
 )
 TABLES = MarginalWorkload.of(Domain.of({"sex": ["F", "M"], "age": ["0", "1"]}), [["sex", "age"]])
-PRESENCE = design_marginals(TABLES, Presence(0.5))
+PRESENCE = design_marginals(TABLES, Presence(mu=0.5))
 ATTRIBUTES = design_marginals(TABLES, metrics.hamming(TABLES.domain, [0.5, 0.5]))
 
 
@@ -282,7 +282,7 @@ def test_the_release_counts_at_most_so_many_rows_of_an_entity() -> None:
     assert release["n"].integers == (5, 1) and release["d"].integers == (2,)
     assert release.row.left_out is not None
     dropping = Domain.of({"sex": ["F", "M"], "age": ["0", "1"]}, unlisted="drop")
-    tables = design_marginals(MarginalWorkload.of(dropping, [["sex", "age"]]), Presence(1e6))
+    tables = design_marginals(MarginalWorkload.of(dropping, [["sex", "age"]]), Presence(mu=1e6))
     found = tables.release(ibis.memtable(rows_of(people)), entity="person", rows_per_entity=4).tables()["sex", "age"]
     np.testing.assert_allclose(found, [[5, 0], [0, 1]], atol=1e-3)
     for refusing in (PLAN, PRESENCE):

@@ -69,12 +69,12 @@ def linear(rule: Any, relation: Any = None) -> Specified:
 
 
 def marginals(rule: Any) -> Specified:
-    return design_marginals(MarginalWorkload.of(domain(rule), [["sex", "place"]]), Presence(MANY))
+    return design_marginals(MarginalWorkload.of(domain(rule), [["sex", "place"]]), Presence(mu=MANY))
 
 
 def structured(rule: Any) -> Specified:
     asked = StructuredWorkload.tables(domain(rule), [["sex", "place"]])
-    return design_structured(asked, Presence(MANY), "laplace")
+    return design_structured(asked, Presence(epsilon=MANY), "laplace")
 
 
 def plan(rule: Any) -> Specified:
