@@ -111,7 +111,22 @@ def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, release
     computed once."""
     limits = _unknown if law is None else cache(partial(_limits_of_kept, law, released))
     starts = np.cumsum([0, *(len(table.answers) for table in tables)]).tolist()
-    return tuple(replace(t, limits=limits, first=start) for t, start in zip(tables, starts, strict=False))
+    names = _told_apart([table.name for table in tables])
+    return tuple(
+        replace(t, name=name, limits=limits, first=start) for t, name, start in zip(tables, names, starts, strict=False)
+    )
+
+
+def _told_apart(names: list[str]) -> list[str]:
+    """Names that differ: of equal ones, as of tables over "a x b" and over a and b, all but the first are numbered."""
+    found: list[str] = []
+    for name in names:
+        own, number = name, 1
+        while own in found or (number > 1 and own in names):
+            number += 1
+            own = f"{name} ({number})"
+        found.append(own)
+    return found
 
 
 def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> Limits:

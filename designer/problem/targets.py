@@ -119,6 +119,8 @@ class Targets(Immutable):
                 f"targets.loss: is for an own report; give at least one of {', '.join(KINDS)} for queries.", value=self.loss
             )
         places = {query: place for place, query in enumerate(queries)}
+        if twice := next((query for place, query in enumerate(queries) if places[query] != place), None):
+            raise InvalidProblem(f"targets: two tables are called {shown(twice)}; rename an attribute.", value=twice)
         for name in (*KINDS, "reference"):
             named = getattr(self, name)
             if unknown := [query for query in (named if isinstance(named, Mapping) else ()) if query not in places]:

@@ -10,7 +10,7 @@ from designer.base.arrays import Immutable
 from designer.base.checks import count
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Named, or_null, record, text
-from designer.relations.rows.texts import label_column, octets
+from designer.relations.rows.texts import label_column, octets, require_keys
 from designer.tables.policies.values import entry, label
 
 
@@ -58,11 +58,8 @@ class Key(Immutable):
         """The column whose texts are the labels, as it is; texts are not to be compared but by their bytes."""
         if self.column not in table.columns:
             raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
-        column, kind = label_column(table[self.column]), table[self.column].type()
-        if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or _is_moment(kind)):
-            raise InvalidProblem(
-                f"records: column {self.column!r} is of type {kind}; keys are texts, whole numbers, booleans or dates."
-            )
+        require_keys(table, [self.column])
+        column = label_column(table[self.column])
         if self.prefix is None:
             return column
         text = column.cast("string")
@@ -72,8 +69,3 @@ class Key(Immutable):
         """The labels of an Ibis table as bytes, whatever the type of the column."""
         column = self.expression(table)
         return column if column.type().is_binary() else octets(column.cast("string"))
-
-
-def _is_moment(kind: Any) -> bool:
-    """Is it a type of moments that no session's time zone moves to another day?"""
-    return bool(kind.is_timestamp()) and kind.timezone is None

@@ -14,6 +14,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import turned_by_pandas
 from designer.base.version import installing_with
 from designer.problem.unlisted import REFUSE, UNREADABLE, Unlisted
+from designer.relations.rows.duckdb_tables import has_long_decimals
 from designer.tables.csv_rows import Marks, batches, header
 
 
@@ -121,6 +122,10 @@ def _as_pandas_may_hold(engine: Any, path: str) -> Any:
     """A Parquet file as a table, in which long whole numbers that pandas held in types of NumPy are floats, as they are where
     one is missing."""
     table = engine.read_parquet(path, hive_partitioning=False)
+    if has_long_decimals(engine, [path]):
+        raise InvalidProblem(
+            f"{path}: holds decimals of more than 38 digits, of which DuckDB makes others; write fewer digits."
+        )
     written = "SELECT DISTINCT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'pandas'"
     turned = set().union(*(turned_by_pandas(text) for (text,) in engine.con.execute(written, [path]).fetchall()))
     floats = {name: table[name].cast("float64") for name in table.columns if name in turned}

@@ -129,7 +129,7 @@ ENTITIES: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.nightly), 3])
 @pytest.mark.parametrize("name", ENTITIES)
 def test_releases_of_entities_are_proven_by_both(name: str, rows: int, tmp_path: Path) -> None:
     made = ENTITIES[name]()

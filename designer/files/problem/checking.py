@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unicodedata import normalize
 
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
@@ -358,7 +359,7 @@ def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]
 
 
 def _near(known: Iterable[str]) -> dict[str, str]:
-    """The listed values by what they are but for blanks and the case of letters."""
+    """The listed values by what they are but for blanks, the case of letters and how characters are composed."""
     return {_folded(value): value for value in known if value != OTHERS}
 
 
@@ -366,10 +367,10 @@ def _words(value: object, near: Mapping[str, str]) -> str:
     parts = value if isinstance(value, tuple) else (value,)
     meant = [near[_folded(part)] for part in parts if isinstance(part, str) and near.get(_folded(part), part) != part]
     written = ", ".join("missing" if part is None else shown(part) for part in parts)
-    hint = f" (listed: {', '.join(map(shown, meant))}; blanks, or the case of letters, differ)" if meant else ""
+    hint = f" (listed: {', '.join(map(shown, meant))}; blanks, case, or composition (NFC, NFD) differ)" if meant else ""
     replaced = any(isinstance(part, str) and UNDECODED in part for part in parts)
     return f"{written}{hint}{NOT_UTF_8 if replaced else ''}"
 
 
 def _folded(value: str) -> str:
-    return " ".join(value.split()).casefold()
+    return normalize("NFC", " ".join(value.split()).casefold())

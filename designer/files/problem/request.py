@@ -19,6 +19,8 @@ from designer.designing.caution_lines import cautions
 from designer.designing.printouts import optimality_lines
 from designer.files.problem.listing import Listing
 
+AT_EACH_BUDGET = "change its budget or noise, and read what dp-designer design prints of accuracy and privacy"
+
 
 @dataclass(frozen=True)
 class Choices:
@@ -124,12 +126,13 @@ class Request(ABC):
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
-        raise self.without("budget", "the least budget is found for linear queries, marginals, table plans and own reports")
+        raise self.without("budget", f"no accuracy is stated in it; {AT_EACH_BUDGET}")
 
     @property
     def compared(self) -> Any:
         """The problem whose families `compare` puts side by side."""
-        raise self.without("compare", "families are compared for linear queries and own reports; use dp-designer design")
+        each = "design it with each --family NAME, and compare what is printed"
+        raise self.without("compare", each if "family" in self.choices else "it has one design, which dp-designer design makes")
 
     def listing(self) -> Listing:
         """Which values, groups and numbers the records are expected to have."""

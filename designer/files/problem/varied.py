@@ -15,7 +15,7 @@ from designer.files.problem.kinds import KINDS, read_request
 from designer.files.problem.linear_request import ProblemFile
 from designer.files.problem.own_report import ReportFile
 from designer.files.problem.relations import APPEARING, RELATIONS
-from designer.files.problem.request import Request
+from designer.files.problem.request import AT_EACH_BUDGET, Request
 from designer.files.problem.sections import text_of_toml, toml_of
 
 # What one number in [relation] multiplies all budgets, and what it is a budget of.
@@ -63,7 +63,7 @@ def varied_file(path: Path) -> tuple[Varied, Request]:
     """
     request, data = read_request(path), toml_of(path)
     if not isinstance(request, (ProblemFile, ReportFile)):
-        raise request.without("explore", "budgets are explored for linear queries and own reports; use dp-designer design")
+        raise request.without("explore", AT_EACH_BUDGET)
     text, wanted = text_of_toml(path), deepcopy(data)
     key, own = _budget(path, data["relation"]), {}
     if key == SCALED:

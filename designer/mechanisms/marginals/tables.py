@@ -23,7 +23,7 @@ from designer.problem.unlisted import REFUSE
 from designer.relations.rows.given import NO_COUNTS, form_of, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit
 from designer.relations.rows.tabulation import labelled
-from designer.relations.rows.texts import octets
+from designer.relations.rows.texts import octets, require_keys
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
@@ -132,6 +132,8 @@ def require_table(workload: MarginalWorkload, table: Any, row: RowUnit, *, fixed
     if fixed:
         row.require_fixed_rows(table, workload.columns)
     require_column_of_each(workload, present)
+    if is_expression(table):
+        require_keys(table, workload.columns)
 
 
 def _required(workload: MarginalWorkload, present: Container[Any]) -> list[str]:
@@ -165,6 +167,7 @@ def tables_of_database(workload: MarginalWorkload, table: Any) -> Tables:
     they do where records are left out, each of all tables or of none.
     """
     require_column_of_each(workload, table.columns)
+    require_keys(table, workload.columns)
     subsets = list(workload.maximal.tuples())
     fits = (len(subsets) > MOST_SCANS or workload.domain.unlisted == "drop") and _bytes_of_codes(workload, table) <= MOST_CODES
     if workload.domain.unlisted == "drop" and workload.used and not fits:

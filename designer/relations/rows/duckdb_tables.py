@@ -51,6 +51,9 @@ FOLDER_TYPES = (
 NOT_HERE = "a view of files that are not all regular files of this machine, or of none; name files, or copy them to a table"
 TWICE = "a view that reads a file twice, under one name or several; name each file once"
 SCHEMAS = "a view of Parquet files of different schemas, of which one decides how the others are read; give all of them one"
+DECIMALS = (
+    "a view of Parquet files with decimals of more than 38 digits, of which DuckDB makes other numbers; write them with fewer"
+)
 SHADOWED = "a view of functions that a macro of yours is named as; drop the macro"
 
 
@@ -146,7 +149,15 @@ def _files_beyond(engine: Any, paths: Sequence[str], reader: str, options: Mappi
         return TWICE
     if options.get("hive_partitioning") is not False and any("=" in os.path.dirname(file) for file in files):
         return FOLDER_TYPES
+    if reader in PARQUET and has_long_decimals(engine, files):
+        return DECIMALS
     return SCHEMAS if reader in PARQUET and len(_schemas(engine, files)) > 1 else None
+
+
+def has_long_decimals(engine: Any, files: Sequence[str]) -> bool:
+    """Is there a column of decimals of more than 38 digits? DuckDB 1.5.6 reads 1.00 of DECIMAL(50, 2) as 16777216.0."""
+    found = engine.con.execute("SELECT count(*) FROM parquet_schema(?) WHERE precision > 38", [list(files)]).fetchone()
+    return bool(found[0])
 
 
 def _schemas(engine: Any, files: Sequence[str]) -> set[Any]:

@@ -149,6 +149,11 @@ NOT_ONE_TABLE = (
     "not of records. Pass a table, filtered or mapped row by row, or say what one row is, "
     'such as unit="household": the guarantee then says so.'
 )
+MOST_DECIMALS = 38  # digits of a decimal of DuckDB
+UNREAD_TYPE = (
+    "records: column {name!r} is of type {kind}, which DuckDB does not read from memory; make it float32, float64 or a decimal "
+    "of up to 38 digits. Nothing was released."
+)
 ONE_ROW = "A record is one row of one table: what was released from was found to be a row-wise view of it."
 DECLARED = "A row is declared to be one {name} by the caller, and no other row to depend on it, which was not checked."
 SEVERAL = "Whoever is behind several rows loses more than what is stated for one."
@@ -465,6 +470,9 @@ def _by_value(table: Any) -> Any:
 
     computes = any(not isinstance(node, ops.Field) for node in table.op().find(ops.Value))
     found = table.op().find(ops.InMemoryTable)
+    for name, kind in (column for node in found for column in node.schema.items()):
+        if kind.is_float16() or (kind.is_decimal() and (kind.precision or 0) > MOST_DECIMALS):
+            raise InvalidProblem(UNREAD_TYPE.format(name=name, kind=kind))
     texts = {node: made for node in found if (made := _converted(node, texts=True, floats=not computes)) is not None}
     if not texts:
         return table

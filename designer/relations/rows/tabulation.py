@@ -24,7 +24,7 @@ from designer.problem.relation import Relation
 from designer.problem.unlisted import REFUSE, Unlisted
 from designer.relations.rows.given import form_for, is_expression, records_of, require_no_rows
 from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
-from designer.relations.rows.texts import octets
+from designer.relations.rows.texts import octets, require_keys
 from solvers.exact.rational import float_above
 
 OUTSIDE = (
@@ -150,7 +150,7 @@ def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bo
         _require_records(table, columns, row)
         _require([*columns, *([row.entity] if row.entity else [])], present)
         if is_expression(table):
-            row.rows(table, columns)
+            require_keys(row.rows(table, columns), columns)
             if fixed:
                 row.require_fixed_rows(table, columns)
 
@@ -201,6 +201,7 @@ def _grouped(
     texts are told apart by their bytes, whatever the collation."""
     rows = row.rows(table, columns, unlisted=rule)
     _require(columns, list(rows.columns))
+    require_keys(rows, columns)
     if fixed:
         row.require_fixed_rows(table, columns)
     named = {f"k{place}": rows[name] for place, name in enumerate(columns)}

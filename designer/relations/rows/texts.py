@@ -119,6 +119,18 @@ def label_column(column: Any) -> Any:
     return column
 
 
+def require_keys(table: Any, names: Iterable[str]) -> None:
+    """Refuse columns of an Ibis table whose type, which is public, has no labels: bytes may be numbers of a type that a file
+    cannot hold (128-bit whole numbers of polars in Parquet), and a moment of a time zone is the day that a session says."""
+    for name in names:
+        kind = table[name].type()
+        moment = kind.is_timestamp() and kind.timezone is None
+        if not (kind.is_string() or kind.is_numeric() or kind.is_boolean() or kind.is_date() or moment):
+            raise InvalidProblem(
+                f"records: column {name!r} is of type {kind}; keys are texts, whole numbers, booleans or dates. Convert it."
+            )
+
+
 def listed_column(column: Any, listed: Labels) -> Any:
     """The label of each value of a column among some that are all numbers, booleans or days, as `Labels.name` says; missing, or
     another text, where it is none of them. A column whose texts are the labels is left as it is."""

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
+from designer.base.labels import Labels
 from designer.cli import main
 from designer.files.data_files import read_histogram
-from designer.files.problem.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, check_counts, check_records
+from designer.files.problem.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, _quoted, check_counts, check_records
 from designer.files.problem.kinds import KINDS, read_request
+from designer.files.problem.varied import varied_file
 from designer.problem.histogram import Labelled
 from designer.tables.csv_rows import Marks
 
@@ -90,9 +92,9 @@ def test_every_kind_that_reads_records_says_what_is_not_listed(kind: str, tmp_pa
     assert found(report)[unlisted] == 1
     (sex,) = (finding for finding in report.findings if finding.where == "sex" and finding.values)
     assert sex.values == (
-        ("'F ' (listed: 'F'; blanks, or the case of letters, differ)", 1),
+        ("'F ' (listed: 'F'; blanks, case, or composition (NFC, NFD) differ)", 1),
         ("'X'", 1),
-        ("'m' (listed: 'M'; blanks, or the case of letters, differ)", 1),
+        ("'m' (listed: 'M'; blanks, case, or composition (NFC, NFD) differ)", 1),
     )
     assert check_records(tmp_path / "p.toml", written(tmp_path, ROWS[:4])).clean
 
@@ -233,7 +235,7 @@ def test_counts_are_checked_row_by_row(tmp_path: Path, capsys: pytest.CaptureFix
     found = json.loads(capsys.readouterr().out)["findings"]
     assert [(f["where"], f["rows"], [text for text, _ in f["values"]]) for f in found] == [
         ("n", 4, ["'-3' (row 3)", "'x' (row 4)", "an empty cell (row 5)", "'.' (row 6)"]),
-        ("sex x place", 1, ["'m', 'RI' (listed: 'M'; blanks, or the case of letters, differ) (row 6)"]),
+        ("sex x place", 1, ["'m', 'RI' (listed: 'M'; blanks, case, or composition (NFC, NFD) differ) (row 6)"]),
         ("sex x place", 2, ["F, DE (row 2, 7)"]),
     ]
     (tmp_path / "n.csv").write_text("sex,place,n\nF,DE,1\nF,RI,2\nM,DE,3\n", encoding="utf-8")
@@ -257,3 +259,25 @@ def test_counts_are_released_with_the_marks_that_their_file_has(tmp_path: Path) 
     path.write_text("n\n1.23\n5\n", encoding="utf-8")
     with pytest.raises(InvalidProblem, match="check FILE PROBLEM --column COLUMN"):
         read_histogram(path, "n", Marks(thousands=".", decimal=","))
+
+
+def test_a_label_that_differs_by_composition_alone_is_pointed_to() -> None:
+    """It is another label, which is not listed: texts are compared by their bytes."""
+    decomposed = "e\u0301te\u0301"
+    (found,) = _quoted({decomposed: 2}, ["été"])
+    assert found[1] == 2 and "(listed: 'été'; blanks, case, or composition (NFC, NFD) differ)" in found[0]
+    assert Labels(["été"]).name(decomposed) is None
+
+
+@pytest.mark.parametrize("kind", [name for name in FILES if KINDS.get(name) and name not in ("linear_queries", "own_report")])
+def test_a_command_that_a_kind_has_not_says_what_to_do_instead(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(FILES[kind])
+    request = read_request(tmp_path / "p.toml")
+    with pytest.raises(InvalidProblem, match=r"explore: .*; change its budget or noise, and read what dp-designer design"):
+        varied_file(tmp_path / "p.toml")
+    remedy = "design it with each --family NAME" if "family" in request.choices else "which dp-designer design makes"
+    with pytest.raises(InvalidProblem, match=f"compare: .*; .*{remedy}"):
+        _ = request.compared
+    if kind != "marginals":
+        with pytest.raises(InvalidProblem, match=r"budget: .*; no accuracy is stated in it; change its budget or noise"):
+            request.least()

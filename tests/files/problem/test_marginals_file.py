@@ -95,7 +95,8 @@ def test_the_example_goes_from_file_to_verified_release(tmp_path: Path, capsys: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["compare"], "compare: does not go with a file of kind 'marginals'; families are compared for linear queries"),
+        (["compare"], "compare: does not go with a file of kind 'marginals'; design it with each --family NAME"),
+        (["explore", "-o", "x.html"], "explore: does not go with a file of kind 'marginals'; change its budget or noise"),
         (["design", "--family", "laplace"], "family: 'laplace' is unknown to a MarginalProblem; use 'auto' or 'residual'"),
         (["design", "--solver", "SCS"], "solver: 'SCS' does not go with"),
         (["design", "--seconds", "3"], "seconds: 3.0 does not go with"),

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from designer import Counts, MarginalMechanism, MarginalWorkload, Presence, Problem, Workload, design, load, metrics
+from designer import Counts, MarginalMechanism, MarginalWorkload, Presence, Problem, Targets, Workload, design, load, metrics
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.certified.frozen import seal
+from designer.designing.marginals_least import least_marginal_budget
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.mechanisms.marginals.residuals import residual, squared_norms, synthesis
 from designer.mechanisms.marginals.tables import INCONSISTENT, UNEQUAL, UNKNOWN, tables_of_columns
@@ -530,3 +531,16 @@ def test_a_record_with_an_unlisted_value_is_in_no_table_where_such_are_left_out(
     found = tables_of_columns(workload, dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True)))
     assert found[0, 1].tolist() == [[sum((a, b) == (i, j) for a, b, _ in kept) for j in range(2)] for i in range(3)]
     assert found[2,].tolist() == [sum(c == k for *_, c in kept) for k in range(2)]
+
+
+def test_tables_whose_names_are_put_together_alike_stay_apart() -> None:
+    """One over "a x b", and one over a and b: neither is lost among frames by name, and a target of either is refused."""
+    domain = Domain.of({"a x b": ["0", "1"], "a": ["0", "1"], "b": ["0", "1"]})
+    workload = MarginalWorkload.of(domain, [["a", "b"], ["a x b"]])
+    records = {"a x b": ["0", "1"], "a": ["0", "1"], "b": ["1", "1"]}
+    released = design_marginals(workload, Presence(0.5)).release(records)
+    frames = released.to_frames("pyarrow")
+    assert list(frames) == ["a x b", "a x b (2)"] and [len(frame) for frame in frames.values()] == [2, 4]
+    for asked in (5.0, {("a", "b"): 5.0}):
+        with pytest.raises(InvalidProblem, match="two tables are called 'a x b'"):
+            least_marginal_budget(workload, Presence(1.0), Targets(standard_error=asked))
