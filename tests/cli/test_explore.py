@@ -294,7 +294,9 @@ def test_other_kinds_are_refused(folder: Path) -> None:
         'kind = "marginals"\n[domain]\nsex = ["F", "M"]\n[workload]\ntables = [["sex"]]\n'
         '[relation]\nmetric = "hamming"\nbudgets = {sex = 1.0}\n'
     )
-    with pytest.raises(InvalidProblem, match="explored for linear queries and own reports; use dp-designer design"):
+    with pytest.raises(
+        InvalidProblem, match="a file of kind 'marginals'; change its budget or noise, and read what dp-designer design prints"
+    ):
         explored(folder / "tables.toml")
     with pytest.raises(InvalidProblem, match="points: 2 is not from 3 to 100"):
         explored(folder / "uniform.toml", points=2)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer import Design, DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
 from designer.families.atoms import Atoms
 from designer.mechanisms.additive.mechanism import AdditiveMechanism
 from designer.sampling.entropy import SeededEntropy
@@ -226,8 +226,9 @@ def test_the_default_is_no_worse_than_counts_added_up_however_large_the_universe
     assert found.loss <= (2 + 2 + 4) * variance(budget) * (1 + 1e-9)
 
 
-def test_of_equal_losses_the_family_that_is_tried_first_is_kept() -> None:
-    """Counts alone: least squares of counts are the counts, up to the last digit."""
+def test_of_equal_losses_the_family_that_is_tried_first_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts alone: least squares of counts are the counts, up to the last digit, here better in that digit."""
+    monkeypatch.setattr(Design, "loss", property(lambda self: 1.0 if self.mechanism.family == "laplace" else 1.0 - 2.0**-53))
     found = design(Problem(Workload(np.eye(5)), metrics.add_remove(5, 1.0)))
     assert FAMILY in found.mechanism.provenance["tried"] and found.mechanism.family == "laplace"
 

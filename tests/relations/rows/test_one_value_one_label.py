@@ -475,7 +475,7 @@ def test_keys_of_a_type_without_labels_are_refused_by_their_schema(name: str) ->
 
 
 def test_decimals_that_duckdb_misreads_are_refused(tmp_path: Path) -> None:
-    """Of 39 to 75 digits in Parquet files it makes other numbers: 16777216.0 of 1.00."""
+    """Of more than 38 digits in Parquet files it makes other numbers: 16777216.0 of 1.00."""
     pa.parquet.write_table(pa.table({"k": LONG_DECIMALS}), tmp_path / "d.parquet")
     with pytest.raises(InvalidProblem, match="decimals of more than 38 digits"):
         open_table(tmp_path / "d.parquet")
