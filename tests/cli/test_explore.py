@@ -294,9 +294,7 @@ def test_other_kinds_are_refused(folder: Path) -> None:
         'kind = "marginals"\n[domain]\nsex = ["F", "M"]\n[workload]\ntables = [["sex"]]\n'
         '[relation]\nmetric = "hamming"\nbudgets = {sex = 1.0}\n'
     )
-    with pytest.raises(
-        InvalidProblem, match="a file of kind 'marginals'; change its budget or noise, and read what dp-designer design prints"
-    ):
+    with pytest.raises(InvalidProblem, match="'marginals'; change its budget or noise, and read what dp-designer design"):
         explored(folder / "tables.toml")
     with pytest.raises(InvalidProblem, match="points: 2 is not from 3 to 100"):
         explored(folder / "uniform.toml", points=2)
