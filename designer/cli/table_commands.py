@@ -12,7 +12,7 @@ from typing import Any
 from designer.base.answer_table import LEVEL, interval_data
 from designer.base.answers_for_people import answer_lines
 from designer.base.checks import probability
-from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.errors import CannotWrite, InvalidProblem, Refusal
 from designer.base.folders import checked_folder, names_folder
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import write_whole
@@ -111,7 +111,7 @@ def save_tables(
 
     try:
         write_tables(mechanism, released, document, options.output, asked, extra=extra, inputs=inputs, replace=options.force)
-    except (InvalidProblem, DesignFailed, MemoryError, OSError, KeyboardInterrupt) as error:
+    except (Refusal, MemoryError, OSError, KeyboardInterrupt) as error:
         raise _kept(options, document, error) from None
     signed = [] if key is None else [f"Signed with the key {key.public.fingerprint}."]
     return [*_written_lines(options, released), *signed]
@@ -119,16 +119,16 @@ def save_tables(
 
 def _kept(options: argparse.Namespace, document: Mapping[str, Any], error: BaseException) -> Exception:
     """Why there are no tables, and where the release is."""
-    why = str(error) or type(error).__name__
+    why, kind = str(error) or type(error).__name__, CannotWrite if isinstance(error, CannotWrite) else InvalidProblem
     for number in range(1, TRIES):
         name = f"{options.output.name}.release{'' if number == 1 else f'_{number}'}.json"
-        with suppress(InvalidProblem, OSError):
+        with suppress(Refusal, OSError):
             path = write_whole(options.output.parent / name, readable_text(dict(document)), replace=False)
-            return InvalidProblem(
+            return kind(
                 f"{why} The tables were not written; the release is saved as {printed(path)}: make tables of it with "
                 f"dp-designer tables {printed(options.file)} {printed(path)} -o FOLDER/."
             )
-    return InvalidProblem(f"{why} Neither the tables nor the release were written; what was spent is spent.")
+    return kind(f"{why} Neither the tables nor the release were written; what was spent is spent.")
 
 
 def _written_lines(options: argparse.Namespace, released: Released) -> list[str]:

@@ -21,7 +21,7 @@ from designer.tables.policies import kinds as policies
 LISTS: dict[str, tuple[ClosedList[Any], Any]] = {
     "norm": (NORMS, norm_from_spec),
     "score": (SCORES, score_from_spec),
-    "protection": (PROTECTIONS, lambda spec: protection_from_spec(spec, Domain.of({"a": 2}))),
+    "protection": (PROTECTIONS, lambda spec: protection_from_spec(spec, Domain.of({"a": 2}), "pure")),
     "staircase": (noise.KINDS, noise.noise_from_spec),
     "queries": (attribute_queries.LISTED, lambda spec: attribute_queries.queries_from_spec(spec, 3)),
     "tradeoff": (promises.KINDS, promises.tradeoff_from_spec),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from designer.base.checks import meant, shown
-from designer.base.errors import InvalidProblem
+from designer.base.errors import InvalidProblem, Refusal
 from designer.files.datasets.collection import PUBLIC
 from designer.files.datasets.public_data import PublicData
 
@@ -20,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         print(_said(options))
-    except InvalidProblem as error:
+    except Refusal as error:
         print(f"{PROGRAM}: {error}", file=sys.stderr)
         return 2
     return 0

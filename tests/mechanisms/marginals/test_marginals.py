@@ -538,9 +538,9 @@ def test_tables_whose_names_are_put_together_alike_stay_apart() -> None:
     domain = Domain.of({"a x b": ["0", "1"], "a": ["0", "1"], "b": ["0", "1"]})
     workload = MarginalWorkload.of(domain, [["a", "b"], ["a x b"]])
     records = {"a x b": ["0", "1"], "a": ["0", "1"], "b": ["1", "1"]}
-    released = design_marginals(workload, Presence(0.5)).release(records)
+    released = design_marginals(workload, Presence(mu=0.5)).release(records)
     frames = released.to_frames("pyarrow")
     assert list(frames) == ["a x b", "a x b (2)"] and [len(frame) for frame in frames.values()] == [2, 4]
     for asked in (5.0, {("a", "b"): 5.0}):
         with pytest.raises(InvalidProblem, match="two tables are called 'a x b'"):
-            least_marginal_budget(workload, Presence(1.0), Targets(standard_error=asked))
+            least_marginal_budget(workload, Presence(mu=1.0), Targets(standard_error=asked))
