@@ -146,7 +146,7 @@ def test_what_zcdp_comes_to_is_what_its_cost_comes_to() -> None:
     (concentrated,) = [choice for choice in promise.choices if choice.name == "zcdp"]
     for strength in ("1", "0.1", "3"):
         told = cost_words(Cost.concentrated(Fraction(strength) ** 2 / 2)).split(": epsilon ")[1]
-        assert f"({told.split(' at ')[0]}, 1e-6) for epsilon {strength}" in concentrated.words
+        assert f"({told.split(' at ')[0]}, 1e-6) for mu {strength}" in concentrated.words
 
 
 def test_a_question_with_one_answer_left_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

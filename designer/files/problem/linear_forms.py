@@ -136,7 +136,7 @@ def options_of(build: Callable[..., Any]) -> list[Key]:
 
     >>> def build(problem: object, steps: Annotated[int | None, "How many."] = None) -> None: ...
     >>> options_of(build)
-    [Key(name='steps', form={'type': 'integer'}, note='How many.', read=None, default=None)]
+    [Key(name='steps', form={'type': 'integer'}, note='How many.', read=None, default=None, normal=None)]
     """
     parameters = list(inspect.signature(build).parameters.values())[1:]
     names = inspect.unwrap(build).__globals__
