@@ -14,6 +14,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.inverse import pseudo_inverse
+
 Floats = NDArray[np.float64]
 States = NDArray[np.int64]
 Energy = Callable[[States], Floats]
@@ -92,7 +94,7 @@ class Chain:
         if self.jointly and np.linalg.matrix_rank(directions) < len(directions):
             raise ValueError(f"directions: {len(directions)} are dependent; jump along one of them at a time, or give a basis.")
         squares = (directions.astype(np.float64) ** 2).sum(axis=1)
-        dual = np.linalg.pinv(directions.astype(np.float64)) if self.jointly else np.zeros((0, 0))
+        dual = pseudo_inverse(directions.astype(np.float64)) if self.jointly else np.zeros((0, 0))
         for name, array in (("directions", directions), ("_squares", squares), ("_dual", dual)):
             array.setflags(write=False)
             object.__setattr__(self, name, array)

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from solvers.inverse import pseudo_inverse
 from solvers.limited import linear_program
 from solvers.work import spend
 
@@ -57,7 +58,7 @@ class CosetProgram:
     def widths(self) -> Array:
         """How far each coordinate of a point of loss up to `reach` can be from 0, with room for rounding: `|z_j|` is at
         most the length of row j of a left inverse times `|forms z|_2`, which is at most `|forms z|_1`."""
-        lengths = np.linalg.norm(np.linalg.pinv(self.forms), axis=1)
+        lengths = np.linalg.norm(pseudo_inverse(self.forms), axis=1)
         return np.asarray(lengths * self.reach ** (1 / self.power) * (1 + 1e-6))
 
     def box(self, offset: Offset) -> list[NDArray[np.int64]]:

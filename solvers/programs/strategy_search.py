@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.ellipsoids.independent_rows import follow
+from solvers.inverse import pseudo_inverse
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
 from solvers.programs.p_identities import best_p_identity, p_identity_matrix
@@ -411,4 +412,4 @@ def in_answers(workload: ArrayLike, changes: Changes) -> tuple[Array, Array, Cha
     if np.abs(reached).max(initial=0.0) <= 1e-12 * np.abs(q).max(initial=0.0):
         reached = q  # no change moves an answer: any rows serve
     kept = independent_rows(reached)
-    return q[kept], reached @ np.linalg.pinv(reached[kept]), Changes(changes.along(q[kept]), changes.budget)
+    return q[kept], reached @ pseudo_inverse(reached[kept]), Changes(changes.along(q[kept]), changes.budget)

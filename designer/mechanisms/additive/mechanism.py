@@ -73,6 +73,7 @@ from designer.relations.kinds import RELATION, relation_from_spec, require_liste
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
 from solvers.exact.rational import float_above
+from solvers.inverse import pseudo_inverse
 
 PURE_SHIFT = (
     "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "
@@ -245,7 +246,7 @@ def projected_counts(workload: Workload, relation: Relation, norm: Norm) -> dict
         )
     scales = 1 / norm.map[:size]
     scales /= scales.max() if scales.any() else 1.0
-    back = scales[:, None] * np.linalg.pinv(public * scales)
+    back = scales[:, None] * pseudo_inverse(public * scales)
     rebuilt = np.hstack([-back @ public, back])
     rebuilt[:, :size] += np.eye(size)
     return {"measured": frozen(np.vstack([np.eye(size), public])), "reconstruction": frozen(rebuilt)}

@@ -35,6 +35,7 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
+from solvers.inverse import pseudo_inverse
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
 from solvers.lattices.kernel import integer_kernel
 from solvers.limited import linear_program
@@ -475,7 +476,7 @@ def _widths(norm: Norm, basis: Floats) -> Floats:
     image = np.atleast_2d(norm.factor) @ basis.T
     longer = math.sqrt(len(image)) if norm.order == "linf" else 1.0  # an l1 norm is at least the l2 norm
     widths = longer * np.sqrt(np.diagonal(np.linalg.inv(image.T @ image)))
-    return np.asarray(np.minimum(widths, np.abs(np.linalg.pinv(image)).max(axis=1)) if norm.order == "l1" else widths)
+    return np.asarray(np.minimum(widths, np.abs(pseudo_inverse(image)).max(axis=1)) if norm.order == "l1" else widths)
 
 
 def _weighted(norm: Norm, falloff: Falloff, box: _Box) -> Iterator[tuple[NDArray[np.int64], Floats]]:

@@ -23,6 +23,7 @@ from designer.mechanisms.marginals.accuracy import kronecker_product
 from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.mechanisms.products.reconstruction import EXACT
 from designer.problem.attribute_queries import AttributeQueries
+from solvers.inverse import pseudo_inverse
 
 Key = tuple[tuple[int, int], ...]  # axes and their classes of directions, but the first one, axes rising
 Term = Mapping[int, AttributeQueries]
@@ -55,7 +56,7 @@ class SharedBasis:
     def total_spread(self, queries: AttributeQueries) -> Floats:
         """The same, summed over all queries of a kind, (classes,); `InvalidProblem` where they lie outside the basis."""
         gram, v = queries.gram, self.vectors
-        missing = np.eye(queries.size) - v @ np.linalg.pinv(v)
+        missing = np.eye(queries.size) - v @ pseudo_inverse(v)
         if float(np.vdot(missing, gram @ missing)) > EXACT**2 * np.trace(gram):
             raise InvalidProblem(
                 f"matrices: the rows measured do not determine the {queries.kind!r} queries of an attribute; add rows, such as "

@@ -19,6 +19,7 @@ from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import as_text, legend, shortened
 from designer.reports.pictures.numerals import ticks_for_people
 from designer.reports.pictures.style import colour, ink
+from solvers.inverse import pseudo_inverse
 
 MOST_PAIRS = 3000  # differences that are drawn, those of largest ratio
 TURNS, RISES = 720, 41
@@ -259,4 +260,4 @@ def _spread(norm: Norm) -> Floats:
     """A map of rays, (3, 3), that a long, thin ball spreads out evenly."""
     if norm.order == "l2" and norm.factor.shape[0] == norm.factor.shape[1]:
         return np.asarray(np.linalg.inv(norm.factor))
-    return np.diag(np.linalg.norm(np.linalg.pinv(norm.factor), axis=1))
+    return np.diag(np.linalg.norm(pseudo_inverse(norm.factor), axis=1))
