@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 
 Floats = NDArray[np.float64]
 States = NDArray[np.int64]

@@ -1,4 +1,5 @@
-"""Integer lattices: the integer kernel of a matrix, a reduced basis, exact Gram-Schmidt, nearest plane and cosets.
+"""Integer lattices: the integer kernel of a matrix, a reduced basis, exact Gram-Schmidt, nearest plane and cosets; and the
+inverse of what is no kernel.
 
 Derivations: docs/theory/lattice.md, sections 0 and 1.
 """
@@ -250,3 +251,12 @@ def _reduced(vectors: Integers) -> Integers:
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     array.setflags(write=False)
     return array
+
+
+def pseudo_inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The Moore-Penrose inverse, (n, m), of a matrix (m, n): singular values up to max(m, n) 2^-52 of the largest are none.
+
+    That much is rounding of rows that depend on each other; numpy's own default keeps it where it is above 1e-15.
+    """
+    rounding = max(matrix.shape) * 2.0**-52
+    return np.asarray(np.linalg.pinv(matrix, rcond=rounding), dtype=np.float64)

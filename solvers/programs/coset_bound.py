@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 from solvers.limited import linear_program
 from solvers.work import spend
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from solvers.ellipsoids.independent_rows import follow
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 from solvers.programs.changes import Changes
 from solvers.programs.descent import minimised
 from solvers.programs.p_identities import best_p_identity, p_identity_matrix

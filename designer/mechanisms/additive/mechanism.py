@@ -73,7 +73,7 @@ from designer.relations.kinds import RELATION, relation_from_spec, require_liste
 from designer.sampling.entropy import Entropy
 from designer.sampling.reach import NoiseFacts
 from solvers.exact.rational import float_above
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 
 PURE_SHIFT = (
     "P(z) is proportional to exp(-||z||) on the grid, so a shift by u changes it by at most exp(||u||) <= exp(b) "

@@ -35,9 +35,8 @@ from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
 from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from designer.sampling.integers.margins import gaussian_margin, laplace_margin
 from designer.sampling.reach import NoiseFacts
-from solvers.inverse import pseudo_inverse
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
-from solvers.lattices.kernel import integer_kernel
+from solvers.lattices.kernel import integer_kernel, pseudo_inverse
 from solvers.limited import linear_program
 
 SIMULATED_DRAWS, LEAST_DRAWS = 20_000, 150  # of the noise, where its error is asked for: a few seconds

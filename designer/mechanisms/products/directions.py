@@ -23,7 +23,7 @@ from designer.mechanisms.marginals.accuracy import kronecker_product
 from designer.mechanisms.products.blocks import MeasuredProduct, StrategyMatrix
 from designer.mechanisms.products.reconstruction import EXACT
 from designer.problem.attribute_queries import AttributeQueries
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 
 Key = tuple[tuple[int, int], ...]  # axes and their classes of directions, but the first one, axes rising
 Term = Mapping[int, AttributeQueries]

@@ -19,7 +19,7 @@ from designer.reports.pictures.drawing import Drawing
 from designer.reports.pictures.labels import as_text, legend, shortened
 from designer.reports.pictures.numerals import ticks_for_people
 from designer.reports.pictures.style import colour, ink
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 
 MOST_PAIRS = 3000  # differences that are drawn, those of largest ratio
 TURNS, RISES = 720, 41

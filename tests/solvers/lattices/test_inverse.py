@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from designer import invariants
-from solvers.inverse import pseudo_inverse
+from solvers.lattices.kernel import pseudo_inverse
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def test_rows_that_depend_on_each_other_but_for_rounding_have_the_inverse_of_independent_ones() -> None:
