@@ -19,6 +19,7 @@ import ibis
 import numpy as np
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from designer import Domain, read_problem
