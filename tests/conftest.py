@@ -36,11 +36,10 @@ TESTS = Path(__file__).parent
 QUICK = (
     *("house/test_additions.py", "house/test_layers.py", "house/test_public_names.py"),
     *("house/test_reference.py", "house/test_start_up.py", "house/test_tests.py", "house/test_refusals.py"),
-    *("files/test_kinds.py", "files/test_corpus.py", "files/test_schema.py", "files/test_spec_formats.py"),
-    *("files/test_releases.py", "files/test_stated_sentences.py"),
+    *("files/test_kinds.py", "files/test_schema.py", "files/test_stated_sentences.py"),
     *("files/problem/test_kinds.py", "files/problem/test_keys.py", "files/problem/test_problem_schema.py"),
     *("relations/test_kinds.py", "relations/metrics/test_metric_kinds.py", "relations/metrics/test_turns_and_refusals.py"),
-    *("certified/test_certificate.py", "throughout/test_frozen.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
+    *("certified/test_certificate.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
 )
 # Promises of privacy: certificates, what is promised, relations, samplers, the ledger, what a record counts as, files that are
 # altered. The default runs every case of these.
