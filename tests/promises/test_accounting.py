@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -88,6 +88,16 @@ def test_census() -> None:
     better = [acc.zcdp_epsilon(rho, CENSUS["delta"]) for rho in (CENSUS["rho"], doubled)]
     assert better[0] < 17.16 and better[1] < 39.83
     assert all(acc.zcdp_delta(r, e) <= CENSUS["delta"] for r, e in zip((CENSUS["rho"], doubled), better, strict=True))
+
+
+def test_bun_steinke_is_rounded_up() -> None:
+    """Against decimals of 60 digits, at budgets that floats and decimals have alike."""
+    with localcontext(prec=60):
+        for eighths in range(1, 40):
+            rho, epsilon = Decimal(eighths) / 8, Decimal(eighths) / 4
+            exact = (-((epsilon - rho) ** 2) / (4 * rho)).exp()
+            told = Decimal(acc.zcdp_delta_bun_steinke(float(rho), float(epsilon)))
+            assert exact <= told <= exact * (1 + Decimal(2) ** -52)
 
 
 def test_bun_steinke_directions_agree() -> None:
