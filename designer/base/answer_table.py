@@ -119,14 +119,15 @@ def tables_in_order(tables: list[AnswerTable], law: LawOfAnswers | None, release
 
 def _told_apart(names: list[str]) -> list[str]:
     """Names that differ: of equal ones, as of tables over "a x b" and over a and b, all but the first are numbered."""
-    found: list[str] = []
+    found: dict[str, None] = {}
+    given = frozenset(names)
     for name in names:
         own, number = name, 1
-        while own in found or (number > 1 and own in names):
+        while own in found or (number > 1 and own in given):
             number += 1
             own = f"{name} ({number})"
-        found.append(own)
-    return found
+        found[own] = None
+    return [*found]
 
 
 def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> Limits:
