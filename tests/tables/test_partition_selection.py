@@ -268,7 +268,7 @@ def rank_error(candidate: int, q: float, values: list[int]) -> float:
     return -max(0, q * len(values) - at_most, below - q * len(values))
 
 
-@pytest.mark.parametrize("q", [0.5, 0.75, 0.125])
+@pytest.mark.parametrize("q", [0.5, 0.75, 0.25])  # 4 values reach the bound
 def test_a_record_moves_scores_of_a_quantile_apart_by_no_more_than_is_proven(q: float) -> None:
     """All data of up to 4 values at, below and between three candidates, by the definition: one more value moves scores apart
     by at most twice the larger of q and 1 - q, one that changes by at most 2, and both are reached."""
