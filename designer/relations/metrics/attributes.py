@@ -6,6 +6,7 @@ Pairs that differ in one attribute imply all others (docs/theory/foundations.md,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +22,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
 from designer.problem.domain import Domain, attribute_lines, require_domain
 from designer.problem.nearness import Nearness, all_pairs_of, of_parts
-from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, Relation, finite_pairs
+from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, finite_pairs
 from designer.relations.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
 from designer.relations.metrics.metric import (
     METRICS,
@@ -69,7 +70,9 @@ class Hamming(Metric):
                 yield Block(left, right, np.full(len(left), budget))
 
     def components(self) -> Indices:
-        return Relation.components(self)
+        """One for each combination of values of the attributes that are not protected."""
+        apart = [values if np.isinf(budget) else 1 for values, budget in zip(self.domain.shape, self.budgets, strict=True)]
+        return np.broadcast_to(np.arange(math.prod(apart)).reshape(apart), self.domain.shape).ravel().astype(np.intp)
 
     def is_vacuous(self) -> bool:
         """Without the elements, of which there may be more than can be numbered."""
