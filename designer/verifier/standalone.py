@@ -1176,19 +1176,19 @@ class Pairs(Format):
         only(pairs, "a relation that protects nothing")
         entries = sum(map(len, self.columns)) // len(self.columns)
         only(len(pairs) * max(self.work, entries) <= MOST_WORK, "pairs times the products of the norm are too many")
-        self.least, self.worst, known = min(b for _, _, b in pairs), Fraction(0), {}
+        self.least, self.worst, known = min(b for _, _, b in pairs), Fraction(0), set()
         for i, j, b in pairs:
             u = self.difference(i, j)
-            if not u:
-                continue
             key = (tuple(sorted(u.items())), b)
-            if key not in known:
-                known[key] = self.length(u) / self.allowed(b) if b else math.inf
+            if not u or key in known:
+                continue
+            known.add(key)
+            ratio = self.length(u) / self.allowed(b) if b else math.inf
+            if ratio > self.worst:
                 said = f"the change {self.words(i, j)}"
-                require(known[key] != math.inf, f"{said} moves what has no noise, or has no budget")
-                require(known[key] <= 1, f"{said} spends its budget {float(b)!r} {float(known[key])!r} times")
-                if known[key] > self.worst:
-                    self.worst, self.pair = known[key], said
+                require(ratio != math.inf, f"{said} moves what has no noise, or has no budget")
+                require(ratio <= 1, f"{said} spends its budget {float(b)!r} {float(ratio)!r} times")
+                self.worst, self.pair = ratio, said
         require(self.worst > 0, "no protected change moves anything that is released")
 
     def bound(self, different, b):
