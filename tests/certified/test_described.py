@@ -137,7 +137,7 @@ def problems(kind: str, relation: Any, notion: Any, loss: Any) -> Problem:
     return Problem(Workload(asked), relation, notion, loss)
 
 
-@pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
+@pytest.mark.parametrize("loss", ["squared", "absolute", pytest.param("max", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("diagonal_gaussian", "zcdp")])
 @pytest.mark.parametrize("relation", ["uniform", "add_remove", "own budgets"])
 @pytest.mark.parametrize("kind", KINDS)

@@ -218,16 +218,17 @@ def _folklore_problem(rng: np.random.Generator) -> Problem:
     return replace(_small(int(rng.integers(10**6))), loss=LOSSES[int(rng.integers(3))])
 
 
-def test_auto_is_never_above_folklore(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("problems", [15, pytest.param(40, marks=pytest.mark.nightly)])
+def test_auto_is_never_above_folklore(problems: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what takes a moment, whatever else there is; at large budgets and small ones."""
     monkeypatch.setattr(listed, "FAMILIES", (LAPLACE, replace(STRATEGY_GEOMETRIC, choices=({"search": False},))))
     rng, near = np.random.default_rng(28), 0
-    for number in range(40):
+    for number in range(problems):
         problem = _folklore_problem(rng)
         loss, known = design(problem).loss, folklore(problem)
         assert loss <= known * (1 + 1e-9), number
         near += loss > known * 0.99
-    assert near > 3
+    assert near >= problems // 10
 
 
 def test_auto_is_not_above_folklore_where_no_work_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +311,7 @@ def test_the_floor_of_many_alike_elements_is_below_every_strategy() -> None:
 
 @pytest.mark.parametrize(
     ("problems", "skipped"),
-    [(3, 0), pytest.param(12, 2, marks=pytest.mark.nightly), pytest.param(200, 21, marks=pytest.mark.heavy)],
+    [(1, 0), pytest.param(12, 2, marks=pytest.mark.nightly), pytest.param(200, 21, marks=pytest.mark.heavy)],
 )
 def test_no_family_that_cannot_win_wins(problems: int, skipped: int) -> None:
     assert _no_family_beats_its_own_bound(range(problems)) >= skipped

@@ -87,12 +87,12 @@ FAMILY_KINDS = KINDS[KINDS.index("vacuous") + 1 :]
 
 def resealed(spec: dict[str, Any]) -> dict[str, Any]:
     """What an attacker does who can read this program: fingerprints and seal made to fit."""
-    spec = copy.deepcopy(spec)
+    spec = dict(spec)
     fingerprint = hashlib.sha256(canonical(spec["mechanism"])).hexdigest() if "mechanism" in spec else "0" * 64
     if "fingerprint" in spec:
         spec["fingerprint"] = fingerprint
     if isinstance(spec.get("guarantee"), dict) and "fingerprint" in spec["guarantee"]:
-        spec["guarantee"]["fingerprint"] = fingerprint
+        spec["guarantee"] = {**spec["guarantee"], "fingerprint": fingerprint}
     return {**spec, "seal": seal(spec)}
 
 
@@ -158,8 +158,10 @@ def get(spec: Any, path: tuple[Any, ...]) -> Any:
 
 
 def changed(spec: dict[str, Any], path: tuple[Any, ...], edit: Callable[[Any, Any], None]) -> dict[str, Any]:
-    twin = copy.deepcopy(spec)
-    edit(get(twin, path[:-1]), path[-1])
+    twin = parent = copy.copy(spec)
+    for key in path[:-1]:  # what is not on the way is shared
+        parent[key] = parent = copy.copy(parent[key])
+    edit(parent, path[-1])
     return twin
 
 
@@ -223,11 +225,12 @@ def claims(spec: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [50, pytest.param(150, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, tmp_path: Path) -> None:
+def test_an_attacker_with_a_fresh_seal_gets_nothing_but_what_is_proven(kind: str, number: int, tmp_path: Path) -> None:
     """Each mutant is refused, or its own recomputed guarantee is word for word what the file claims, and holds."""
     loaded, original = [], canonical(to_spec(mechanisms()[kind]))
-    for path, mutant in mutants(kind, 150):
+    for path, mutant in mutants(kind, number):
         fresh = resealed(mutant)
         if canonical(fresh) == original:  # the alteration was in a fingerprint or the seal
             continue

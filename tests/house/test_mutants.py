@@ -185,7 +185,7 @@ def test_a_sample_is_drawn_by_its_seed_and_words_choose() -> None:
 
 def test_lines_are_drawn_by_their_seed_from_every_room_of_the_trusted_base_in_turn() -> None:
     found, places = drawn(60, 5), rooms()
-    assert found == drawn(60, 5) and found[:20] == drawn(20, 5) != drawn(20, 6)
+    assert found[:20] == drawn(20, 5) != drawn(20, 6)
     assert len(set(found)) == 60 and {mutant.room for mutant in found} == set(places)
     for mutant in found:
         assert mutant.drawn and mutant.applied((ROOT / mutant.file).read_text())

@@ -143,7 +143,7 @@ def interval(law: Any, places: np.ndarray, step: float) -> np.ndarray:
     return np.asarray(law.sf(far - step / 2) - law.sf(far + step / 2))
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.lists(st.integers(min_value=1, max_value=60), min_size=3, max_size=9), st.data())
 def test_the_loss_is_bounded_for_laws_of_few_outputs(weights: list[int], data: st.DataObject) -> None:
     """`P(|L| > c) <= p` for pairs of laws that keep rho, by enumeration: a law and itself with

@@ -125,15 +125,16 @@ def draw(shape: EllipsoidGrid | PolytopeGrid, size: int, seed: int = 1) -> NDArr
     return RoundAndReject(shape).draw(size, SeededEntropy(seed))
 
 
+@pytest.mark.parametrize("percent", [2, pytest.param(1, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
-def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: str, falloff: NormLaw) -> None:
+def test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not(name: str, falloff: NormLaw, percent: int) -> None:
     # A draw tells s (exponential) or 2 s (Gaussian) times the squared relative error of the scale: 120 in all, 23 degrees.
-    size = 1_200_000 // len(law(name, falloff)[0][0]) // (1 if falloff is NormLaw.EXPONENTIAL else 2)
+    size = 1_200_000 // percent**2 // len(law(name, falloff)[0][0]) // (1 if falloff is NormLaw.EXPONENTIAL else 2)
     draws = draw(SHAPES[name](ONE, falloff), size)
     assert shells(name, falloff, draws) > FAILURE_PROBABILITY
     assert single_points(name, falloff, draws) > FAILURE_PROBABILITY
-    assert shells(name, falloff, draw(SHAPES[name](Fraction(101, 100), falloff), size)) < FAILURE_PROBABILITY
+    assert shells(name, falloff, draw(SHAPES[name](Fraction(100 + percent, 100), falloff), size)) < FAILURE_PROBABILITY
     assert single_points(name, falloff, draws + np.eye(draws.shape[1], dtype=np.int64)[0]) < FAILURE_PROBABILITY
 
 

@@ -6,6 +6,9 @@ the coverage is the level that was asked for.
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -38,9 +41,14 @@ CHECKED = (
 ON_WHOLE_NUMBERS = ("coarse", "staircase", "lattice", "laplace")  # the next atom may be far
 
 
+@cache
+def case_of(name: str) -> Any:
+    return CASES[name]()
+
+
 def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> None:
     """Two drawn by chains are called custom, as all noise of one's own is."""
-    made = [make() for make in CASES.values()]
+    made = [case_of(name) for name in CASES]
     families = ADDITIVE_FAMILIES | LATTICE_FAMILIES | ROW_FAMILIES | STAIRCASE_FAMILIES
     measured = {case.family for case in made} | {case.format for case in made}
     assert families | set(KINDS) <= measured | set(UNMEASURED)
@@ -49,14 +57,14 @@ def test_every_family_and_every_format_is_measured_or_its_reason_is_told() -> No
 
 @pytest.mark.parametrize("name", ("mwem, a bound", "small_db, a bound"))
 def test_bounds_for_any_data_hold_what_they_say(name: str) -> None:
-    found = CASES[name]().measured(0.5, 200)
+    found = case_of(name).measured(0.5, 200)
     assert binom.cdf(round(200 * found["all"]), 200, 0.5) > FAILURE and found["all"] <= found["each"]
     assert found["all_width"] > 1
 
 
 @pytest.mark.parametrize("name", CHECKED)
 def test_coverage_is_at_least_the_level_each_and_together(name: str) -> None:
-    case = CASES[name]()
+    case = case_of(name)
     assert isinstance(case, Symmetric)
     sizes = np.abs(case.noise(DRAWS, SeededEntropy(SEED + 1)))
     for level in (0.5, 0.95):
@@ -68,12 +76,12 @@ def test_coverage_is_at_least_the_level_each_and_together(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CHECKED if not name.startswith(ON_WHOLE_NUMBERS)])
 def test_intervals_are_hardly_wider_than_the_shortest_that_draws_allow(name: str) -> None:
-    found = CASES[name]().measured(0.95, DRAWS)
+    found = case_of(name).measured(0.95, DRAWS)
     assert found["each_width"] < 1.2 and found["all_width"] < 1.2
 
 
 def test_the_normal_rule_holds_less_than_it_says_where_ours_do_not() -> None:
-    case, level = CASES["laplace"](), 0.99
+    case, level = case_of("laplace"), 0.99
     assert isinstance(case, Symmetric)
     sizes = np.abs(case.noise(20_000, SeededEntropy(SEED)))
     ours, rule = (int((sizes[:, 0] <= t).sum()) for t in (case.margins(level, False)[0], 2.5758293 * case.errors[0]))
@@ -81,7 +89,7 @@ def test_the_normal_rule_holds_less_than_it_says_where_ours_do_not() -> None:
 
 
 def test_running_totals_get_narrower_intervals_together_than_bonferroni_gives() -> None:
-    case = CASES["structured, laplace"]()
+    case = case_of("structured, laplace")
     assert isinstance(case, Symmetric)
     joint, bonferroni = case.margins(0.95, True), case.margins(1 - 0.05 / len(case.errors), False)
     assert (joint <= bonferroni * (1 + 1e-9)).all() and (joint < 0.97 * bonferroni).any()

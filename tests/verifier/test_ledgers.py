@@ -171,7 +171,7 @@ def spots(data: Any) -> list[tuple[Any, Any]]:
     return [spot for key in keys for spot in (spots(data[key]) or [(data, key)])]
 
 
-@pytest.mark.parametrize("number", [150, pytest.param(400, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [60, pytest.param(400, marks=pytest.mark.nightly)])
 def test_no_altered_ledger_is_accepted_that_the_first_verifier_refuses(number: int, tmp_path: Path) -> None:
     long_ledger(tmp_path / "l")
     entries, chance, count = bodies(tmp_path / "l"), random.Random(7), Counter[tuple[str, str]]()

@@ -86,7 +86,8 @@ def test_every_specimen_has_the_same_verdict_or_is_named(tmp_path: Path, capsys:
 @needs_browser
 def test_it_accepts_no_altered_file_whose_numbers_prove_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chance = random.Random(7)
-    made = [altered(spec, chance) for spec in small().values() for _ in range(6)]
+    some = [spec for name, spec in small().items() for _ in range(2 if name.startswith("described") else 6)]  # those are large
+    made = [altered(spec, chance) for spec in some]
     made += [({**spec, "seal": "0" * 64}, "seal") for spec in small().values()]
     count: Counter[tuple[str, str]] = Counter()
     for (spec, way), (verdict, words, _) in zip(made, of_page([bytes_of(spec) for spec, _ in made], tmp_path), strict=True):
@@ -104,19 +105,20 @@ def test_it_accepts_no_altered_file_whose_numbers_prove_nothing(tmp_path: Path, 
 
 
 @needs_browser
-@pytest.mark.parametrize("text", ['{"a": 1, "a": 2}', '{"a": NaN}', '{"a": 1e999}', "[1]", '{"a": ', '{"a": 01}', '{"a": 1} x'])
-def test_its_reader_is_strict(text: str, tmp_path: Path) -> None:
-    assert of_page([text.encode()], tmp_path)[0][0] == "does not hold"
+def test_its_reader_is_strict(tmp_path: Path) -> None:
+    texts = [b'{"a": 1, "a": 2}', b'{"a": NaN}', b'{"a": 1e999}', b"[1]", b'{"a": ', b'{"a": 01}', b'{"a": 1} x']
+    assert [verdict for verdict, *_ in of_page(texts, tmp_path)] == ["does not hold"] * len(texts)
 
 
 @needs_browser
-@pytest.mark.parametrize("name", ["", " ", "a  b", "a\u200bb", "a\nb", "a\u00a0b", "\u2028"])
-def test_names_that_cannot_be_seen_are_not_shown_on_a_page(name: str, tmp_path: Path) -> None:
+def test_names_that_cannot_be_seen_are_not_shown_on_a_page(tmp_path: Path) -> None:
     spec = to_spec(design(Problem(Workload.identity(3), metrics.uniform(3, 0.5)), "laplace").mechanism)
-    spec = json.loads(json.dumps(plain(spec)))
-    spec["mechanism"]["workload"]["elements"][1] = name
-    content = bytes_of(sealed(spec))
-    assert (of_page([content], tmp_path)[0][0], standalone.verify(content)[0]) == ("cannot check", "holds")
+    spec, contents = json.loads(json.dumps(plain(spec))), []
+    for name in ("", " ", "a  b", "a\u200bb", "a\nb", "a\u00a0b", "\u2028"):
+        spec["mechanism"]["workload"]["elements"][1] = name
+        contents.append(bytes_of(sealed(spec)))
+    verdicts = zip((verdict for verdict, *_ in of_page(contents, tmp_path)), map(standalone.verify, contents), strict=True)
+    assert {(page, second) for page, (second, _) in verdicts} == {("cannot check", "holds")}
 
 
 def with_keys() -> dict[str, Any]:

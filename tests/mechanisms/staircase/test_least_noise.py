@@ -247,7 +247,7 @@ def test_draws_outside_the_table_follow_the_law_too() -> None:
     """The same law from a table so small that every fifth draw is outside."""
     noise = design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism.drawn
     object.__setattr__(noise.sampler, "shells", 1)  # type: ignore[attr-defined]
-    drawn = noise.draw(40_000, SeededEntropy(8))[:, 0]
+    drawn = noise.draw(15_000, SeededEntropy(8))[:, 0]
     heights = lowest_heights(
         to_plain(design(steps_up_to(5, 4.0), "staircase", offset="best").mechanism)["noise"],
         {(2 * u,): 4.0 for u in range(-5, 6) if u},
@@ -258,7 +258,7 @@ def test_draws_outside_the_table_follow_the_law_too() -> None:
         masses[z + 100] = math.exp(-4.0 * h)
     assert (np.abs(drawn) > 2).mean() > 0.05
     assert fits(drawn + 100, masses) and not fits(
-        drawn + 100, np.where(masses > 0, masses * np.exp(0.03 * np.abs(np.arange(-100, 101))), 0)
+        drawn + 100, np.where(masses > 0, masses * np.exp(0.05 * np.abs(np.arange(-100, 101))), 0)
     )
 
 

@@ -69,7 +69,7 @@ def test_the_delta_of_a_chain_at_a_budget_beyond_the_exponentials_is_no_promise(
 
 @pytest.mark.parametrize(
     ("values", "budgets"),
-    [(3, [1e308, 1e308, 1.0]), (10, [0.1] * 40), (10, [0.3] * 400), (2, [1.7976931348623157e308] * 3), (1000, [0.7] * 30)],
+    [(3, [1e308, 1e308, 1.0]), (10, [0.1] * 40), (10, [0.3] * 400), (2, [1.7976931348623157e308] * 3), (100, [0.7] * 30)],
 )
 def test_the_largest_budget_of_many_attributes_is_a_float_from_above_and_none_beyond_the_last(values, budgets):
     domain = Domain.of({f"a{i}": values for i in range(len(budgets))})

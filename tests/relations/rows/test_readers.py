@@ -50,9 +50,10 @@ def inserted(name: str, seed: int, size: int, folder: Path) -> None:
     assert read >= size / 3
 
 
+@pytest.mark.parametrize("size", [4, pytest.param(8, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", READERS)
-def test_one_record_changes_no_row_but_its_own(name: str, tmp_path: Path) -> None:
-    inserted(name, 1, 8, tmp_path)
+def test_one_record_changes_no_row_but_its_own(name: str, size: int, tmp_path: Path) -> None:
+    inserted(name, 1, size, tmp_path)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -71,10 +72,11 @@ def test_one_record_in_a_thousand_files_of_each_reader(name: str, tmp_path: Path
     inserted(name, 2, 1000, tmp_path)
 
 
+@pytest.mark.parametrize("size", [2, pytest.param(3, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", TABLES)
-def test_one_record_moves_one_label_of_each_level_by_no_more_than_stated(name: str, tmp_path: Path) -> None:
+def test_one_record_moves_one_label_of_each_level_by_no_more_than_stated(name: str, size: int, tmp_path: Path) -> None:
     read = 0
-    for records, more in pairs(3, 3):
+    for records, more in pairs(3, size):
         found = [read_or_refused(lambda r, f: numbers_of(TABLES[name](r, f)), given, tmp_path) for given in (records, more)]
         if None not in found:
             read += 1
