@@ -15,7 +15,21 @@ from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.printing import printed
 from designer.base.rounding import at_least
-from designer.base.schema import BOOLEAN, COUNT, POSITIVE, Schema, either, exactly, list_of, noted, number, one_of, record, text
+from designer.base.schema import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    needs_one_of,
+    noted,
+    number,
+    one_of,
+    record,
+    text,
+)
 from designer.certified.frozen import Specified, to_spec
 from designer.designing.caution_lines import cautions
 from designer.designing.marginals_least import table_names
@@ -26,6 +40,7 @@ from designer.files.problem.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SU
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
+from designer.files.problem.relations import by_notion
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import OBJECTIVES, Loss
@@ -83,7 +98,12 @@ PROBLEM = record(
 
 
 def marginals_form() -> Schema:
-    """The sections of a file."""
+    """The sections of a file; [relation] is narrowed by the rules."""
+    some = either(*needs_one_of("budgets", *(key.name for key in EPSILON.both)))
+    return {**_sections(), "allOf": [by_notion(MarginalsReader.usual_notion), {"properties": {"relation": some}}]}
+
+
+def _sections() -> Schema:
     return record(
         {
             "domain": DOMAIN,
@@ -188,7 +208,7 @@ class MarginalsReader(Reader):
 
     def require(self, kind: Kind) -> None:
         """The form, and the budget of the notion."""
-        super().require(kind)
+        super().require(Kind(kind.name, kind.note, _sections, kind.reader))
         self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
 
     def read(self) -> MarginalsRequest:
