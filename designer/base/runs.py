@@ -1,6 +1,6 @@
 """Long lists in files as runs: whole numbers that rise by equal steps, numbers that are equal, names that are numbered.
 
-A list of at most `SHORT` entries, or of few repetitions, is written as it is. There is one way to write a list, so that equal
+A list of at most `SHORT` entries, of more than `MOST`, or of few repetitions, is written as it is. There is one way to write a list, so that equal
 objects have equal fingerprints.
 
 >>> in_runs(list(range(2000)) + [7])
@@ -24,7 +24,8 @@ from designer.base.schema import Named, Schema, either, exactly, list_of, number
 
 SHORT = 1024  # entries
 SAVED = 8  # entries that one run takes the place of, at least
-MOST = 2**24  # entries that runs are read to
+MOST = 2**20  # entries that the runs of one list are read to: 0.4 s and 50 MB each
+MOST_OF_FILE = 8 * MOST  # and those of a file: a design of so many cells has seven lists or eight
 NUMBER = {"prefixItems": [either(number(), exactly("inf")), number(), whole(least=1)], "minItems": 3, "maxItems": 3}
 NAMED = {"prefixItems": [text(), whole(least=0), whole(least=1)], "minItems": 3, "maxItems": 3}
 RUNS = Named(
@@ -50,7 +51,7 @@ def or_runs(fragment: Any) -> Schema:
 
 def in_runs(values: Any) -> Any:
     """A list of numbers, (n,), as it goes into a file: runs where it is long and these are few, else as it is."""
-    if len(values) <= SHORT:
+    if not SHORT < len(values) <= MOST:
         return values
     given = np.asarray(values)
     runs = _runs_of(given)
@@ -93,7 +94,7 @@ def numbers_from(spec: Any, field: str) -> Any:
         for run in spec["runs"]
     ):
         raise InvalidSpec(f"{field}: {shown(spec)} is neither a list nor its runs; restore the file.")
-    _require_few(sum(run[2] for run in spec["runs"]), field)
+    _require_few(sum(run[2] for run in spec["runs"]), MOST, field)
     parts = [
         first + step * np.arange(times) if type(first) is int else np.full(times, float(first))
         for first, step, times in spec["runs"]
@@ -103,7 +104,7 @@ def numbers_from(spec: Any, field: str) -> Any:
 
 def names_in_runs(names: Sequence[str]) -> Any:
     """Names as they go into a file: runs of numbered names where there are many and these are few, else a list."""
-    if len(names) <= SHORT:
+    if not SHORT < len(names) <= MOST:
         return list(names)
     runs: list[Any] = []
     at = 0
@@ -143,7 +144,7 @@ def number_of_names(spec: Any, field: str) -> int:
     ):
         raise InvalidSpec(f"{field}: {shown(spec)} is neither a list of names nor runs of them; restore the file.")
     found = sum(1 if isinstance(run, str) else run[2] for run in spec["runs"])
-    _require_few(found, field)
+    _require_few(found, MOST, field)
     return found
 
 
@@ -162,6 +163,18 @@ def _has_runs(spec: Mapping[str, Any]) -> bool:
     return set(spec) == {"runs"} and isinstance(spec["runs"], (list, tuple)) and bool(spec["runs"])
 
 
-def _require_few(entries: int, field: str) -> None:
-    if entries > MOST:
-        raise InvalidSpec(f"{field}: its runs stand for {entries:,} entries, more than {MOST:,}.")
+def require_few_in_runs(spec: Any) -> None:
+    """Refuse a file whose runs stand for more than `MOST_OF_FILE` entries, before any is written out."""
+    _require_few(_entries_in_runs(spec), MOST_OF_FILE, "the file")
+
+
+def _entries_in_runs(data: Any) -> int:
+    inside = data.values() if isinstance(data, Mapping) else data if isinstance(data, (list, tuple)) else ()
+    runs = data["runs"] if isinstance(data, Mapping) and _has_runs(data) else ()
+    own = sum(run[2] for run in runs if isinstance(run, (list, tuple)) and len(run) == 3 and type(run[2]) is int)
+    return own + sum(map(_entries_in_runs, inside))
+
+
+def _require_few(entries: int, most: int, field: str) -> None:
+    if entries > most:
+        raise InvalidSpec(f"{field}: its runs stand for {shown(entries)} entries, more than {most:,}; merge elements.")

@@ -21,7 +21,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
 from designer.base.log import logged
 from designer.base.progress import step
-from designer.base.runs import number_of_names
+from designer.base.runs import number_of_names, require_few_in_runs
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certified.about import About
 from designer.certified.frozen import FORMAT_VERSION, Specified, seal
@@ -206,6 +206,7 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
     for key in ("fingerprint", "seal"):
         if not isinstance(spec[key], str) or len(spec[key]) != 64:
             raise InvalidSpec(f"{key}: is not a text of 64 hexadecimal digits; restore the file.")
+    require_few_in_runs(spec)
     workload = spec["mechanism"].get("workload")
     if isinstance(workload, dict) and "matrix" in workload:
         rows = workload["matrix"]

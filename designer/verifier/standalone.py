@@ -78,7 +78,8 @@ def only(condition, sentence):
 
 SIZE_LIMIT = 256 * 2**20  # bytes of a file
 MOST_PAIRS, MOST_WORK = 400_000, 30_000_000  # pairs, and products of entries, that are looked at one by one
-MOST_ENTRIES = 2_000_000  # of a list, and of described rows that are not 0
+MOST_ENTRIES = 2**20  # of a list, and of described rows that are not 0
+MOST_IN_RUNS = 8 * MOST_ENTRIES  # entries that all runs of a file stand for
 DIGITS = Fraction(1, 10**9)  # how far answers may be off: other languages write 15 digits
 NEAR = Fraction(1, 1 << 40)  # how far a worst ratio may be off that another machine found with floats
 SMALLEST, LARGEST = 1e-60, 1e60  # every number but 0 lies between: what is outside is left to the project's own verifier
@@ -259,13 +260,14 @@ def matrix(read=number, rows=None, columns=None):
 
 def names(value, where):
     """Different names."""
-    found = array(text)(value, where)
+    found = array(anything)(value, where)
+    require(all(type(name) is str for name in found), f"{where}: a name is no text")
     require(len(set(found)) == len(found), f"{where}: has a name twice")
     return found
 
 
-def long(value, where, entry):
-    """A list, or its runs [a, b, times] written out, entry(a, b, k) the one at place k; a text in place of a run is itself."""
+def long(value, where, entries):
+    """A list, or its runs [a, b, times] written out, by entries(a, b, times); a text in place of a run is itself."""
     if not isinstance(value, dict):
         return value
     made = []
@@ -276,8 +278,15 @@ def long(value, where, entry):
         require(isinstance(run, list) and len(run) == 3 and type(run[1]) is int, f"{where}: no runs")
         times = whole(1, 2**31)(run[2], where)
         only(len(made) + times <= MOST_ENTRIES, f"{where}: more than {MOST_ENTRIES} entries")
-        made += [entry(run[0], run[1], k) for k in range(times)]
+        made += entries(run[0], run[1], times)
     return made
+
+
+def in_runs(data):
+    """How many entries the runs in nested data stand for."""
+    inside = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()
+    own = length(data) if isinstance(data, dict) and set(data) == {"runs"} else 0
+    return own + sum(map(in_runs, inside))
 
 
 def length(value):
@@ -289,18 +298,45 @@ def length(value):
 
 
 def listed(read):
-    """A list whose entries `read` reads; a run of it steps from its first entry, or repeats it."""
+    """A list whose entries `read` reads, or its runs. A run repeats its first entry, which is read once, or steps from there in
+    whole numbers: as every reader of these asks for an interval, all are within it if the first and the last are."""
 
-    def entry(first, step, k):
-        require(type(first) is int or step == 0, "runs: only whole numbers step")
-        return first + step * k if step else first
+    def entries(value, where):
+        def written_out(first, step, times):
+            require(type(first) is int or step == 0, "runs: only whole numbers step")
+            made = read(first, where)
+            if step:
+                read(first + step * (times - 1), where)
+                return range(first, first + step * times, step)
+            return [made] * times
 
-    return lambda value, where: array(read)(long(value, where, entry), where)
+        return long(value, where, written_out) if isinstance(value, dict) else array(read)(value, where)
+
+    return entries
 
 
 def numbered(value, where):
     """Different names; a run of them ends in rising numbers."""
-    return names(long(value, where, lambda stem, first, k: f"{text(stem, where)}{whole()(first, where) + k}"), where)
+
+    def written_out(stem, first, times):
+        text(stem, where), whole()(first, where)
+        return [f"{stem}{k}" for k in range(first, first + times)]
+
+    return names(long(value, where, written_out), where)
+
+
+def once(make, *lists):
+    """What `make` makes of the entries of lists, once of the same objects: runs are of few."""
+    known = {}
+    return [
+        known[key] if (key := tuple(map(id, entries))) in known else known.setdefault(key, make(*entries))
+        for entries in zip(*lists, strict=False)
+    ]
+
+
+def distinct(values):
+    """The different objects among values, in their order: runs are of few."""
+    return {id(value): value for value in values}.values()
 
 
 # --------------------------------------------------------------------------------------------------------- 3 exact mathematics
@@ -523,12 +559,14 @@ class Norm:
         """One weight for each coordinate, infinite where there is no noise; counted in steps from here on, as whole numbers of
         one unit, or of its square under an l2 norm."""
         weights = read(value, "norm.map")
-        self.silent = [w == math.inf for w in weights]
+        self.silent = [w is math.inf for w in weights]
         self.power = 2 if self.order == "l2" else 1
-        self.rates = [w * step for w, step in zip(weights, self.steps, strict=False) if w != math.inf]
-        scaled = [0 if w == math.inf else (w * step) ** self.power for w, step in zip(weights, self.steps, strict=False)]
-        self.unit = math.lcm(*(w.denominator for w in scaled))
-        self.weights = [w.numerator * (self.unit // w.denominator) for w in scaled]
+        rates = once(lambda w, step: None if w is math.inf else w * step, weights, self.steps)
+        self.rates = [rate for rate in rates if rate is not None]
+        scaled = once(lambda rate: 0 if rate is None else rate**self.power, rates)
+        self.unit = math.lcm(*{w.denominator for w in scaled})
+        self.weights = once(lambda w: w.numerator * (self.unit // w.denominator), scaled)
+        self.lengths = {}
 
     def total(self, u):
         """The sum of all |w_k u_k|, or of their squares, in units."""
@@ -536,7 +574,9 @@ class Norm:
 
     def root(self, total):
         """The length that has this total."""
-        return Fraction(total, self.unit) if self.power == 1 else root_above(Fraction(total, self.unit))
+        if total not in self.lengths:
+            self.lengths[total] = Fraction(total, self.unit) if self.power == 1 else root_above(Fraction(total, self.unit))
+        return self.lengths[total]
 
     def largest(self, u):
         """The largest |w_k u_k|."""
@@ -644,7 +684,7 @@ class Relation:
 
     Each kind below reads its keys and sets these. Wherever one is a metric, a change is one of a single record."""
 
-    absent, alone, changes, attributes = False, False, None, None
+    absent, alone, changes, attributes, found = False, False, None, None, None
 
     def __init__(self, spec, where, depth=1, written_out=True):
         require(isinstance(spec, dict) and type(spec.get("kind")) is str, "relation.kind: is missing")
@@ -872,7 +912,7 @@ class Relation:
         """A record of element i appears or disappears, at epsilon_i; none changes."""
         own = self.read(epsilons=listed(budget)).epsilons
         self.size, self.absent = len(own), True
-        self.budget, self.origin, low, high = lambda i, j: math.inf, lambda i: own[i], min(own), max(own)
+        self.budget, self.origin, low, high = lambda i, j: math.inf, own.__getitem__, min(distinct(own)), max(distinct(own))
         each = "a budget of its own for each universe element, "
         self.say(span=f"budget {float(low)!r}" if low == high else each + sentence("span", low=low, high=high))
 
@@ -976,6 +1016,8 @@ class Relation:
     def pairs(self):
         """All pairs (i, j, b) with a budget; j = size stands for no record. L2: budgets of a metric, or of a change in several
         groups, that are sums over pairs listed here need no look of their own, because ||u + v|| <= ||u|| + ||v||."""
+        if self.found is not None:
+            return self.found
         if self.changes is not None:
             changes = ((n, len(self.changes), b) for n, b in enumerate(self.costs))
         elif self.kind == "add_remove":
@@ -983,7 +1025,8 @@ class Relation:
         else:
             changes = [(i, j, self.budget(i, j)) for i, j in combinations(range(self.size), 2)]
             changes += [(i, self.size, self.origin(i)) for i in range(self.size) if self.absent]
-        return [change for change in changes if change[2] != math.inf]
+        self.found = [change for change in changes if type(change[2]) is Fraction or change[2] != math.inf]
+        return self.found
 
     def components(self):
         """How many classes the points fall into when every pair with a budget is an edge."""
@@ -1012,7 +1055,7 @@ class Relation:
         if self.kind == "uniform":
             count, most = 1, self.budget(0, 1) if self.size > 1 else 0
         else:
-            count, most = self.components(), max((b for _, _, b in self.pairs()), default=0)
+            count, most = self.components(), max(distinct(b for _, _, b in self.pairs()), default=0)
         public = [TEXT["public"]] * (not self.absent) + [TEXT["apart of relation"]] * (count > 1)
         return {"connected_components": count}, most, public
 
@@ -1066,9 +1109,10 @@ def workload(spec, where):
         require(len(own.starts) == len(own.ends) == len(queries), "workload.ranges: one start and one end for each query")
         found = list(zip(own.starts, own.ends, strict=True))
         require(all(a < b or a == b == 0 for a, b in found), "workload.ranges: end before they start")
+        one = Fraction(1)
         only(sum(b - a for a, b in found) <= MOST_ENTRIES, f"ranges of more than {MOST_ENTRIES} entries")
-        found = [dict.fromkeys(range(a, b), Fraction(1)) for a, b in found]
-    ranges = all(set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found)
+        found = [dict.fromkeys(range(a, b), one) for a, b in found]
+    ranges = form == "ranges" or all(set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found)
     few = 8 * sum(map(len, found)) <= entries
     require((form == "ranges") == (ranges and entries > 2**14), "workload: is ranges of ones, or none, and written otherwise")
     require(form == "ranges" or entries <= 2**20 or (form == "rows") == few, "workload: is written in another form")
@@ -1176,14 +1220,18 @@ class Pairs(Format):
         only(pairs, "a relation that protects nothing")
         entries = sum(map(len, self.columns)) // len(self.columns)
         only(len(pairs) * max(self.work, entries) <= MOST_WORK, "pairs times the products of the norm are too many")
-        self.least, self.worst, known = min(b for _, _, b in pairs), Fraction(0), set()
+        self.least, self.worst, known, ratios = min(distinct(b for _, _, b in pairs)), Fraction(0), set(), {}
         for i, j, b in pairs:
             u = self.difference(i, j)
-            key = (tuple(sorted(u.items())), b)
+            key = (tuple(sorted(u.items())), b.numerator, b.denominator)
             if not u or key in known:
                 continue
             known.add(key)
-            ratio = self.length(u) / self.allowed(b) if b else math.inf
+            length = self.length(u)
+            own = (id(length), id(b))  # of objects that `ratios` and `pairs` keep
+            if own in ratios:
+                continue
+            ratios[own], ratio = length, length / self.allowed(b) if b else math.inf
             if ratio > self.worst:
                 said = f"the change {self.words(i, j)}"
                 require(ratio != math.inf, f"{said} moves what has no noise, or has no budget")
@@ -1257,7 +1305,7 @@ class OnGrid(Pairs):
         self.relation, self.grid = Relation(core.relation, "relation"), core.grid
         only(all(abs(e) <= 400 for e in self.grid), "grid: steps beyond 2^-400 to 2^400")
         self.steps, self.direct, self.back, size = (
-            [Fraction(2) ** e for e in self.grid],
+            once(lambda e: Fraction(2) ** e, self.grid),
             core.measured is None,
             None,
             len(core.grid),
@@ -1269,7 +1317,10 @@ class OnGrid(Pairs):
             self.back = matrix(number, len(self.queries), size)(core.reconstruction, "reconstruction")
         require(self.back is not None or size == len(self.queries), "reconstruction: is missing")
         # Entries are rounded to the nearest multiples, halves to the even one.
-        self.multiples = [{i: round(c / e) for i, c in row.items()} for row, e in zip(rows, self.steps, strict=True)]
+        self.multiples = [
+            {i: round(c / step) if e or c.denominator > 1 else c.numerator for i, c in row.items()}
+            for row, e, step in zip(rows, self.grid, self.steps, strict=True)
+        ]
         require(all(abs(n) <= 2**52 for row in self.multiples for n in row.values()), "grid: entries are beyond 2^52 steps")
         self.columns = transposed(self.multiples, len(self.elements))
         return rows
@@ -1332,9 +1383,9 @@ class Additive(OnGrid):
         only("ranges" not in core.workload or not any(self.grid), "ranges of ones in other steps than 1")
         self.norm = Norm(core.norm, self.falloff, self.steps)
         self.silent, self.length, self.work, rates = self.norm.silent, self.norm.length, self.norm.work, self.norm.rates
-        only(all(Fraction(1, 2**48) <= rate <= 64 for rate in rates), "grid: a step is below 2^-48 or above 64 noise scales")
+        only(all(Fraction(1, 2**48) <= rate <= 64 for rate in distinct(rates)), "grid: a step is below 2^-48 or above 64 noise scales")
         shaped = self.norm.order != "l1" and self.falloff == "exponential"  # drawn from a body: a coarse grid fits it badly
-        only(not shaped or all(rate <= Fraction(1, 1000) for rate in rates), "grid: a step is above a thousandth of the body")
+        only(not shaped or all(rate <= Fraction(1, 1000) for rate in distinct(rates)), "grid: a step is above a thousandth of the body")
         self.certify()
         require(self.delta is None or not self.relation.alone, "relation: row groups have no promise with a delta")
         # What hides nothing is refused: a reconstruction reaches what it multiplies by more than 2^-43 of its largest entry.
@@ -2579,6 +2630,7 @@ def check_spec(spec):
     version = fields(spec, "the spec", ("about",), version=whole(), **dict.fromkeys(parts, anything)).version
     require(version == 1, "version: is not 1")
     require(isinstance(spec["mechanism"], dict), "mechanism: is no object")
+    only(in_runs(spec) <= MOST_IN_RUNS, f"runs that stand for more than {MOST_IN_RUNS} entries")
     require(spec["seal"] == seal_of(spec), "seal: is not that of the contents")
     require(spec["fingerprint"] == digest(spec["mechanism"]), "fingerprint: is not that of the mechanism")
     made = FORMATS[spec["format"]](spec["mechanism"])

@@ -45,6 +45,13 @@ def test_names_come_back_as_they_were() -> None:
     assert isinstance(names_in_runs([f"{k}x" for k in range(2000)]), list)
 
 
+def test_what_is_longer_than_runs_are_read_to_is_written_as_a_list() -> None:
+    long = np.zeros(MOST + 1, dtype=np.int64)
+    names = [f"e{k}" for k in range(MOST + 1)]
+    assert in_runs(long) is long and names_in_runs(names) == names
+    assert isinstance(in_runs(long[1:]), dict) and len(numbers_from(in_runs(long[1:]), "values")) == MOST
+
+
 @pytest.mark.parametrize(
     "spec", [{"runs": [["e", 0, MOST + 1]]}, {"runs": [["e", -1, 3]]}, {"runs": [[1, 0, 3]]}, {"runs": 3}, {}]
 )
