@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,8 +117,8 @@ class Domain:
         """Counts of every combination among `records`, (N,); a record outside the domain is refused without being shown, or
         counts as `unlisted` says.
 
-        records: mappings from attributes to values, one for each record; or a pandas, polars or Arrow table, a row for each,
-        with a column for each attribute. What else a record or a table holds is not looked at.
+        records: mappings from attributes to values, one for each record; or a pandas, polars, Arrow or Ibis table, a row for
+        each, with a column for each attribute. What else a record or a table holds is not looked at.
         """
         counts = np.zeros(self.shape, dtype=np.int64)
         codes = [self.codes(axis, column) for axis, column in enumerate(self._columns(records))]
@@ -141,14 +142,18 @@ class Domain:
         names = self.labels(axis).names(column)
         return np.array([outside if name is None else place[name] for name in names], dtype=np.int64)
 
-    def _columns(self, records: object) -> list[Sequence[object]]:
+    def _columns(self, records: Any) -> list[Sequence[object]]:
         """What the records hold for each attribute; which columns a table has is public."""
+        if hasattr(records, "to_pyarrow_batches") and hasattr(records, "select"):  # a table of Ibis
+            there = [name for name in self.attributes if name in records.columns]
+            records = records.select(*(there or records.columns[:1])).to_pyarrow()
         columns = columns_of(records, self.attributes)
         if columns is None:
-            if isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
+            expression = hasattr(records, "to_pyarrow_batches")
+            if expression or isinstance(records, (Mapping, str)) or not isinstance(records, Iterable):
                 raise InvalidProblem(
                     f"records: are of type {type(records).__name__}; give a list of mappings from attributes to values, or a "
-                    "pandas, polars or Arrow table."
+                    "pandas, polars, Arrow or Ibis table."
                 )
             rows = [record if isinstance(record, Mapping) else {} for record in records]
             return [[row.get(name) for row in rows] for name in self.attributes]

@@ -1112,7 +1112,9 @@ def workload(spec, where):
         one = Fraction(1)
         only(sum(b - a for a, b in found) <= MOST_ENTRIES, f"ranges of more than {MOST_ENTRIES} entries")
         found = [dict.fromkeys(range(a, b), one) for a, b in found]
-    ranges = form == "ranges" or all(set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found)
+    ranges = form == "ranges" or all(
+        set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found
+    )
     few = 8 * sum(map(len, found)) <= entries
     require((form == "ranges") == (ranges and entries > 2**14), "workload: is ranges of ones, or none, and written otherwise")
     require(form == "ranges" or entries <= 2**20 or (form == "rows") == few, "workload: is written in another form")
@@ -1383,9 +1385,15 @@ class Additive(OnGrid):
         only("ranges" not in core.workload or not any(self.grid), "ranges of ones in other steps than 1")
         self.norm = Norm(core.norm, self.falloff, self.steps)
         self.silent, self.length, self.work, rates = self.norm.silent, self.norm.length, self.norm.work, self.norm.rates
-        only(all(Fraction(1, 2**48) <= rate <= 64 for rate in distinct(rates)), "grid: a step is below 2^-48 or above 64 noise scales")
+        only(
+            all(Fraction(1, 2**48) <= rate <= 64 for rate in distinct(rates)),
+            "grid: a step is below 2^-48 or above 64 noise scales",
+        )
         shaped = self.norm.order != "l1" and self.falloff == "exponential"  # drawn from a body: a coarse grid fits it badly
-        only(not shaped or all(rate <= Fraction(1, 1000) for rate in distinct(rates)), "grid: a step is above a thousandth of the body")
+        only(
+            not shaped or all(rate <= Fraction(1, 1000) for rate in distinct(rates)),
+            "grid: a step is above a thousandth of the body",
+        )
         self.certify()
         require(self.delta is None or not self.relation.alone, "relation: row groups have no promise with a delta")
         # What hides nothing is refused: a reconstruction reaches what it multiplies by more than 2^-43 of its largest entry.

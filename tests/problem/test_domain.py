@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
+import ibis
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -78,6 +79,7 @@ TABLES = {
     "pandas, an index": lambda rows: pd.DataFrame(rows).set_index("sex"),
     "polars": lambda rows: pl.DataFrame(rows),
     "arrow": lambda rows: pa.table({name: [row[name] for row in rows] for name in rows[0]}),
+    "Ibis": lambda rows: ibis.memtable(pd.DataFrame(rows)),
     "mappings": lambda rows: iter(rows),
 }
 
@@ -103,6 +105,8 @@ def test_a_table_with_a_value_outside_the_domain_is_refused_without_its_being_sh
     [
         (pd.DataFrame({"sex": ["F"]}), r"\['age'\] once"),
         (pd.DataFrame([["F", 1, 1]], columns=["sex", "age", "age"]), r"\['age'\] once"),
+        (ibis.memtable({"town": [1]}), r"\['sex', 'age'\] once"),
+        (ibis.memtable({"sex": ["F"]}).sex, "type StringColumn"),
         ({"sex": ["F"], "age": [1]}, "type dict"),
         ("F", "type str"),
         (3, "type int"),

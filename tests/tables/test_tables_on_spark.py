@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from designer import InvalidProblem
+from designer import Domain, InvalidProblem
+from designer.problem.histogram import Universe
 from designer.relations.rows.row_unit import RowUnit
+from designer.relations.rows.tabulation import tabulated
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
@@ -161,7 +163,10 @@ def test_parquet_files_of_several_schemas_are_refused_because_spark_cuts_values_
         with pytest.raises(InvalidProblem, match="cuts other values"):
             rows_of(spark, name)
     keys = Groups(["a"], [[1], [2**63]])
-    assert numbers(keys, [Count("n", keys, variance=1)], spark.table("view_unsigned")) == {("1",): [1], (f"{2**63}",): [1]}
+    unsigned, domain = spark.table("view_unsigned"), Domain.of({"a": ["1", str(2**63), "3"]})
+    assert numbers(keys, [Count("n", keys, variance=1)], unsigned) == {("1",): [1], (f"{2**63}",): [1]}
+    assert tabulated(unsigned, Universe(domain.elements, domain.keys), fixed=False).tolist() == [1, 1, 0]
+    assert domain.histogram(unsigned).tolist() == [1, 1, 0]
 
 
 def test_data_frames_of_saved_tables_and_of_parquet_files_are_taken(spark: Any, table: Any, tmp_path: Path) -> None:

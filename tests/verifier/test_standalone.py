@@ -285,7 +285,13 @@ def test_what_a_run_repeats_is_read_and_measured_once(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize(
     ("run", "verdict"),
-    [([0, 1, 3], "holds"), ([0, 2, 3], "does not hold"), ([4, -2, 3], "holds"), ([1, -1, 3], "does not hold"), ([0.0, 1, 3], "")],
+    [
+        ([0, 1, 3], "holds"),
+        ([0, 2, 3], "does not hold"),
+        ([4, -2, 3], "holds"),
+        ([1, -1, 3], "does not hold"),
+        ([0.0, 1, 3], ""),
+    ],
 )
 def test_a_run_is_within_an_interval_if_its_ends_are(run: list[Any], verdict: str) -> None:
     read = standalone.listed(standalone.whole(0, 3) if run[0] != 4 else standalone.whole(0, 4))

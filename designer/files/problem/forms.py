@@ -291,6 +291,10 @@ def _nothing(body: Schema, value: Any, keys: Keys) -> None:
     """Words that say nothing of the value, or that another rule reads."""
 
 
+def _conditional(body: Schema, value: Any, keys: Keys) -> None:
+    _fit(body["then"] if _fits(body["if"], value) else body["else"], value, keys)
+
+
 def _dependent(body: Schema, value: Any, keys: Keys) -> None:
     for key, others in body["dependentRequired"].items():
         missing = [other for other in others if isinstance(value, dict) and key in value and other not in value]
@@ -315,5 +319,8 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
     "const": _exactly,
     "anyOf": _any_of,
     "oneOf": _one_only,
+    "if": _conditional,
+    "then": _nothing,
+    "else": _nothing,
     "dependentRequired": _dependent,
 }

@@ -16,11 +16,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
+from designer.base.labels import listed_label
 from designer.base.printing import printed
 from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
 from designer.certified.about import ALL, NOTES, UNITS, About
@@ -51,11 +52,17 @@ ABOUT = Named(
 
 
 def with_dates_written(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of a file with the dates of [about] as texts, which its form asks for."""
-    section = data.get("about")
-    if not isinstance(section, dict):
-        return dict(data)
-    return {**data, "about": {key: _written(value) if key == "period" else value for key, value in section.items()}}
+    """The data of a file with the dates and times of TOML in [about] and [domain] as texts: those of [domain] are labels."""
+    about, domain = data.get("about"), data.get("domain")
+    found = dict(data)
+    if isinstance(about, dict):
+        found["about"] = {
+            key: _written(value, lambda moment: str(moment.isoformat())) if key == "period" else value
+            for key, value in about.items()
+        }
+    if isinstance(domain, dict):
+        found["domain"] = {name: _written(values, listed_label) for name, values in domain.items()}
+    return found
 
 
 def about_of(data: Mapping[str, Any]) -> About:
@@ -70,10 +77,10 @@ def about_of(data: Mapping[str, Any]) -> About:
     return About.from_dict(said) if said else About()
 
 
-def _written(value: Any) -> Any:
+def _written(value: Any, write: Callable[[Any], str]) -> Any:
     if isinstance(value, list):
-        return [_written(entry) for entry in value]
-    return value.isoformat() if isinstance(value, date) else value
+        return [_written(entry, write) for entry in value]
+    return write(value) if isinstance(value, (date, time)) else value
 
 
 DEFAULT = "linear_queries"

@@ -40,7 +40,6 @@ from designer.files.problem.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SU
 from designer.files.problem.kind import Kind, Reader
 from designer.files.problem.linear_forms import TARGETS
 from designer.files.problem.listing import Listing
-from designer.files.problem.relations import by_notion
 from designer.files.problem.request import Choices, Outcome, Request
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import OBJECTIVES, Loss
@@ -98,9 +97,12 @@ PROBLEM = record(
 
 
 def marginals_form() -> Schema:
-    """The sections of a file; [relation] is narrowed by the rules."""
-    some = either(*needs_one_of("budgets", *(key.name for key in EPSILON.both)))
-    return {**_sections(), "allOf": [by_notion(MarginalsReader.usual_notion), {"properties": {"relation": some}}]}
+    """The sections of a file; the name of a budget in [relation] is that of the notion."""
+    said = {"properties": {"notion": exactly("pure")}, "required": ["notion"]}
+    names = [key.name for key in EPSILON.both]
+    one = {"oneOf": needs_one_of("budgets", *names)}
+    pure, zcdp = ({"properties": {"relation": {**one, **either(*needs_one_of("budgets", name))}}} for name in names)
+    return {**_sections(), "if": {"properties": {"problem": said}, "required": ["problem"]}, "then": pure, "else": zcdp}
 
 
 def _sections() -> Schema:

@@ -536,12 +536,11 @@ def _without(*names: str) -> Schema:
     return {"allOf": [none, within]}
 
 
-def by_notion(usual: str = "pure") -> dict[str, Any]:
-    """Which names the budgets of [relation] have under the notion of [problem]; the usual one where that names none."""
-    said: dict[str, Any] = {} if usual == "zcdp" else {"required": ["notion"]}
-    there: dict[str, Any] = {} if usual == "zcdp" else {"required": ["problem"]}
+def by_notion() -> dict[str, Any]:
+    """Which names the budgets of [relation] have under the notion of [problem]."""
+    zcdp = {"properties": {"notion": exactly("zcdp")}, "required": ["notion"]}
     return {
-        "if": {"properties": {"problem": {"properties": {"notion": exactly("zcdp")}, **said}}, **there},
+        "if": {"properties": {"problem": zcdp}, "required": ["problem"]},
         "then": {"properties": {"relation": _without(*BUDGETS)}},
         "else": {"properties": {"relation": _without(*BUDGETS.values())}},
     }

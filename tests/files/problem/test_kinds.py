@@ -251,3 +251,17 @@ def test_the_reader_of_linear_queries_says_who_reads_the_others(folder: Path) ->
     path.write_text(GOOD["marginals"], encoding="utf-8")
     with pytest.raises(InvalidProblem, match="kind = 'marginals': is no problem of linear queries; read_request"):
         read_problem(path)
+
+
+@pytest.mark.parametrize("kind", ["marginals", "linear_queries"])
+def test_dates_and_times_of_a_domain_are_labels_by_day(kind: str, tmp_path: Path) -> None:
+    """As records have them: midnight of no time zone is a day."""
+    moments = "2020-01-01, 2020-01-02T00:00:00, 2020-01-02T07:30:00, 2020-01-02T00:00:00Z, 07:30:00"
+    ask = 'up_to = 1\n[relation]\nmetric = "add_remove"\nmu = 1\n'
+    if kind == "linear_queries":
+        ask = 'builder = "identity"\n[relation]\nmetric = "add_remove"\nepsilon = 1\n'
+    path = tmp_path / "p.toml"
+    path.write_text(f'kind = "{kind}"\n[domain]\nd = [{moments}]\n[workload]\n{ask}')
+    labels = ["2020-01-01", "2020-01-02", "2020-01-02 07:30:00", "2020-01-02 00:00:00+00:00", "07:30:00"]
+    listed = read_request(path).listing()
+    assert list(listed.values["d"]) == labels

@@ -231,7 +231,7 @@ def test_the_name_of_a_budget_is_that_of_its_notion(old: str, new: str, words: s
 TARGET_MISTAKES = {
     "no domain": ('[domain]\nsex = ["F", "M"]\nage = 3\n', "", "domain is missing; give it, as a table .*Attributes"),
     "no mu": ("mu = 1\n", "", r"\[relation\] mu is missing; give it, as a number"),
-    "an epsilon": ("mu = 1\n", "epsilon = 1\n", r"\[relation\] epsilon = 1: noise in marginals is Gaussian.*call it mu.*zCDP"),
+    "an epsilon": ("mu = 1\n", "epsilon = 1\n", r"\[relation\] epsilon = 1: is no epsilon under zCDP; write mu"),
     "no table": ('{"sex x age" = 3}', '{"sex x aeg" = 3}', r"\[targets\] standard_error: 'sex x aeg' is no query"),
     "no reference": ("reference = {sex = 10}\n", "", r"\[targets\] relative_error = .*: needs reference beside it"),
     "two targets": ('{"sex x age" = 3}', "{sex = 3}", r"\[targets\] .*'sex' has a target in"),

@@ -66,7 +66,9 @@ def test_a_budget_has_the_name_of_its_notion_and_no_other(
         read_request(write(tmp_path, bad))
 
 
-@pytest.mark.parametrize(("notion", "right", "wrong"), [("zcdp", "mu", "epsilon"), ("pure", "epsilon", "mu"), ("", "mu", "epsilon")])
+@pytest.mark.parametrize(
+    ("notion", "right", "wrong"), [("zcdp", "mu", "epsilon"), ("pure", "epsilon", "mu"), ("", "mu", "epsilon")]
+)
 def test_a_budget_of_marginals_has_the_name_of_its_notion_and_no_other(
     notion: str, right: str, wrong: str, tmp_path: Path
 ) -> None:
@@ -76,7 +78,11 @@ def test_a_budget_of_marginals_has_the_name_of_its_notion_and_no_other(
     both = good.replace("[relation]", f"[relation]\n{wrong} = 1")
     VALIDATOR.validate(tomllib.loads(good))
     read_request(write(tmp_path, good))
-    for wrong_text, words in ((bad, rf"\[relation\] {wrong} = .*{right}"), (both, wrong), (text.replace("B = 0.5", ""), f"{right} is missing")):
+    for wrong_text, words in (
+        (bad, rf"\[relation\] {wrong} = .*{right}"),
+        (both, wrong),
+        (text.replace("B = 0.5", ""), f"{right} is missing"),
+    ):
         assert not VALIDATOR.is_valid(tomllib.loads(wrong_text)), wrong_text
         with pytest.raises(InvalidProblem, match=words):
             read_request(write(tmp_path, wrong_text))

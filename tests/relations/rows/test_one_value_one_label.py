@@ -230,6 +230,8 @@ def test_an_odd_record_moves_no_other_label(container: str, kind: str) -> None:
 def test_an_odd_record_moves_no_other_label_of_an_engine(container: str) -> None:
     for kind in ("whole numbers", "booleans", "moments"):
         assert moved(by_universe, ENGINES[container], kind, True, (3,), ["missing", "minus zero", "huge float"])
+    if not container.startswith("CSV"):  # whose cells no type was found for yet
+        assert moved(by_histogram, ENGINES[container], "whole numbers", True, (3,), ["missing", "minus zero", "huge float"])
     assert moved(by_marginals, ENGINES[container], "numbers", False, (3,), ["missing", "text"])
     assert moved(by_plan, ENGINES[container], "numbers", False, (3,), ["missing", "text"])
 
