@@ -1,7 +1,7 @@
 """Long lists in files as runs: whole numbers that rise by equal steps, numbers that are equal, names that are numbered.
 
-A list of at most `SHORT` entries, of more than `MOST`, or of few repetitions, is written as it is. There is one way to write a list, so that equal
-objects have equal fingerprints.
+A list of at most `SHORT` entries, of more than `MOST`, or of few repetitions, is written as it is. There is one way to write a
+list, so that equal objects have equal fingerprints.
 
 >>> in_runs(list(range(2000)) + [7])
 {'runs': [[0, 1, 2000], [7, 0, 1]]}
