@@ -24,7 +24,7 @@ from designer.base.schema import Named, Schema, either, exactly, list_of, number
 
 SHORT = 1024  # entries
 SAVED = 8  # entries that one run takes the place of, at least
-MOST = 2**20  # entries that the runs of one list are read to: 0.4 s and 50 MB each
+MOST = 2**20  # entries that the runs of one list are read to
 MOST_OF_FILE = 8 * MOST  # and those of a file: a design of so many cells has seven lists or eight
 NUMBER = {"prefixItems": [either(number(), exactly("inf")), number(), whole(least=1)], "minItems": 3, "maxItems": 3}
 NAMED = {"prefixItems": [text(), whole(least=0), whole(least=1)], "minItems": 3, "maxItems": 3}
