@@ -287,6 +287,9 @@ def test_a_metric_beside_an_invariant_costs_its_transport() -> None:
     assert both.cost({0: -1, 3: -1, 1: 1, 2: 1}).epsilon == min(moves) + Fraction(1, 2)
     assert both.epsilon() == float(min(moves)) + 0.5 == both.guarantee.parameters["largest_finite_budget"]
     assert both.cost(np.array([-1, 1, 0, 0])) is None
+    count = len(both.relation.changes)
+    assert [both.relation.exact_budget(count, m) for m in range(count)] == [cost.epsilon for cost in both.relation.costs if cost]
+    assert both.relation.budgets.max() == both.relation.largest_budget() and both.relation.exact_budget(count, count) == 0
 
 
 def test_distances_compose_with_each_other_and_with_records() -> None:
