@@ -88,6 +88,11 @@ def test_the_largest_budget_is_that_of_the_worst_pair() -> None:
     assert additive(specimens()["laplace line"].core()) <= 1 + 1e-9
 
 
+def test_a_record_that_appears_at_a_larger_budget_than_it_changes_costs_that_one() -> None:
+    apart = metrics.appear_or_change(metrics.line([0, 1, 4], 1, 0.5), [3.0, 2.5, 1.5])
+    assert largest_budget(apart) == 3 == apart.exact_budget(0, 3)
+
+
 def test_notions_and_numbers_by_hand() -> None:
     pure = expense_of(made(metrics.uniform(3, 0.5)))
     assert (pure.notion, pure.epsilon, pure.delta, pure.moves) == ("pure", Fraction(1, 2), None, "replace")

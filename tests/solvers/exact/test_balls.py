@@ -16,6 +16,7 @@ from solvers.exact.balls import (
     normal_cdf,
     normal_quantile,
     rational_ball,
+    sign,
 )
 
 QUARTER = Fraction(1, 4)
@@ -25,6 +26,11 @@ def test_a_number_that_is_next_to_a_multiple_is_rounded_to_the_side_that_is_prov
     near = lambda: arb(0.25, 1e-30)  # noqa: E731
     assert fraction_below(near, bits=4) == Fraction(3, 16) and fraction_above(near, bits=4) == Fraction(5, 16)
     assert Fraction(float_below_real(near)) < QUARTER < Fraction(float_above_real(near))
+
+
+def test_the_sign_of_zero_is_0_whether_its_ball_is_exact_or_not() -> None:
+    assert [sign(lambda x=x: arb(x)) for x in (-2, 0, 2)] == [-1, 0, 1]
+    assert sign(lambda: arb(2).sqrt() ** 2 - 2) == 0
 
 
 @pytest.mark.parametrize("parts", [3, 7, 10, 1000003])
