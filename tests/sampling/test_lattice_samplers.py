@@ -474,6 +474,20 @@ def test_centred_gaussians_in_floats_and_in_balls(variance: Fraction, centre: Fr
     assert p_value(np.bincount(drawn.astype(np.int64) + 40, minlength=81), weights / weights.sum()) > FAILURE_PROBABILITY
 
 
+@pytest.mark.parametrize("variance", [Fraction(1, 8), Fraction(5, 4), Fraction(1000)])
+def test_the_bound_of_a_centred_gaussian_is_the_largest_exponent_of_its_coin(variance: Fraction) -> None:
+    """No integer is kept with a chance above 1, and the bound is no larger than that asks for."""
+    law, offsets, none = CentredGaussian(variance), np.linspace(-0.5, 0.5, 11), np.zeros(11)
+    bounds, spread = law._bounds(offsets, none), math.sqrt(law.variance * law.inflation)
+    least = np.inf
+    for z in np.unique(np.rint(np.linspace(-2, 2, 801) / float(law.inflation - 1)).astype(np.int64)).tolist():
+        for edge in (-0.5, 0.5):  # of the normal numbers that are rounded to z
+            normal = (z + edge - offsets) / spread
+            found, _ = law._exponent(np.full(11, z), offsets, none, normal, none, bounds)
+            least = min(least, found.min())
+    assert -1e-9 <= least <= 0.05
+
+
 def test_acceptance_in_balls_has_the_chance_of_the_theta_ratios() -> None:
     gaussian = LatticeGaussian.isotropic(integer_kernel(SKEW), Fraction(2, 5))
     chosen = np.array([1.0, -2.0])
