@@ -301,7 +301,12 @@ def test_distances_compose_with_each_other_and_with_records() -> None:
     far = [design(Problem(Workload.identity(4), relation), "lattice_laplace").mechanism for relation in kept]
     both = composed(*far)
     swap = np.array([1, -1, -1, 1])
-    assert both.relation.epsilon == 3 and both.cost(2 * swap).epsilon == 24
+    assert both.relation.epsilon == 3 and both.relation.distance == "l1" and both.cost(2 * swap).epsilon == 24
+    straight = design(
+        Problem(Workload.identity(4), TABLE.protect(1, per_distance="l2"), notion="zcdp"), "lattice_gaussian"
+    ).mechanism
+    assert composed(straight, straight).relation.distance == "l2"
+    assert composed(straight, far[0]).relation.distance == "l1", "the longer of the two distances"
     assert both.epsilon(0, change=swap) == 12
     with pytest.raises(InvalidProblem, match="without end"):
         both.epsilon(0)
