@@ -125,6 +125,9 @@ def test_lines_are_read_off_rows_in_any_order_of_the_elements():
     assert table is not None and sorted(table.place.shape) == [2, 3, 4] and table.freedom == 6
     assert line_table(invariants.margins((2, 3, 4), LINES[:2]).matrix) is None
     assert line_table(invariants.margins((2, 3)).matrix) is None
+    first, *others = rows
+    halves = [first * (np.cumsum(first) <= 2), first * (np.cumsum(first) > 2)]
+    assert line_table(np.array([*halves, *others])) is None, "one line is counted in two parts"
 
 
 @pytest.mark.parametrize(("invariant", "adjacency"), [(one, max(several)) for one, several in EXACT])
