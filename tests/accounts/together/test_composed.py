@@ -256,6 +256,9 @@ def test_orders_of_invariants_and_appearing_records_are_joined_by_name_too() -> 
     assert both.exact_budget(0, 1) == Fraction(3, 2) == both.exact_budget(2, 3) and both.exact_budget(1, 2) is None
     appears = composed(*(made(metrics.add_remove(4, [1.0, 2.0, 3.0, 4.0]), names=order) for order in (names, turned)))
     assert [appears.exact_budget(i, 4) for i in range(4)] == [5] * 4
+    moved = composed(made(metrics.add_remove(4, [1.0, 2.0, 3.0, 4.0])), made(metrics.uniform(4, 1.0)))
+    assert moved.exact_budget(2, 3) == 8 and moved.exact_budget(2, 4) is None
+    assert moved.epsilon() == max(moved.epsilon(0, change={i: -1, j: 1}) for i, j in combinations(range(4), 2)) > 0
     apart = metrics.appear_or_change(LINE, [3.0, 2.5, 1.5])
     changes = composed(*(made(apart, names=order) for order in (list("abc"), list("cba"))))
     assert [changes.exact_budget(i, 3) for i in range(3)] == [Fraction(9, 2), 5, Fraction(9, 2)]

@@ -90,6 +90,9 @@ def floats_agree_with_exact_budgets(relation: Relation) -> None:
         assert least == pytest.approx(float(min(off_diagonal)), rel=1e-12, abs=0)
         assert most == relation.largest_budget()
     if isinstance(relation, Metric):
+        half = relation.size // 2
+        for rows, columns in ((slice(0, half), slice(half, 2 * half)), (slice(0, 1), slice(0, relation.size))):
+            np.testing.assert_array_equal(relation.rectangle(rows, columns), relation.distances()[rows, columns])
         for (i, j), budget in zip(np.ndindex(relation.size, relation.size), relation.distances().ravel(), strict=True):
             exact = d[i, j]
             assert math.isinf(budget) == (exact is None)
