@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from fractions import Fraction
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,15 @@ def test_steps_of_the_grid_are_in_the_certificate() -> None:
     assert certify_described(found_in, norm).worst_ratio == 24
     assert found_in.longest_column(norm) == 24
     assert certify_described(found_in, Norm(norm.map, "l2")).worst_ratio == 24
+
+
+@pytest.mark.parametrize("kind", ["ranges", "partition", "signs"])
+def test_a_pair_as_rational_numbers_is_that_of_the_rows_written_out(kind: str) -> None:
+    rows = rows_of_kind(kind)
+    found_in, entries = DescribedSet(RELATIONS["add_remove"], rows, np.full(rows.shape[0], -1)), written_out(rows)
+    whole = np.column_stack([entries, np.zeros(len(entries))])  # and a record that appears
+    for left, right in combinations(range(SIZE + 1), 2):
+        assert found_in.exact(left, right)[0] == [Fraction(x) / 2 for x in (whole[:, left] - whole[:, right]).tolist()]
 
 
 def test_an_infinite_budget_is_none_that_all_changes_have() -> None:

@@ -161,6 +161,13 @@ def test_zcdp_beside_other_promises() -> None:
     assert account.epsilon_at(1e-6) <= min(acc.zcdp_epsilon(whole, 1e-6), acc.zcdp_epsilon("0.1", 1e-6) + 1.001)
 
 
+def test_a_delta_of_one_promise_is_rounded_to_either_side() -> None:
+    account = Account.of([Gaussian(Fraction(1))])
+    for epsilon in (Fraction(1, 3), 1, 3):
+        low, high = account.delta_below(epsilon), account.delta_at(epsilon)
+        assert low < high == math.nextafter(low, math.inf)
+
+
 def test_a_delta_below_all_floats_leaves_no_zcdp() -> None:
     """What may be told at once, with whatever small chance, has no budget of zCDP: no epsilon is enough for a smaller delta."""
     chance = Fraction(1, 10**350)

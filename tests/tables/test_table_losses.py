@@ -202,6 +202,12 @@ def test_columns_that_a_record_lacks_are_named() -> None:
             call()
 
 
+def test_an_id_costs_whatever_its_type_and_none_costs_nothing() -> None:
+    plan = TablePlan((CountDistinct("ids", Groups(), variance=1, of="id"),))
+    ids = (2.5, np.float64(4), 7, "a", Decimal("NaN"), math.nan, None)
+    assert [plan.loss({"id": given}) for given in ids] == [Fraction(1, 2)] * 5 + [0, 0]
+
+
 def test_conditions_refuse_the_other_type() -> None:
     for condition, value in ((Condition("k", "==", "5"), 5), (Condition("k", "in", (5,)), "5"), (Condition("k", "!=", 5), "x")):
         with pytest.raises(InvalidProblem, match=r"record\['k'\]"):

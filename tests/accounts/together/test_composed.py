@@ -25,7 +25,7 @@ from designer import (
 )
 from designer.accounts import composed, expense_of, spent
 from designer.accounts.together.common import CommonChanges, CommonPairs, steps_of
-from designer.accounts.together.elements import _join
+from designer.accounts.together.elements import _join, notion_of
 from designer.accounts.together.terms import rule_of
 from designer.accounts.together.universes import require_one_unit
 from designer.certified.frozen import Specified
@@ -38,7 +38,7 @@ from designer.mechanisms.choice.scores import Linear
 from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.relation import Relation
 from designer.promises.accounting import gdp_delta, laplace_rho, pure_rho, zcdp_epsilon
-from designer.promises.costs import Cost
+from designer.promises.costs import Cost, TotalCost
 from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.transport import InvariantMetric
@@ -148,6 +148,8 @@ def test_notions_are_mixed_by_the_best_conversion() -> None:
     assert composed(pure, told).notion == "approximate" and composed(normal, told).notion == "zcdp"
     assert composed(pure, told).guarantee.parameters["delta"] == 1e-6
     assert composed(told, told).delta(4.0, change=(0, 2)) <= 2e-6
+    one, other = TotalCost((Cost.pure(Fraction(1)),)), TotalCost((Cost.concentrated(Fraction(1)),))
+    assert notion_of([one, one]) == "pure" and notion_of([one, other]) == "zcdp"
 
 
 def test_normal_noise_composes_as_normal_noise() -> None:
