@@ -28,6 +28,7 @@ from designer import (
 from designer.certified.frozen import Specified, to_spec
 from designer.certified.norms import weighted_l1
 from designer.cli import main
+from designer.files.releases import read_release, save_release, verify_release
 from designer.mechanisms.additive.noise import Grid
 from designer.mechanisms.marginals.mechanism import MarginalMechanism
 from designer.mechanisms.marginals.plan import design_marginals
@@ -87,6 +88,15 @@ def test_loading_a_vacuous_spec_needs_the_option_and_the_flag(name: str, tmp_pat
         for allowed in (False, True):
             with pytest.raises(InvalidSpec, match="allow_vacuous" if flag is None else "mechanism"):
                 load(path, allow_vacuous=allowed)
+
+
+def test_a_release_of_a_vacuous_spec_is_looked_at_only_with_the_option(tmp_path: Path) -> None:
+    made = additive()
+    spec, path = made.save(tmp_path / "s.json"), save_release(made, made.release([1, 2]), tmp_path / "r.json")
+    for look in (verify_release, read_release):
+        with pytest.raises(NotPrivate, match=r"hides nothing.*allow_vacuous=True"):
+            look(spec, path)
+        assert look(spec, path, allow_vacuous=True) is not None
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)

@@ -180,6 +180,13 @@ def test_terms_are_named_by_their_attributes() -> None:
         both.term(["age"])
 
 
+def test_the_largest_weighted_variance_is_the_error_by_the_largest() -> None:
+    asked = StructuredWorkload.of(DOMAIN, [{"age": "prefix"}, {"sex": "identity"}], [1.0, 4.0])
+    made = design_structured(asked, Presence(mu=1.0))
+    largest = [made.variances(k, np.arange(count)[:, None]).max() for k, count in enumerate(asked.counts)]
+    assert made.error("max") == max(largest[0], 4 * largest[1])
+
+
 def test_an_attribute_of_one_value_is_summed_over() -> None:
     domain = Domain.of({"age": 4, "planet": 1})
     asked = StructuredWorkload.of_marginals(MarginalWorkload.up_to(domain, 2), {"age": "prefix"})
