@@ -20,6 +20,8 @@ def test_draws_of_very_many_levels_follow_the_law_and_those_of_another_do_not(wr
     masses = np.exp(-wrong * float(unit) * np.ceil(np.maximum(np.abs(z) - top, 0) / width))
     below = np.cumsum(masses / masses.sum())
     edges = np.searchsorted(below, np.arange(1, 40) / 40).tolist()
-    assert (np.abs(drawn) > top + 2 * TABLED * width).mean() > 0.25, "a draw in four lies below twice as many levels as one word chooses among"
+    assert (np.abs(drawn) > top + 2 * TABLED * width).mean() > 0.25, (
+        "a draw in four lies below twice as many levels as one word chooses among"
+    )
     found = p_value_of_integers(drawn, lambda at: float(below[at + 20_000]), [edge - 20_000 for edge in edges])
     assert (found > FAILURE_PROBABILITY) == right
