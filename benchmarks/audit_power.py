@@ -28,16 +28,16 @@ import numpy as np
 from scipy.stats import beta
 
 from designer import Presence, Problem, StructuredWorkload, Workload, design, invariants, metrics
-from designer.audit.noise_sources import additive_source, lattice_source
+from designer.audit.balance_tests import BalanceStatistics, Integers
+from designer.audit.enumerated_laws import additive_source, lattice_source
+from designer.audit.mean_tests import Source, watched
 from designer.audit.row_sources import structured_source
-from designer.audit.stated_law import BalanceStatistics, Integers
-from designer.audit.tally import Source, watched
 from designer.audit.verdict import TestPower
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import noise_for
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.domains.products import StructuredMechanism
+from designer.domains.products_plan import design_structured
+from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import noise_for
 from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
 

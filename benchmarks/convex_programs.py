@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from designer import Design, DesignFailed, Problem, Workload, design, metrics
-from designer.families.programs.listed import PROGRAMS
+from designer.programs.listed import PROGRAMS
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 LINEAR = "laplace, linear"

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from designer import DesignFailed, Domain, Problem, StatisticalQueries, Workload, metrics, programs
-from designer.families.averages.averages import separable
-from designer.mechanisms.synthetic.multiplicative import mwem
-from designer.tables.policies.design import design_records
+from designer.averages.averages import separable
+from designer.synthetic.multiplicative import mwem
+from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, design_records
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 # The loss of a design and the raw violation, by the specialised solver where the solver is None.

@@ -17,7 +17,7 @@ from solvers.deadline import OutOfTime, time_limit
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.base.errors import Refusal
-from designer.designing.choosing import chosen_families, ways_of
+from designer.designing.auto import chosen_families, ways_of
 
 ALIKE = 1e-3  # of the loss: what is nearer counts as equal
 

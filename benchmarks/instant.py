@@ -34,13 +34,13 @@ import numpy as np
 
 from benchmarks.ledger_release import main as of_ledgers
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.certified.frozen import Specified
-from designer.certified.guarantee import Guarantee
-from designer.certified.norms import Norm
+from designer.certificate.frozen import Specified
+from designer.certificate.guarantee import Guarantee
+from designer.certificate.norms import Norm
 from designer.cli import main as run_command
 from designer.exchange.opendp import features
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import Grid
 from designer.problem import relation
 
 ANSWERS = (1, 3, 10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)

@@ -36,24 +36,24 @@ from designer import (
     invariants,
     metrics,
 )
+from designer.averages.averages import separable
 from designer.base.arrays import Floats
-from designer.certified.norms import Norm, NormOrder
-from designer.designing.products_plan import design_structured
-from designer.families.averages.averages import separable
-from designer.families.subspace import subspace_mechanism
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.marginals.accuracy import reach_of_cells
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.products.accuracy import reach_of_terms
-from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
-from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.certificate.norms import Norm, NormOrder
+from designer.designing.laplace import subspace_mechanism
+from designer.domains.marginals_noise import reach_of_cells
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.domains.products_release import reach_of_terms
+from designer.lattice.chain import ChainPlan
+from designer.lattice.mechanism import LatticeMechanism
 from designer.sampling.entropy import Entropy, SeededEntropy
-from designer.sampling.lattices.lattice_chain import ChainPlan
+from designer.synthetic.multiplicative import MWEM, mwem
+from designer.synthetic.small_databases import SmallDB, small_db
 from designer.tables import Average, Count, Groups, Measure, PureSum, SlowlyScaledSum, StudentNoise, Sum, TablePlan
 from designer.tables import TransformedNoise as Transformed
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
-from designer.tables.run import answer_of, noisy_integers, ratio_of
+from designer.tables.scans import answer_of, noisy_integers, ratio_of
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)
 SEED = 20_261_122

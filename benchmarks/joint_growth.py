@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
+from designer.designing import laplace_joint
 from designer.extend import Metric
-from designer.families import laplace_joint
 from examples.dx_us_cities import metric as cities
 
 RECORDS = 30.0

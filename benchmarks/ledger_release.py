@@ -20,9 +20,9 @@ from typing import Any
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import DataSet, Ledger, Total
-from designer.accounts.entries import entry_reserved
-from designer.accounts.together.expense import expense_of
-from designer.relations.rows.row_unit import RowUnit
+from designer.accounts.chain import entry_reserved
+from designer.accounts.composition.cost_record import expense_of
+from designer.relations.records.row_unit import RowUnit
 
 ENTRIES = (50, 500, 5_000, 50_000, 1_000_000)
 COUNTS = [5, 6, 7]

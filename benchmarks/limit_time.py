@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.families.least_noise import Limit, limit
+from designer.designing.least_noise import Limit, limit
 
 
 def timed(run: Callable[[], Any]) -> tuple[float, Any]:

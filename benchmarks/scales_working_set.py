@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from designer import Problem, Workload, design, metrics
-from designer.families.laplace import best_weights
+from designer.designing.laplace import best_weights
 
 
 def euclidean_problem(elements: int, queries: int) -> Problem:

@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 
 def seconds_of(run: Callable[[], Any], times: int = 3) -> tuple[float, Any]:

@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import Any
 
 from designer import Domain, MarginalWorkload, Presence
+from designer.domains.marginals_plan import design_marginals
 from designer.files.spec import load
-from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Count, Groups, Measure, Quantile, Sum, TablePlan, hierarchy
 
 STATES, COUNTIES, SECTORS = 51, 60, 20

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.families.least_noise import limit
+from designer.designing.least_noise import limit
 from solvers import work
 from solvers.programs.changes import Changes
 from solvers.programs.strategy_search import singular_value_bound
-from solvers.threads import one_thread
+from solvers.work import one_thread
 
 COUNTING = (
     *("ellipsoids.barrier", "ellipsoids.planes", "polytopes.extremes"),

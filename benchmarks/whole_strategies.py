@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.strategies_design import gram, plain_p_identity
 from designer import MarginalWorkload, Presence, Problem, StructuredProblem, StructuredWorkload, Workload, design, metrics
 from designer.problem.domain import Domain
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 
 MOST_CELLS = 10**7  # that folklore counts
 

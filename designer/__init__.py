@@ -8,9 +8,10 @@ True
 
 from typing import TYPE_CHECKING
 
-from designer.base.lazily import public_names
+from designer.base.lazy_imports import public_names
 
 if TYPE_CHECKING:
+    from designer.averages.queries import Statistic, StatisticalQueries, Term
     from designer.base.errors import (
         CannotWrite,
         DesignFailed,
@@ -23,43 +24,39 @@ if TYPE_CHECKING:
         Refusal,
     )
     from designer.base.version import VERSION as __version__
-    from designer.certified.about import About
-    from designer.certified.certificate import PrivacyCertificate
-    from designer.certified.guarantee import Guarantee, Optimality
-    from designer.designing.best import design
+    from designer.certificate.certificate import PrivacyCertificate
+    from designer.certificate.guarantee import About, Guarantee, Optimality
     from designer.designing.comparison import Comparison, compare
+    from designer.designing.design_result import Design
+    from designer.designing.dispatch import design
     from designer.designing.least import LeastBudget, least_budget
     from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
-    from designer.designing.structured_problem import StructuredProblem
-    from designer.families.averages.queries import Statistic, StatisticalQueries, Term
-    from designer.families.made import Design
-    from designer.files.problem.linear import read_problem
+    from designer.domains.marginals import MarginalMechanism, MarginalRelease
+    from designer.domains.marginals_spec import WholeTables, whole_tables
+    from designer.domains.marginals_workload import MarginalWorkload
+    from designer.domains.products import StructuredMechanism
+    from designer.domains.products_release import StructuredRelease
+    from designer.domains.products_workload import AttributeQueries, StructuredWorkload
+    from designer.domains.protection import Presence
+    from designer.domains.structured_problem import StructuredProblem
     from designer.files.releases import read_release, save_release, verify_release
     from designer.files.spec import load
-    from designer.mechanisms.additive.interface import Mechanism
-    from designer.mechanisms.additive.mechanism import AdditiveMechanism
-    from designer.mechanisms.additive.release import Release
-    from designer.mechanisms.channel.mechanism import Channel
-    from designer.mechanisms.channel.problem import ReportProblem
-    from designer.mechanisms.choice.mechanism import Choice, Selection, largest_rate
-    from designer.mechanisms.marginals.mechanism import MarginalMechanism
-    from designer.mechanisms.marginals.protection import Presence
-    from designer.mechanisms.marginals.release import MarginalRelease
-    from designer.mechanisms.marginals.whole import WholeTables, whole_tables
-    from designer.mechanisms.products.mechanism import StructuredMechanism
-    from designer.mechanisms.products.release import StructuredRelease
-    from designer.problem.attribute_queries import AttributeQueries
+    from designer.local.mechanism import Channel
+    from designer.local.problem import ReportProblem
+    from designer.mechanism.additive import AdditiveMechanism
+    from designer.mechanism.interface import Mechanism
+    from designer.mechanism.release import Release
     from designer.problem.domain import Domain
     from designer.problem.histogram import Counts
-    from designer.problem.marginals_workload import MarginalWorkload
-    from designer.problem.products_workload import StructuredWorkload
     from designer.problem.targets import Targets
     from designer.problem.workload import Workload
+    from designer.problem_file.linear import read_problem
+    from designer.publish.pictures.chosen_balls import norm_ball
+    from designer.publish.pictures.drawing import Drawing
+    from designer.publish.pictures.kinds import drawings_of, plot
+    from designer.publish.pictures.places import placed_drawing
     from designer.relations.problem import Problem
-    from designer.reports.pictures.chosen_balls import norm_ball
-    from designer.reports.pictures.drawing import Drawing
-    from designer.reports.pictures.kinds import drawings_of, plot
-    from designer.reports.pictures.places import placed_drawing
+    from designer.selection.mechanism import Choice, Selection, largest_rate
 
 __all__ = [
     "About",
@@ -136,53 +133,48 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "base.errors": (
-            "CannotWrite DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal"
-        ),
-        "base.version": "__version__=VERSION",
-        "certified.about": "About",
-        "certified.certificate": "PrivacyCertificate",
-        "certified.guarantee": "Guarantee Optimality",
-        "designing.best": "design",
-        "designing.comparison": "Comparison compare",
-        "designing.least": "LeastBudget least_budget",
-        "designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
-        "designing.structured_problem": "StructuredProblem",
-        "families.averages.queries": "Statistic StatisticalQueries Term",
-        "families.made": "Design",
-        "files.problem.linear": "read_problem",
-        "files.releases": "read_release save_release verify_release",
-        "files.spec": "load",
-        "mechanisms.additive.interface": "Mechanism",
-        "mechanisms.additive.mechanism": "AdditiveMechanism",
-        "mechanisms.additive.release": "Release",
-        "mechanisms.channel.mechanism": "Channel",
-        "mechanisms.channel.problem": "ReportProblem",
-        "mechanisms.choice.mechanism": "Choice Selection largest_rate",
-        "mechanisms.marginals.mechanism": "MarginalMechanism",
-        "mechanisms.marginals.protection": "Presence",
-        "mechanisms.marginals.release": "MarginalRelease",
-        "mechanisms.marginals.whole": "WholeTables whole_tables",
-        "mechanisms.products.mechanism": "StructuredMechanism",
-        "mechanisms.products.release": "StructuredRelease",
-        "problem.attribute_queries": "AttributeQueries",
-        "problem.domain": "Domain",
-        "problem.histogram": "Counts",
-        "problem.marginals_workload": "MarginalWorkload",
-        "problem.products_workload": "StructuredWorkload",
-        "problem.targets": "Targets",
-        "problem.workload": "Workload",
-        "relations.problem": "Problem",
-        "reports.pictures.chosen_balls": "norm_ball",
-        "reports.pictures.drawing": "Drawing",
-        "reports.pictures.kinds": "drawings_of plot",
-        "reports.pictures.places": "placed_drawing",
-        "accounting": "accounting=",
-        "extend": "extend=",
-        "programs": "programs=",
-        "datasets": "datasets=",
-        "invariants": "invariants=",
-        "lattices": "lattices=",
-        "metrics": "metrics=",
+        "designer.base.errors": "CannotWrite DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal",
+        "designer.base.version": "__version__=VERSION",
+        "designer.certificate.guarantee": "About Guarantee Optimality",
+        "designer.certificate.certificate": "PrivacyCertificate",
+        "designer.designing.dispatch": "design",
+        "designer.designing.comparison": "Comparison compare",
+        "designer.designing.least": "LeastBudget least_budget",
+        "designer.designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
+        "designer.domains.structured_problem": "StructuredProblem",
+        "designer.averages.queries": "Statistic StatisticalQueries Term",
+        "designer.designing.design_result": "Design",
+        "designer.problem_file.linear": "read_problem",
+        "designer.files.releases": "read_release save_release verify_release",
+        "designer.files.spec": "load",
+        "designer.mechanism.interface": "Mechanism",
+        "designer.mechanism.additive": "AdditiveMechanism",
+        "designer.mechanism.release": "Release",
+        "designer.local.mechanism": "Channel",
+        "designer.local.problem": "ReportProblem",
+        "designer.selection.mechanism": "Choice Selection largest_rate",
+        "designer.domains.marginals": "MarginalMechanism MarginalRelease",
+        "designer.domains.protection": "Presence",
+        "designer.domains.marginals_spec": "WholeTables whole_tables",
+        "designer.domains.products": "StructuredMechanism",
+        "designer.domains.products_release": "StructuredRelease",
+        "designer.domains.products_workload": "AttributeQueries StructuredWorkload",
+        "designer.problem.domain": "Domain",
+        "designer.problem.histogram": "Counts",
+        "designer.domains.marginals_workload": "MarginalWorkload",
+        "designer.problem.targets": "Targets",
+        "designer.problem.workload": "Workload",
+        "designer.relations.problem": "Problem",
+        "designer.publish.pictures.chosen_balls": "norm_ball",
+        "designer.publish.pictures.drawing": "Drawing",
+        "designer.publish.pictures.kinds": "drawings_of plot",
+        "designer.publish.pictures.places": "placed_drawing",
+        "designer.accounting": "accounting=",
+        "designer.extend": "extend=",
+        "designer.programs": "programs=",
+        "designer.datasets": "datasets=",
+        "designer.invariants": "invariants=",
+        "designer.lattices": "lattices=",
+        "designer.metrics": "metrics=",
     },
 )

@@ -7,8 +7,10 @@ Epsilons are in nats, deltas and errors are probabilities; every number is round
 5.22
 """
 
-from designer.promises.account import Account
-from designer.promises.accounting import (
+from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
+from designer.tradeoff.account import Account
+from designer.tradeoff.comparison import compare_tradeoffs, poisson_subsampled, sampled_epsilon
+from designer.tradeoff.conversions import (
     gdp_delta,
     gdp_epsilon,
     gdp_mu,
@@ -21,11 +23,7 @@ from designer.promises.accounting import (
     zcdp_group_rho,
     zcdp_rho_below,
 )
-from designer.promises.kinds import poisson_subsampled, sampled_epsilon
-from designer.promises.laplace import discrete_laplace
-from designer.promises.order import compare_tradeoffs
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
-from designer.relations.joint_promises import composition, for_groups, group_budget, group_privacy, post_processing
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff, discrete_laplace
 
 __all__ = [
     "Account",

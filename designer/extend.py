@@ -6,16 +6,16 @@ for it.
 2
 """
 
-from designer.certified.norms import Norm
-from designer.families.family import Family
-from designer.families.laplace import mechanism as laplace_mechanism
-from designer.families.listed import forget, register
-from designer.families.measured import moving_coordinates
-from designer.families.repair import freeze, on_heard
-from designer.mechanisms.additive.noise import Grid
+from designer.certificate.norms import Norm
+from designer.designing.family import Family
+from designer.designing.laplace import mechanism as laplace_mechanism
+from designer.designing.listed import forget, register
+from designer.designing.measured import moving_coordinates
+from designer.designing.repair import freeze, on_heard
+from designer.mechanism.noise import Grid
+from designer.publish.pictures.figures import figure
+from designer.publish.pictures.kinds import register_picture
 from designer.relations.metrics.metric import Metric
-from designer.reports.pictures.figures import figure
-from designer.reports.pictures.registered import register_picture
 
 __all__ = [
     "Family",

@@ -5,9 +5,10 @@
 21.12
 """
 
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
-from designer.mechanisms.lattice.tails import (
+from designer.lattice.chain import ChainPlan
+from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
+from designer.lattice.tails import (
     cell_tail,
     definition_13_variance,
     mean_norm,
@@ -17,10 +18,8 @@ from designer.mechanisms.lattice.tails import (
     theorem_15_tail,
     theorem_constant,
 )
-from designer.promises.accounting import smooth_budget, smooth_deviation, smooth_epsilon
-from designer.sampling.lattices.lattice_chain import ChainPlan
-from solvers.lattices.chain import Chain, JumpLaw
-from solvers.lattices.convergence import VariationBound, r_hat, variation_bound
+from designer.tradeoff.conversions import smooth_budget, smooth_deviation, smooth_epsilon
+from solvers.lattices.chain import Chain, JumpLaw, VariationBound, r_hat, variation_bound
 from solvers.lattices.kernel import Lattice, integer_kernel
 
 __all__ = [

@@ -25,7 +25,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from designer import __version__  # noqa: E402
-from designer.cli.schema_command import SCHEMAS, schema_text  # noqa: E402
+from designer.cli.export_commands import SCHEMAS, schema_text  # noqa: E402
 
 from docstrings import as_markup, leave_types_alone  # noqa: E402
 from formulas import typeset  # noqa: E402

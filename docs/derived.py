@@ -18,8 +18,8 @@ from typing import Any
 
 from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
-from designer.cli.schema_command import SCHEMAS
-from designer.files.problem.kinds import KINDS
+from designer.cli.export_commands import SCHEMAS
+from designer.problem_file.kinds import KINDS
 
 from questions import questions
 

@@ -189,7 +189,7 @@ def mathml(text: str, *, words: bool = False) -> str:
     '<msubsup><mi>x</mi><mrow><mi>i</mi></mrow><mrow><mn>2</mn></mrow></msubsup><mo stretchy="false">≤</mo><mi>b</mi>'
     >>> mathml("e^(-x)")
     '<msup><mi>e</mi><mrow><mo stretchy="false">−</mo><mi>x</mi></mrow></msup>'
-    >>> for code in ("k_norm", "designer/families/whole.py", "(x"):
+    >>> for code in ("k_norm", "designer/designing/evenness.py", "(x"):
     ...     try:
     ...         print(mathml(code))
     ...     except NoFormula:

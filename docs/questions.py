@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from textwrap import fill, wrap
 
-from designer.files.problem.deciding import (
+from designer.problem_file.templates import (
     QUESTIONS,
     Choice,
     Question,

@@ -11,7 +11,7 @@ import numpy as np
 
 from designer import Problem, Workload, design, metrics
 from designer.base.arrays import Floats
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.sensitivity import SensitivitySet
 from designer.extend import figure
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show

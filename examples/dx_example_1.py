@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Domain, Problem, Workload, design, metrics
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.sensitivity import SensitivitySet
 from designer.extend import Metric, figure
 from examples.reproduction import Result, saved, show
 

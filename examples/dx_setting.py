@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.sensitivity import SensitivitySet
 from designer.extend import Metric, figure
 from examples.reproduction import saved
 

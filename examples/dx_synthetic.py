@@ -17,9 +17,9 @@ import numpy as np
 from designer import Problem, Workload, metrics
 from designer.base.arrays import Floats
 from designer.extend import figure
-from designer.mechanisms.synthetic.multiplicative import MWEM, mwem
-from designer.mechanisms.synthetic.preprocessing import mwem_price, preprocess, small_db_price
-from designer.mechanisms.synthetic.small_databases import SmallDB, small_db
+from designer.synthetic.multiplicative import MWEM, mwem
+from designer.synthetic.queries import mwem_price, preprocess, small_db_price
+from designer.synthetic.small_databases import SmallDB, small_db
 from examples.dx_setting import UNIVERSE, universe
 from examples.reproduction import Result, saved, show
 

@@ -23,8 +23,7 @@ from examples.int_counties import EPSILON as COUNTY_EPSILON
 from examples.int_counties import counties
 from examples.int_setting import exact_noise, published_chain
 from examples.reproduction import Result, saved, show
-from solvers.lattices.chain import Chain
-from solvers.lattices.convergence import VariationBound, autocorrelation_time, r_hat, variation_bound
+from solvers.lattices.chain import Chain, VariationBound, autocorrelation_time, r_hat, variation_bound
 
 EPSILON, LAG, PAIRS = 0.25, 60, 4000
 DECAY = math.exp(-1)

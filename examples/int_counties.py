@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from designer import datasets
+from designer.lattice.table_gaussians import PartitionLaplace
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.sampling.lattices.zero_sum import PartitionLaplace
+from designer.sampling.integer_laplace import DiscreteLaplace
 from examples.int_setting import Integers, boxes, largest_bias
 from examples.reproduction import Result, saved, show
 

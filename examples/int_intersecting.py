@@ -11,7 +11,7 @@ from designer import Problem, Workload, design, invariants
 from designer.relations.invariants import Invariant
 from examples.int_setting import Integers, bound_of, boxes, curve, exact_noise, largest_bias, published_chain, steps_until
 from examples.reproduction import Result, saved, show
-from solvers.lattices.convergence import VariationBound
+from solvers.lattices.chain import VariationBound
 
 EPSILON = 0.25
 DECAYS = {"l1": math.exp(-1), "l2": math.exp(-1.5)}

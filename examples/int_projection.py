@@ -16,8 +16,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integer_gaussian import DiscreteGaussian
+from designer.sampling.integer_laplace import DiscreteLaplace
 from examples.int_delinquent import EPSILON, LABELS, margins, noise, table
 from examples.int_setting import Integers
 from examples.reproduction import Result, saved, show

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
+from designer.lattice.sampler_choice import lattice_sampler_for
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattices.lattice_choice import lattice_sampler_for
-from solvers.exact.hermite import smith_transforms
-from solvers.lattices.chain import Chain, JumpLaw, l1_energy, l2_energy
-from solvers.lattices.convergence import VariationBound, variation_bound
+from solvers.exact.points import smith_transforms
+from solvers.lattices.chain import Chain, JumpLaw, VariationBound, l1_energy, l2_energy, variation_bound
 
 Integers = NDArray[np.int64]
 

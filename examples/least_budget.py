@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from designer import Domain, LeastBudget, Problem, Targets, Workload, datasets, design, invariants, least_budget, plot
-from designer.designing.accuracy import towards
+from designer.designing.factor_search import towards
 from examples.reproduction import Floats, Result, show
 
 MOST = 50.0

@@ -15,8 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from designer import Problem, Workload, compare, design, invariants, metrics
+from designer.designing.least_noise import limit
 from designer.extend import figure
-from designer.families.least_noise import limit
 from examples.reproduction import Result, show
 
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 6.0)

@@ -17,7 +17,7 @@ from typing import Any
 
 from designer import OverTotal, Problem, SelectionProblem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
-from designer.mechanisms.choice.scores import Linear
+from designer.selection.scores import Linear
 from examples.reproduction import Result, show
 
 DIFFERENCES: dict[str, str] = {}

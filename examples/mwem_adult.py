@@ -18,7 +18,7 @@ import numpy as np
 
 from designer import Domain, Mechanism, Problem, SyntheticProblem, Workload, datasets, design, metrics
 from designer.extend import figure
-from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares
+from designer.synthetic.multiplicative import MWEM, equal_shares
 from examples.reproduction import Floats, Result, show
 
 ALL = ("age_group", "marital_status", "race", "sex", "income")  # 840 cells, 710 queries

@@ -14,7 +14,7 @@ import numpy as np
 
 from designer import ReportProblem, datasets, design, metrics
 from examples.reproduction import Result, show
-from solvers.columns.whole_program import full_program
+from solvers.channel_lp.whole import full_program
 
 CITIES, KILOMETRES = 25, 100
 DIFFERENCES: dict[str, str] = {}

@@ -36,11 +36,11 @@ from designer import (
     read_problem,
 )
 from designer.accounting import EpsilonDelta, Gaussian
-from designer.mechanisms.choice.scores import Closeness
 from designer.problem.histogram import Keys
-from designer.reports.pictures.drawing import beside
-from designer.reports.pictures.of_mechanisms import tradeoff_drawing
-from designer.reports.pictures.registered import save_figure
+from designer.publish.pictures.drawing import beside
+from designer.publish.pictures.kinds import save_figure
+from designer.publish.pictures.of_mechanisms import tradeoff_drawing
+from designer.selection.scores import Closeness
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from examples.reproduction import Result, show
 

@@ -24,11 +24,10 @@ from designer.base.arrays import Floats
 from designer.extend import figure
 from designer.tables import Count, Groups, Key, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from designer.tables.answers import TableSimulation
-from designer.tables.policies.design import RecordDesign, design_records
-from designer.tables.policies.group_privacy import group_losses
+from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.metrics import absolute_relative_error, gaussian_relative_error
-from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
+from designer.tables.policies.renyi import group_losses
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
 from examples.reproduction import Result, saved, show
 

@@ -19,11 +19,10 @@ from designer import datasets
 from designer.base.arrays import Floats
 from designer.extend import figure
 from designer.tables import Average, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
-from designer.tables.policies.design import RecordDesign, design_records
+from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.metrics import absolute_relative_error, policy_losses
 from designer.tables.policies.policies import ConstantPolicy, Policy, SumOfPolicies
-from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from examples.rec_setting import Places, draw_distribution, draw_errors, frame, group_sums
 from examples.reproduction import Result, saved, show
 

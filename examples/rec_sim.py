@@ -13,12 +13,11 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.extend import figure
 from designer.tables import Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
-from designer.tables.policies.design import RecordDesign, design_records
+from designer.tables.policies.design import Accuracy, PriorRecords, RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.policies.metrics import absolute_relative_error, policy_losses
 from designer.tables.policies.policies import GaussianSums
-from designer.tables.policies.targets import Accuracy, PriorRecords
-from designer.tables.policies.thresholds import SplitDesign, design_thresholds
+from designer.tables.policies.slow_policies import SplitDesign, design_thresholds
 from examples.rec_setting import (
     Places,
     draw_distribution,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.reports.pictures.figures import picture_bytes
+from designer.publish.pictures.figures import picture_bytes
 
 Floats = NDArray[np.float64]
 Published = Mapping[str, tuple[float, float]]

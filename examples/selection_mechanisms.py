@@ -18,7 +18,7 @@ import numpy as np
 
 from designer import Selection, SelectionProblem, Workload, design, largest_rate, metrics
 from designer.extend import figure
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, Linear
+from designer.selection.scores import AbsoluteError, Closeness, Linear
 from examples.dx_setting import universe
 from examples.reproduction import Floats, Result, show
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from designer import AdditiveMechanism, Problem, Workload, design, invariants
 from designer.base.arrays import Floats
-from designer.certified.norms import Gauge
+from designer.certificate.norms import Gauge
 from designer.extend import figure
 from examples.reproduction import Result, saved, show
 

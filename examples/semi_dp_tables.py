@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from designer import DesignFailed, Problem, Workload, design, invariants
+from designer.designing.laplace import subspace_mechanism
 from designer.extend import figure
-from designer.families.subspace import subspace_mechanism
 from examples.reproduction import Result, saved, show
 
 SQUARES = tuple((k, k) for k in range(2, 11))

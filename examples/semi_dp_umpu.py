@@ -18,10 +18,9 @@ import numpy as np
 from designer.accounting import EpsilonDelta, zcdp_epsilon, zcdp_group_rho
 from designer.base.arrays import Floats
 from designer.extend import figure
-from designer.mechanisms.odds_ratio.fisher import Margins, fisher_p_value, fisher_test
-from designer.mechanisms.odds_ratio.noise import Tulap
-from designer.mechanisms.odds_ratio.umpu import Laplace, LaplaceMean, NoisyCountTest
-from designer.promises.accounting import zcdp_epsilon_bun_steinke
+from designer.odds_ratio.noise import Tulap
+from designer.odds_ratio.umpu import Laplace, LaplaceMean, Margins, NoisyCountTest, fisher_p_value, fisher_test
+from designer.tradeoff.conversions import zcdp_epsilon_bun_steinke
 from examples.reproduction import Result, saved, show
 
 ALPHA = 0.05

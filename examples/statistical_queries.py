@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from designer import Domain, Problem, StatisticalQueries, Workload, datasets, design, metrics
+from designer.averages.averages import average_bounds
 from designer.extend import Metric, figure
-from designer.families.averages.averages import average_bounds
 from examples.reproduction import Floats, Result, show
 
 DIFFERENCES: dict[str, str] = {}

@@ -37,14 +37,24 @@ QUICK = (
     *("house/test_additions.py", "house/test_layers.py", "house/test_public_names.py"),
     *("house/test_reference.py", "house/test_start_up.py", "house/test_tests.py", "house/test_refusals.py"),
     *("files/test_kinds.py", "files/test_schema.py", "files/test_stated_sentences.py"),
-    *("files/problem/test_kinds.py", "files/problem/test_keys.py", "files/problem/test_problem_schema.py"),
+    *("problem_file/test_kinds.py", "problem_file/test_keys.py", "problem_file/test_problem_schema.py"),
     *("relations/test_kinds.py", "relations/metrics/test_metric_kinds.py", "relations/metrics/test_turns_and_refusals.py"),
-    *("certified/test_certificate.py", "reports/test_proofs.py", "cli/test_cli_export.py"),
+    *("certificate/test_certificate.py", "publish/test_proofs.py", "cli/test_cli_export.py"),
 )
 # Promises of privacy: certificates, what is promised, relations, samplers, the ledger, what a record counts as, files that are
 # altered. The default runs every case of these.
-PROMISES = ("certified", "promises", "relations", "problem", "base", "sampling", "accounts", "verifier", "throughout", "files")
-NOT_PROMISES = ("files/problem",)
+PROMISES = (
+    "certificate",
+    "tradeoff",
+    "relations",
+    "problem",
+    "base",
+    "sampling",
+    "accounts",
+    "verifier",
+    "throughout",
+    "files",
+)
 APART = ("nightly", "heavy")
 # Of a test with one case that a mutant names, all are made and that one is kept beside the first.
 NAMED = {test: test.partition("[")[0] for test in named_tests() if "[" in test}
@@ -75,7 +85,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def _promises(path: Path) -> bool:
     """Whether the default runs every case of the tests of a file."""
     place = path.relative_to(TESTS).as_posix() if path.is_relative_to(TESTS) else ""
-    return place.partition("/")[0] in PROMISES and not place.startswith(NOT_PROMISES)
+    return place.partition("/")[0] in PROMISES
 
 
 def _asked(config: pytest.Config, path: Path, function: str) -> bool:

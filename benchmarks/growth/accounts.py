@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from benchmarks.growth.case import Case
 from designer.accounting import Account, EpsilonDelta, Gaussian, discrete_laplace
-from designer.promises.laplace import LaplaceTradeoff
+from designer.tradeoff.functions import LaplaceTradeoff
 
 
 def _told(account: Account, epsilon: Fraction) -> str:

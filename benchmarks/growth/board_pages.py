@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 
 def listed(queries: int) -> Any:
@@ -23,7 +23,7 @@ def tables(side: int) -> Any:
     from designer import MarginalWorkload, Presence
     from designer.files.releases import read_release, release_document, verify_release
     from designer.problem.domain import Domain
-    from designer.reports.evidence import SeenRelease
+    from designer.publish.content import SeenRelease
 
     domain = Domain.of(dict.fromkeys(("a", "b", "c"), side))
     made = design_marginals(MarginalWorkload.up_to(domain, 2), Presence(mu=1.0))
@@ -33,9 +33,9 @@ def tables(side: int) -> Any:
 
 def page(given: Any) -> str:
     """The page as it is written, without its pictures, which have a size of their own."""
-    from designer.reports import page as pages
-    from designer.reports.evidence import Evidence
-    from designer.reports.html import html_of
+    from designer.publish import page as pages
+    from designer.publish.content import Evidence
+    from designer.publish.page import html_of
 
     made, release = given
     pages.drawings_of = lambda *_: ()  # type: ignore[attr-defined]  # in a process of its own

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
 from designer.accounts import composed, expense_of, spent
-from designer.certified.frozen import Specified
+from designer.certificate.frozen import Specified
 from designer.problem.relation import Relation
 
 NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["zcdp"]] = ("pure", "zcdp")

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.growth.case import Case
 from benchmarks.growth.million import places, regions_and_bumps
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, metrics
-from designer.families import FAMILIES, Family
+from designer.designing import FAMILIES, Family
 from designer.problem.relation import Relation
 
 ELEMENTS = (125, 250, 500, 1_000, 2_000, 4_000, 16_000, 64_000, 128_000, 256_000)

@@ -10,10 +10,8 @@ import numpy as np
 from benchmarks.growth.case import Case
 from designer import Mechanism, Problem, Workload, design, metrics
 from designer.base.json_text import readable_text
-from designer.exchange.byte_sampler import GivenBytes
-from designer.exchange.noise_law import noise_document
-from designer.exchange.opendp import as_measurement
-from designer.exchange.portable import byte_laws, portable_text
+from designer.exchange.device import GivenBytes, byte_laws, portable_text
+from designer.exchange.opendp import as_measurement, noise_document
 
 
 def counts(size: int) -> Mechanism:

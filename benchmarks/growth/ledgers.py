@@ -10,10 +10,9 @@ from typing import Any
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
-from designer.accounts.chain import Entry
-from designer.accounts.entries import entry_released, entry_reserved
-from designer.accounts.together.expense import expense_of
-from designer.relations.rows.row_unit import RowUnit
+from designer.accounts.chain import Entry, entry_released, entry_reserved
+from designer.accounts.composition.cost_record import expense_of
+from designer.relations.records.row_unit import RowUnit
 
 MECHANISM = design(Problem(Workload.identity(3), metrics.uniform(3, 0.01)), "laplace").mechanism
 

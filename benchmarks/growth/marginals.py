@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 
 def three_way(attributes: int) -> str:
@@ -72,7 +72,7 @@ def counted(given: tuple[Any, Any]) -> str:
     """Exact counts of very many tables, from one scan; the share of the time that the same takes by a query for each table."""
     import time
 
-    from designer.mechanisms.marginals import tables
+    from designer.domains import marginals_tables as tables
 
     workload, table = given
     start = time.perf_counter()

@@ -7,14 +7,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-import designer.certified.steep as steep
-import designer.problem.nearness as nearness
+import designer.certificate.max_ratio_search as steep
+import designer.problem.budget_bounds as nearness
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, load, metrics
 from designer.base.arrays import Floats
-from designer.certified.certificate import certify
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.certificate import certify
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
 
 ROOM = 1.1  # so much wider than needed is the noise whose certificate is measured
 

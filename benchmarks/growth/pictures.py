@@ -8,11 +8,11 @@ from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, drawings_of, metrics
 from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats
-from designer.mechanisms.additive.interface import Mechanism
-from designer.reports.pictures.answers import answer_drawings
-from designer.reports.pictures.drawing import Drawing
-from designer.reports.pictures.labels import shortened
-from designer.reports.pictures.maps import map_drawing
+from designer.mechanism.interface import Mechanism
+from designer.publish.pictures.answers import answer_drawings
+from designer.publish.pictures.drawing import Drawing
+from designer.publish.pictures.labels import shortened
+from designer.publish.pictures.maps import map_drawing
 
 
 def _released(count: int) -> AnswerTable:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.growth.case import Case
-from designer.designing.marginals_least import marginals_meeting
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_least import marginals_meeting
+from designer.domains.marginals_plan import design_marginals
 
 PLAN = """
 kind = "table_plan"
@@ -37,7 +37,7 @@ margin = {"firms by state" = 50, "firms by county" = 20}
 def plan_of_codes(codes: int) -> str:
     """A plan over a hierarchy whose counties stand in a table: from the file to a spec that was loaded again."""
     from designer import load
-    from designer.files.problem.kinds import read_request
+    from designer.problem_file.kinds import read_request
 
     rows = "".join(f"S{place % 50},C{place},{100 + place % 977}\n" for place in range(codes))
     with tempfile.TemporaryDirectory() as folder:
@@ -53,7 +53,7 @@ def plan_of_codes(codes: int) -> str:
 def marginals_of_file(attributes: int) -> str:
     """All tables of two attributes of 8 values, a budget for each attribute."""
     from designer import load
-    from designer.files.problem.kinds import read_request
+    from designer.problem_file.kinds import read_request
 
     names = [f"a{i}" for i in range(attributes)]
     budgets = ", ".join(f"{name} = {0.5 + i % 3}" for i, name in enumerate(names))

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism
 from designer.relations.invariants import Invariant, linear, margins
 from solvers.lattices.kernel import integer_kernel
 

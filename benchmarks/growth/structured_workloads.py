@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growth.case import Case
-from designer.designing.products_plan import design_structured
+from designer.domains.products_plan import design_structured
 
 
 def prefix_sums(attributes: int) -> str:
@@ -87,7 +87,7 @@ def beside_a_search(values: int) -> str:
 
     from designer import Presence, StructuredMechanism, StructuredWorkload
     from designer.problem.domain import Domain
-    from solvers.programs.p_identities import best_p_identity, p_identity_error
+    from solvers.programs.strategy import best_p_identity, p_identity_error
 
     def designed(size: int) -> StructuredMechanism:
         asked = StructuredWorkload.of(Domain.of({"a": size}), [{"a": "prefix"}])

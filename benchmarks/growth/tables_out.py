@@ -11,10 +11,9 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Domain, MarginalMechanism, MarginalRelease, MarginalWorkload, Presence
-from designer.files.agreeing import agreeing_tables
+from designer.domains.marginals_plan import design_marginals
 from designer.files.releases import release_document
-from designer.files.table_files import FileKind, TableOptions, write_tables
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.files.table_files import FileKind, TableOptions, agreeing_tables, write_tables
 from designer.tables import Count, TablePlan, hierarchy
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
-from designer.families.whole import in_units
+from designer.designing.evenness import in_units
 
 
 def in_thirds(size: int) -> str:

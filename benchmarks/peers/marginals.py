@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
 from designer import Domain, MarginalMechanism, MarginalWorkload, Presence
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 SIZES = {
     "CPS": (50, 100, 7, 4, 2),

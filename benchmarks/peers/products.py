@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks.peers.table import PUBLISHED, PeerTable, Row, measured
 from designer import Domain, Presence, StructuredWorkload
-from designer.designing.products_plan import design_structured
+from designer.domains.products_plan import design_structured
 
 ATTRIBUTES = 5
 

@@ -131,11 +131,11 @@ OTHER_NOTIONS = Branch(
 ELSEWHERE = Branch(
     "Something else than answers to linear queries",
     (
-        Advice("One of many candidates", ("designer.mechanisms.choice",)),
-        Advice("Marginals of microdata, whole tables that agree", ("designer.mechanisms.marginals",)),
+        Advice("One of many candidates", ("designer.selection",)),
+        Advice("Marginals of microdata, whole tables that agree", ("designer.domains",)),
         Advice("Skewed records of firms, sums, averages, quantiles", ("designer.tables",)),
-        Advice("A synthetic histogram for very many queries", ("designer.mechanisms.synthetic",)),
-        Advice("A test of an odds ratio", ("designer.mechanisms.odds_ratio",)),
+        Advice("A synthetic histogram for very many queries", ("designer.synthetic",)),
+        Advice("A test of an odds ratio", ("designer.odds_ratio",)),
     ),
 )
 CHART = (PURE, PUBLISHED, OTHER_NOTIONS, ELSEWHERE)

@@ -21,7 +21,7 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 Another = Callable[[], Any]  # makes a mechanism with `error("squared")`
 

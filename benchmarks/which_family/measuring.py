@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.which_family.grid import GRID, Asked
 from designer import DesignFailed, Problem, design
-from designer.base.progress import each_of
-from designer.designing.choosing import Way, chosen_families, ways_of
-from designer.families.least_noise import Limit, limit, part_of_loss
+from designer.base.errors import each_of
+from designer.designing.auto import Way, chosen_families, ways_of
+from designer.designing.least_noise import Limit, limit, part_of_loss
 
 FIGURES = Path(__file__).parents[1] / "which_family.json"
 

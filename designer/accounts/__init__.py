@@ -3,15 +3,15 @@ are never exceeded."""
 
 from typing import TYPE_CHECKING
 
-from designer.base.lazily import public_names
+from designer.base.lazy_imports import public_names
 
 if TYPE_CHECKING:
-    from designer.accounts.balances import Balance
     from designer.accounts.check import Checked, checked
+    from designer.accounts.composition.composed_guarantee import Composed
+    from designer.accounts.composition.composition import composed
+    from designer.accounts.composition.cost_record import Expense, Spent, expense_of, spent
+    from designer.accounts.dataset_state import Balance
     from designer.accounts.ledger import DataSet, Forecast, Ledger, Recorded, Reservation, Signer
-    from designer.accounts.together.elements import Composed
-    from designer.accounts.together.expense import Expense, Spent, expense_of, spent
-    from designer.accounts.together.together import composed
     from designer.accounts.totals import Total
 
 __all__ = [
@@ -36,12 +36,12 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "balances": "Balance",
-        "check": "Checked checked",
-        "ledger": "DataSet Forecast Ledger Recorded Reservation Signer",
-        "together.elements": "Composed",
-        "together.expense": "Expense Spent expense_of spent",
-        "together.together": "composed",
-        "totals": "Total",
+        "designer.accounts.dataset_state": "Balance",
+        "designer.accounts.check": "Checked checked",
+        "designer.accounts.ledger": "DataSet Forecast Ledger Recorded Reservation Signer",
+        "designer.accounts.composition.composed_guarantee": "Composed",
+        "designer.accounts.composition.cost_record": "Expense Spent expense_of spent",
+        "designer.accounts.composition.composition": "composed",
+        "designer.accounts.totals": "Total",
     },
 )

@@ -1,21 +1,32 @@
 """Entries of a ledger, chained by hash: whoever alters, drops or moves one has to alter every later one, and so the head.
 
-The hash of an entry is `sha256(previous + "\\n" + body)`, all in ASCII: the hash of the entry before it (64 zeros before the
+The hash of an entry is `sha256(previous + "\n" + body)`, all in ASCII: the hash of the entry before it (64 zeros before the
 first), a line feed, and the canonical JSON of the entry. The head of a chain is the hash of its last entry.
 """
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from designer.base.checks import shown
-from designer.base.errors import InvalidLedger
-from designer.base.json_text import canonical
+from designer.accounts.composition.cost_record import Expense, Spent, spent
+from designer.accounts.totals import Total
+from designer.base.arrays import Immutable
+from designer.base.checks import assign, shown
+from designer.base.display import one_line, printed
+from designer.base.errors import InvalidLedger, InvalidProblem
+from designer.base.json_text import canonical, utc_text
+from designer.base.version import VERSION
+from designer.certificate.guarantee import Guarantee
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.relations.records.row_unit import RowUnit
 
 FIRST = "0" * 64  # in the place of the hash before the first entry
 ADDED_LATER = ("ledger", "seal", "signature")  # what is put into a document after its hash was recorded
@@ -42,7 +53,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """One of `designer.accounts.entries.KINDS`."""
+        """One of `designer.accounts.chain.KINDS`."""
         return str(self.content["kind"])
 
     def to_dict(self) -> dict[str, Any]:
@@ -129,3 +140,260 @@ def _names_itself(entry: Entry) -> bool:
         return type(named) is int and named == entry.number
     except (ValueError, RecursionError):
         return False
+
+
+# What entries say: the closed list of their kinds, the keys of each, and the plain data that they are made of.
+#
+# `opened` begins a file; `stated` names a data set, its total and what may be published of it without protection; `raised`
+# states them anew; `reserved` is the expense of one release before its data are touched; `released` the hash of what came
+# out, before anybody sees it; `abandoned` that nothing did. `summed` is what all data sets stand at, written at intervals.
+
+
+FORMAT = "dp-designer/ledger"
+LEDGER_VERSION = 1
+LONGEST_TEXT = 500
+COMMON = frozenset({"number", "kind", "time", "who", "signer"})
+KINDS = {
+    "opened": {"format", "version", "ledger", "software"},
+    "stated": {"dataset", "total", "publishes", "content"},
+    "raised": {"dataset", "total", "publishes", "reason"},
+    "reserved": {"dataset", "expense", "guarantee", "rows"},
+    "released": {"dataset", "reservation", "output"},
+    "abandoned": {"dataset", "reservation"},
+    "summed": {"standings"},
+}
+
+
+@dataclass(frozen=True)
+class DatasetTerms(Immutable):
+    """What is allowed of a data set. total: of all releases. publishes: the sentences on what they may leave unprotected, None
+    for anything. content: SHA-256 of its file, where it was stated."""
+
+    total: Total
+    publishes: tuple[str, ...] | None = ()
+    content: str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.total, Total):
+            raise InvalidProblem(
+                f"total: {shown(self.total)} is no Total; give Total(epsilon=...) or Total(rho=...).", value=self.total
+            )
+        if self.publishes is not None:
+            assign(self, publishes=tuple(stated_text(text, "publishes", 5000) for text in self.publishes))
+
+    def spent(self, expenses: Sequence[Expense], times: Sequence[int] = ()) -> Spent:
+        """What releases cost together on the changes that all releases that are allowed protect: where the number of records
+        may be published, on changes of a record, also while no release has published it. times: as for `spent`."""
+        return spent(expenses, times=times, records_public=RECORDS_PUBLIC in (self.publishes or ()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data of an entry, without the content."""
+        return {"total": self.total.to_dict(), "publishes": None if self.publishes is None else list(self.publishes)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], content: str | None) -> DatasetTerms:
+        """From an entry that states or raises them."""
+        listed = data["publishes"]
+        return cls(Total.from_dict(data["total"]), None if listed is None else tuple(listed), content)
+
+
+def stated_text(text: object, field: str, longest: int = LONGEST_TEXT) -> str:
+    """A text of a caller as it is kept: not empty, not too long, fit to be printed in a line."""
+    if not isinstance(text, str) or not text.strip() or len(text) > longest:
+        raise InvalidProblem(f"{field}: {shown(text)} is no text of 1 to {longest} characters; give one.", value=text)
+    return printed(text)
+
+
+def login_name() -> str:
+    """Who runs this process, as the system calls them."""
+    try:
+        return printed(getpass.getuser())
+    except (OSError, KeyError, ImportError):
+        return "unknown"
+
+
+def entry_opened(ledger: str) -> dict[str, Any]:
+    """The first entry of a file with this identifier."""
+    return {
+        "kind": "opened",
+        "format": FORMAT,
+        "version": LEDGER_VERSION,
+        "ledger": ledger,
+        "software": f"dp-designer {VERSION}",
+    }
+
+
+def entry_stated(dataset: str, allowance: DatasetTerms) -> dict[str, Any]:
+    """The entry of a new data set."""
+    return {"kind": "stated", "dataset": dataset, **allowance.to_dict(), "content": allowance.content}
+
+
+def entry_raised(dataset: str, allowance: DatasetTerms, reason: str) -> dict[str, Any]:
+    """The entry of a new allowance."""
+    return {"kind": "raised", "dataset": dataset, **allowance.to_dict(), "reason": reason}
+
+
+def entry_reserved(dataset: str, expense: Expense, guarantee: Guarantee, row: RowUnit) -> dict[str, Any]:
+    """The entry of an expense: what it is, with the sentences of its guarantee, and what one row is said to be."""
+    rows = None if row == RowUnit() else row.declared()
+    return {
+        "kind": "reserved",
+        "dataset": dataset,
+        "expense": expense.to_dict(),
+        "guarantee": guarantee.to_dict(),
+        "rows": rows,
+    }
+
+
+def entry_released(dataset: str, reservation: int, output: str) -> dict[str, Any]:
+    """The entry of an output of this hash."""
+    return {"kind": "released", "dataset": dataset, "reservation": reservation, "output": output}
+
+
+def entry_abandoned(dataset: str, reservation: int) -> dict[str, Any]:
+    """The entry of a release that failed before anything came out."""
+    return {"kind": "abandoned", "dataset": dataset, "reservation": reservation}
+
+
+def noted_by(content: Mapping[str, Any], who: str, signer: str | None) -> dict[str, Any]:
+    """An entry with who makes it, and when (UTC)."""
+    return {**content, "who": who, "signer": signer, "time": utc_text()}
+
+
+def require_known(entries: Sequence[Entry]) -> None:
+    """`InvalidLedger` where an entry is of no kind of the list, or has other keys than its kind."""
+    for entry in entries:
+        kind = entry.content.get("kind")
+        if not isinstance(kind, str) or kind not in KINDS or set(entry.content) != COMMON | KINDS[kind]:
+            raise InvalidLedger(
+                f"ledger: entry {entry.number} is of no kind that this program writes ({shown(kind)}); use a later version."
+            )
+
+
+def require_opened(first: Entry) -> str:
+    """The identifier of the ledger that an entry opens; `InvalidLedger` where it opens none of this version."""
+    require_known([first])
+    version = first.content.get("version")
+    if first.content.get("format") != FORMAT or type(version) is not int or version != LEDGER_VERSION:
+        raise InvalidLedger(
+            f"ledger: its first entry does not open a ledger of version {LEDGER_VERSION}; open it with the version that wrote "
+            "it."
+        )
+    return str(first.content["ledger"])
+
+
+# Names of data sets: one spelling for each, nothing in them that cannot be seen, and no two in a ledger that look alike.
+
+
+LONGEST_NAME = 200
+UNPRINTABLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
+# Alphabets with letters that look like those of another of them; a word is written in one.
+ALPHABETS = frozenset({"LATIN", "GREEK", "COPTIC", "CYRILLIC", "ARMENIAN", "CHEROKEE", "LISU", "GEORGIAN", "DESERET", "OSAGE"})
+# What other alphabets have that looks like a letter of this one; dashes and quotes.
+ALIKE = {
+    "A": "АΑ",
+    "B": "ВΒ",
+    "E": "ЕΕЁ",
+    "G": "Ԍ",
+    "H": "НΗ",
+    "I": "ІΙӀЇ",
+    "J": "Ј",
+    "K": "КΚ",
+    "L": "Լ",
+    "M": "МΜ",
+    "N": "Ν",
+    "O": "ОΟՕ",
+    "P": "РΡ",
+    "Q": "Ԛ",
+    "S": "Ѕ",
+    "T": "ТΤ",
+    "W": "Ԝ",
+    "X": "ХΧ",
+    "Y": "УҮΥ",
+    "Z": "Ζ",
+    "a": "аαɑ",
+    "b": "вβь",
+    "c": "сϲ",
+    "d": "ԁ",
+    "e": "еεё",
+    "g": "ցɡ",
+    "h": "һհ",
+    "i": "іιїı",
+    "j": "јϳ",
+    "k": "кκ",
+    "l": "ӏ",
+    "m": "м",
+    "n": "νηո",
+    "o": "оοօ",
+    "p": "рρ",
+    "q": "ԛ",
+    "r": "г",
+    "s": "ѕ",
+    "t": "тτ",
+    "u": "ս",
+    "w": "ԝω",
+    "x": "хχ",
+    "y": "уүγυ",
+    "-": "‐‑‒–—―−",
+    "'": "’‘ʼ´",
+    "/": "∕⁄",
+}
+_LOOK = str.maketrans({other: letter for letter, others in ALIKE.items() for other in others})
+_STROKES = str.maketrans("1I|0O", "llloo")
+
+
+def dataset_name(text: object) -> str:
+    """A name as a ledger keeps it: composed (NFC), without blanks at its ends, with one between words.
+
+    `InvalidProblem` for what is no text of 1 to 200 characters, holds a character that cannot be seen, or a word with letters
+    of two alphabets; what is odd is shown as its escape.
+    """
+    if not isinstance(text, str):
+        raise InvalidProblem(f"dataset: {shown(text)} is no text; give a name.", value=text)
+    name = re.sub(" +", " ", unicodedata.normalize("NFC", text).strip(" "))
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise InvalidProblem(f"dataset: {escaped(text)} is no text of 1 to {LONGEST_NAME} characters; give a name.")
+    unseen = [c for c in name if one_line(c) != c or unicodedata.category(c) in UNPRINTABLE or (c.isspace() and c != " ")]
+    if unseen:
+        raise InvalidProblem(
+            f"dataset: {escaped(name)} holds {_character(unseen[0])}, which cannot be seen in a line; leave it out."
+        )
+    for word in re.findall(r"[^\W\d_]+", name):
+        scripts = {unicodedata.name(c, "").split(" ")[0] for c in word} & ALPHABETS
+        if len(scripts) > 1:
+            odd = next(c for c in word if not c.isascii())
+            raise InvalidProblem(
+                f"dataset: {escaped(name)} mixes letters of the alphabets {sorted(scripts)} in a word, such as "
+                f"{_character(odd)}; write each word in one alphabet."
+            )
+    return name
+
+
+def look_alike(name: str, others: Iterable[str]) -> str | None:
+    """The first other name that a reader may take for this one: the same but for capitals, letters of other alphabets that look
+    alike, strokes such as l, I and 1, or ways of writing one character."""
+    return next((other for other in others if other != name and _looks(other) & _looks(name)), None)
+
+
+def require_distinct(name: str, others: Iterable[str]) -> None:
+    """Refuse a new name that looks like one of those that a ledger has."""
+    if (other := look_alike(name, others)) is not None:
+        raise InvalidProblem(
+            f"dataset: {escaped(name)} looks like {escaped(other)}, which this ledger has; if they are the same data use that "
+            "name, and if they are not, one that nobody takes for it."
+        )
+
+
+def escaped(text: str) -> str:
+    """A text with all but plain ASCII as escapes, in quotes and cut where it is long: two texts that look alike then do not."""
+    return shown(text.encode("ascii", "backslashreplace").decode())
+
+
+def _character(c: str) -> str:
+    return f"U+{ord(c):04X} {unicodedata.name(c, '(no name)')}"
+
+
+def _looks(name: str) -> frozenset[tuple[str, str]]:
+    """Two pictures of a name: one that has no capitals, one in which strokes and circles are alike."""
+    seen = unicodedata.normalize("NFKC", name.translate(_LOOK)).translate(_LOOK)
+    return frozenset({("letters", seen.casefold()), ("strokes", seen.translate(_STROKES))})

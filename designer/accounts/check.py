@@ -9,16 +9,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from designer.accounts.balances import Balance, datasets
-from designer.accounts.chain import RESTORE, Entry, output_hash, require_canonical
+from designer.accounts.chain import RESTORE, Entry, escaped, look_alike, output_hash, require_canonical
+from designer.accounts.dataset_state import SUMMED, Balance, Standings, advanced, datasets, summed
 from designer.accounts.ledger import Ledger
-from designer.accounts.names import escaped, look_alike
-from designer.accounts.standing import SUMMED, Standings, advanced, summed
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
-from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
+from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec, step
 from designer.base.json_text import canonical
-from designer.base.progress import step
 from designer.files.spec import read_signed
 
 Trusted = Callable[[str, bytes, str], object]  # key, message, signature: raises where the signature is not of that key

@@ -17,11 +17,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
 
-from designer.accounts.balances import Balance, none_of
-from designer.accounts.chain import RESTORE, Entry, next_entry, output_hash
-from designer.accounts.content import require_content
-from designer.accounts.entries import (
+from designer.accounts.chain import (
+    RESTORE,
     DatasetTerms,
+    Entry,
+    dataset_name,
     entry_abandoned,
     entry_opened,
     entry_raised,
@@ -29,35 +29,38 @@ from designer.accounts.entries import (
     entry_reserved,
     entry_stated,
     login_name,
+    next_entry,
     noted_by,
+    output_hash,
+    require_distinct,
     require_known,
     require_opened,
     stated_text,
 )
-from designer.accounts.names import dataset_name, require_distinct
-from designer.accounts.place import place_of
-from designer.accounts.standing import (
+from designer.accounts.composition.cost_record import Expense, Spent, expense_of, spent
+from designer.accounts.dataset_state import (
     LEAST_BETWEEN,
     SUMMED,
+    Balance,
     Standing,
     Standings,
     advanced,
     length,
+    none_of,
     standings_of,
     summed,
 )
-from designer.accounts.store import WAIT, Rows, Store
-from designer.accounts.together.expense import Expense, Spent, expense_of, spent
+from designer.accounts.store import WAIT, Rows, Store, place_of, require_content
 from designer.accounts.totals import Total
 from designer.base.arrays import Immutable
 from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
-from designer.base.log import logged
-from designer.certified.frozen import Released, Specified
-from designer.certified.guarantee import Guarantee
+from designer.base.progress_line import logged
+from designer.certificate.frozen import Released, Specified
+from designer.certificate.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
-from designer.relations.rows.row_unit import RowUnit, row_unit_of
+from designer.relations.records.row_unit import RowUnit, row_unit_of
 
 SPENT = "The budget stays spent: it was reserved in entry {number} of the ledger before data were used."
 REOPEN = "It is refused for ever by this object; open the file again (Ledger) once it is restored."
@@ -220,7 +223,7 @@ class Ledger:
         return self.dataset(name)
 
     def dataset(self, name: str) -> DataSet:
-        """A data set that was stated; its name is read as `designer.accounts.names.dataset_name` writes it."""
+        """A data set that was stated; its name is read as `designer.accounts.chain.dataset_name` writes it."""
         found = DataSet(self, name if name in self.datasets else dataset_name(name))
         found.standing()
         return found

@@ -8,19 +8,119 @@ what was killed leaves a journal that the next call rolls back.
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from designer.accounts.chain import FIRST, RESTORE, Entry, alone, followed
-from designer.accounts.place import place_of
-from designer.base.checks import shown
+from designer.base.checks import shown, system_words
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable
-from designer.base.file_kinds import LOOKED_AT, mistaken
-from designer.base.output import sync_folder
+from designer.base.output import LOOKED_AT, mistaken, sync_folder
+
+# Where a ledger may lie: one regular file under one name, on a disk of this machine, whose locks hold among its processes.
+
+
+# File systems of other machines. Their locks and their fsync may lie, and two machines may then both spend what is left.
+NETWORK = frozenset(
+    {
+        *(
+            "9p",
+            "afs",
+            "beegfs",
+            "ceph",
+            "cifs",
+            "coda",
+            "glusterfs",
+            "gpfs",
+            "lustre",
+            "ncpfs",
+            "nfs",
+            "nfs4",
+            "smb3",
+            "smbfs",
+        ),
+        *("fuse.glusterfs", "fuse.s3fs", "fuse.sshfs"),
+    }
+)
+# What is wrong with the name itself; anything else that the system says is a state of the machine.
+MISTAKEN = frozenset({errno.EINVAL, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR})
+MOUNTS = Path("/proc/self/mountinfo")
+
+
+def place_of(path: str | Path) -> Path:
+    """The absolute path of a ledger, links followed; `InvalidProblem` where a ledger is not safe, or no file can be;
+    `LedgerUnavailable` where the system does not let it be looked at.
+
+    Symbolic links are followed, so that all names lead to one lock. A second hard link is refused: a crash under one name
+    leaves a journal that nobody looks for under the other.
+    """
+    given = Path(path)
+    try:
+        target = given.resolve()
+        found = target.stat() if target.exists() else None
+        folder = target.parent.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno not in MISTAKEN:
+            raise LedgerUnavailable(
+                f"ledger: {shown(str(given))} cannot be reached ({system_words(error)}). Nothing was recorded by this call; "
+                "mend that, and try again.",
+                value=given,
+            ) from None
+        raise InvalidProblem(
+            f"ledger: {shown(str(given))} names no file ({system_words(error)}); give the path of a file.",
+            value=given,
+        ) from None
+    if found is not None and not stat.S_ISREG(found.st_mode):
+        raise InvalidProblem(f"ledger: {shown(str(given))} is a folder or a device; name a file.", value=given)
+    if found is not None and found.st_nlink > 1:
+        raise InvalidProblem(
+            f"ledger: {shown(str(given))} has {found.st_nlink} hard links, and a crash under one name is not mended under "
+            "another; keep one of them (a symbolic link is fine).",
+            value=given,
+        )
+    if not folder:
+        raise InvalidProblem(f"ledger: {shown(str(target.parent))} is not a folder; create it first.", value=target.parent)
+    _require_local(target)
+    return target
+
+
+def _require_local(target: Path) -> None:
+    kind = file_system(target)
+    if kind in NETWORK:
+        raise InvalidProblem(
+            f"ledger: {shown(str(target))} lies on a network file system ({kind}), whose locks do not keep two machines from "
+            "spending the same budget; keep it on a disk of the machine that releases, and copy it from there.",
+            value=target,
+        )
+
+
+def file_system(target: Path) -> str | None:
+    """The type of the file system that a path lies on, by the mounts of this process; None where the system does not tell."""
+    with suppress(OSError):
+        found = _mounted(MOUNTS.read_text(errors="surrogateescape"))
+        return next((found[place] for place in map(str, (target, *target.parents)) if place in found), None)
+    return None
+
+
+@lru_cache(maxsize=1)
+def _mounted(text: str) -> Mapping[str, str]:
+    """The type of the file system of each mount, as the system lists them: the text is read each time, and parsed where it is
+    another than the last time."""
+    found: dict[str, str] = {}
+    with suppress(ValueError, IndexError):
+        for line in text.splitlines():
+            fields, _, rest = line.partition(" - ")
+            mount = fields.split()[4].encode("latin-1", "surrogateescape").decode("unicode_escape", "surrogateescape")
+            found[mount] = rest.split()[0]  # a later mount hides an earlier one
+    return found
+
 
 APPLICATION = 0x64706C67  # "dplg", in the header of the file
 VERSION_OF_FILE = 1
@@ -276,3 +376,41 @@ def _schema(connection: sqlite3.Connection) -> list[str]:
 def _insert(connection: sqlite3.Connection, entries: Sequence[Entry]) -> None:
     rows = [(entry.number, entry.previous, entry.body, entry.hash, entry.signature) for entry in entries]
     connection.executemany(f"INSERT INTO entries ({COLUMNS}) VALUES (?, ?, ?, ?, ?)", rows)
+
+
+# Is a file the data set that a ledger speaks of? By its bytes, where the hash of them was stated.
+
+
+OTHER = (
+    "dataset: the ledger states another content than that of {files}; give the file that was stated, or state the new content "
+    "as a data set of its own."
+)
+
+
+def content_hash(files: Sequence[Path], ledger: str) -> str:
+    """SHA-256 of the identifier of the ledger and of the bytes of some files, in the order of their names.
+
+    Who has the ledger and a guess of the whole content can tell whether it is right: such a ledger is confidential.
+    """
+    found = hashlib.sha256(ledger.encode())
+    for path in sorted(files):
+        try:
+            with path.open("rb") as file:
+                part = hashlib.file_digest(file, "sha256").digest()
+        except (OSError, ValueError) as error:
+            raise InvalidProblem(
+                f"content: cannot read {shown(str(path))} ({system_words(error)}); give a file that can be read."
+            ) from None
+        found.update(part)
+    return found.hexdigest()
+
+
+def require_content(stated: str | None, files: Sequence[Path], ledger: str) -> None:
+    """Refuse files that are not there, and those that are not what was stated.
+
+    For the stated content itself this always passes, so that it tells nothing of the data set.
+    """
+    if missing := [path for path in files if not path.is_file()]:
+        raise InvalidProblem(f"{shown(str(missing[0]))}: no such file; nothing was reserved.")
+    if stated is not None and content_hash(files, ledger) != stated:
+        raise InvalidProblem(OTHER.format(files=shown([str(path) for path in files])))

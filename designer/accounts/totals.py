@@ -10,12 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational_from, shown
-from designer.base.declared import assign
-from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.base.progress import announce
-from designer.base.rounding import rounded
-from designer.promises.costs import Cost, TotalCost
+from designer.base.checks import assign, rational_from, shown
+from designer.base.display import rounded
+from designer.base.errors import InvalidLedger, InvalidProblem, announce
+from designer.tradeoff.costs import Cost, TotalCost
 
 NOTHING = Fraction(0)
 HALVINGS = 60  # of an interval, until it is a small part of its end

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from designer.base.lazily import public_names
+from designer.base.lazy_imports import public_names
 
 if TYPE_CHECKING:
     from designer.audit.deep import audit
@@ -13,7 +13,7 @@ __all__ = ["DeepVerdict", "Finding", "TestPower", "audit"]
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "deep": "audit",
-        "verdict": "DeepVerdict Finding TestPower",
+        "designer.audit.deep": "audit",
+        "designer.audit.verdict": "DeepVerdict Finding TestPower",
     },
 )

@@ -16,22 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.audit.noise_sources import balance_watch, table_source
-from designer.audit.stated_law import Integers, StatedLaw
-from designer.audit.tally import Columns, Source
+from designer.audit.balance_tests import Integers, StatedLaw
+from designer.audit.enumerated_laws import balance_watch, table_source
+from designer.audit.mean_tests import Columns, Source
 from designer.audit.verdict import Finding, proven
 from designer.base.arrays import Floats
-from designer.mechanisms.lattice.row_mechanism import RowMechanism
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.promises.tradeoff import Gaussian, Tradeoff
+from designer.domains.marginals import MarginalMechanism
+from designer.domains.products import StructuredMechanism
+from designer.lattice.row_mechanism import RowMechanism
+from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.sampling.entropy import Entropy
 from designer.tables.other_noise import OtherNoise, PureSum, SlowlyScaledSum
 from designer.tables.plan import TablePlan
 from designer.tables.policies.slow_policies import StudentNoise
 from designer.tables.queries import Additive, Aggregated
-from designer.tables.run import noisy_integers
+from designer.tables.scans import noisy_integers
+from designer.tradeoff.functions import Gaussian, Tradeoff
 
 MOST_KEPT = 4096  # coordinates of a draw that are looked at
 MOST_KEYS = 64  # groups of a query whose noise is drawn together
@@ -243,7 +243,7 @@ def _cdf_of(made: OddsRatioTest) -> Callable[[Floats], Floats]:
 
 def enumerated_test(made: OddsRatioTest) -> Finding:
     """The best tests between two neighbours on a coarse grid of outputs, from the law's own balls: none beats the promise."""
-    from solvers.exact.bits import working_precision
+    from solvers.exact.balls import working_precision
 
     half = min(64.0, 2 + 40 / max(1 - 2 * _fixed_point(made.tradeoff), 0.02))
     ends = np.arange(-half, half + 1.5, COARSE)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from designer.base.checks import shown
+from designer.base.display import in_markdown, printed
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import plain
-from designer.base.printing import in_markdown, printed
 
 Manner = Literal["proven", "tested", "not looked at"]
 TITLES: dict[Manner, str] = {"proven": "PROVEN", "tested": "TESTED", "not looked at": "NOT LOOKED AT"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import copyreg
 from abc import ABCMeta
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
 from enum import Enum
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType, ModuleType, NoneType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from designer.base.errors import InvalidProblem
 
 if TYPE_CHECKING:
     from inspect import Signature
+
 
 ATOMS = frozenset({NoneType, bool, int, float, complex, str, bytes, Fraction, range, slice})
 OWN = ("designer.", "solvers.", "scipy.sparse.")  # rooms whose objects are opened; those of a caller are the caller's
@@ -226,3 +228,31 @@ class Immutable(metaclass=ReadOnlyParts):
 
 def _rebuilt(kind: type, arguments: dict[str, Any]) -> Any:
     return kind(**arguments)
+
+
+# Sequences in which few objects stand many times: what follows from each is found once.
+
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+
+
+def distinct(values: Iterable[Given]) -> list[Given]:
+    """The objects, each once, in the order in which they first stand there; equal ones that are not the same object stay apart.
+
+    >>> one = (1, 2)
+    >>> distinct([one, one, (3,)])
+    [(1, 2), (3,)]
+    """
+    return list({id(value): value for value in values}.values())
+
+
+def for_each(function: Callable[[Given], Found], values: Sequence[Given]) -> list[Found]:
+    """`function` of every value, called once for each object.
+
+    >>> one = (1, 2)
+    >>> for_each(len, [one, one, (3,)])
+    [2, 2, 1]
+    """
+    found = {id(value): function(value) for value in distinct(values)}
+    return [found[id(value)] for value in values]

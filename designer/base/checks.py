@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from decimal import Decimal
 from difflib import get_close_matches
 from fractions import Fraction
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -155,3 +158,53 @@ def rational_from(value: object, field: str, low: int, high: int | None = None) 
         upper = "" if high is None else f" and at most {high}"
         raise InvalidProblem(f"{field}: {shown(float(number))} must be at least {low}{upper}.", value=number)
     return number
+
+
+# Fields of frozen dataclasses that say themselves how their values are checked, and values that constructors add.
+#
+# What relates several fields stays in the `__post_init__` of the class, after `super().__post_init__()`.
+
+
+def checked(check: Callable[..., Any], *beside: Any, says: str = "", **options: Any) -> Mapping[str, Any]:
+    """The metadata of a field whose value is what `check(value, name, *beside, **options)` makes of the given one.
+
+    says: what refusals call the field; its name where nothing is said. None is not checked where it is the default.
+
+    >>> from dataclasses import dataclass, field
+    >>> from designer.base.checks import count
+    >>> @dataclass(frozen=True)
+    ... class Group(Declared):
+    ...     size: int = field(metadata=checked(count, least=2))
+    >>> Group(3).size
+    3
+    >>> Group(1)
+    Traceback (most recent call last):
+    designer.base.errors.InvalidProblem: size: 1 is not a whole number of at least 2.
+    """
+    return {"check": lambda name: lambda value: check(value, says or name, *beside, **options)}
+
+
+class Declared:
+    """A frozen dataclass whose constructor checks each field as is said beside it."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        for name, check, optional in _checks(kind):
+            value = getattr(self, name)
+            if value is not None or not optional:
+                assign(self, **{name: check(value)})
+
+
+@cache
+def _checks(kind: Any) -> tuple[tuple[str, Callable[[Any], Any], bool], ...]:
+    """The fields that have a check, which of them may be None."""
+    said = [field for field in fields(kind) if "check" in field.metadata]
+    return tuple((field.name, field.metadata["check"](field.name), field.default is None) for field in said)
+
+
+def assign(made: Any, **values: Any) -> None:
+    """Set attributes of a frozen object, for its constructor alone; arrays must be its own, and become read-only."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            value.setflags(write=False)
+        object.__setattr__(made, name, value)

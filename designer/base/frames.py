@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import meant, shown
-from designer.base.csv_text import number_in_file
 from designer.base.errors import InvalidProblem
-from designer.base.labels import EXACT, is_missing, number_of, texts_of, turns_to_floats, values_of, whole_of
+from designer.base.labels import EXACT, is_missing, number_in_file, number_of, texts_of, turns_to_floats, values_of, whole_of
 
 Label = Hashable
 Columns = list[tuple[Label, Sequence[object]]]

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidSpec
-from designer.base.file_kinds import mistaken
-from designer.base.progress import step
+from designer.base.errors import InvalidProblem, InvalidSpec, step
+from designer.base.output import mistaken
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))
@@ -178,3 +178,35 @@ def require_keys(data: Any, keys: set[str], field: str) -> None:
 def signature_path(path: str | Path) -> Path:
     """Where the signature of a file stands: its name with `.sig` behind."""
     return Path(f"{path}.sig")
+
+
+# Times in files: UTC, to the second, in one form.
+
+
+UTC_TIME = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
+FORM = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def utc_text(time: datetime | None = None) -> str:
+    """A time as files hold it; now unless given. `InvalidProblem` for one that says no zone.
+
+    >>> utc_text(datetime(2026, 1, 31, 12, tzinfo=UTC)), utc_text(datetime(999, 1, 1, tzinfo=UTC))
+    ('2026-01-31T12:00:00Z', '0999-01-01T00:00:00Z')
+    """
+    moment = datetime.now(UTC) if time is None else time
+    if moment.tzinfo is None:
+        raise InvalidProblem(
+            f"time: {shown(str(time))} says no zone; give one that does, such as datetime.now(UTC).", value=time
+        )
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"  # strftime pads no year
+
+
+def is_utc_text(text: object) -> bool:
+    """Whether a value from a file is a time of this form."""
+    if not isinstance(text, str) or not re.fullmatch(UTC_TIME, text):
+        return False
+    try:
+        datetime.strptime(text, FORM)
+    except ValueError:
+        return False
+    return True

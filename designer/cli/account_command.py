@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import count, shown
+from designer.base.display import at_most, counted, printed
 from designer.base.errors import DesignFailed, InvalidProblem, NoAttribute
-from designer.base.printing import counted, printed
-from designer.base.rounding import at_most
 from designer.cli.options import loaded, refuse_signer
 
 if TYPE_CHECKING:
@@ -61,10 +60,10 @@ def _asked(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, floa
     from designer.tables.plan import TablePlan
 
     if options.file.suffix == ".toml":
-        from designer.files.problem.kinds import read_request
-        from designer.files.problem.linear_request import ProblemFile
-        from designer.files.problem.request import Choices
-        from designer.files.problem.table_plan import TablePlanRequest
+        from designer.problem_file.kinds import read_request
+        from designer.problem_file.linear import ProblemFile
+        from designer.problem_file.sections import Choices
+        from designer.tables.problem_file import TablePlanRequest
 
         refuse_signer(options)
         file = read_request(options.file)
@@ -155,7 +154,7 @@ def _of_budgets(
     relation: Relation, notion: str, delta: float | None, at: str | None, sizes: Sequence[int], chained: bool
 ) -> Told:
     """The least and the largest budget of a change, and what groups of records, or chains of changes, have."""
-    from designer.promises.accounting import zcdp_epsilon
+    from designer.tradeoff.conversions import zcdp_epsilon
     from solvers.exact.rational import float_above
 
     largest, least = relation.largest_budget(), relation.least_budget()
@@ -184,8 +183,8 @@ def _of_budgets(
 
 def _of_distance(relation: InvariantDistance, notion: str, at: str | None, sizes: Sequence[int]) -> Told:
     """What databases have that are so far apart, and those that differ in so many records."""
-    from designer.mechanisms.lattice.smoothing import SmoothPrivacy
-    from designer.promises.accounting import smooth_epsilon
+    from designer.lattice.smoothing import SmoothPrivacy
+    from designer.tradeoff.conversions import smooth_epsilon
 
     data: dict[str, Any] = {"notion": notion, "budget_per_distance": relation.epsilon, "distance": relation.distance}
     unit = f"unit of {relation.distance} distance"
@@ -213,9 +212,9 @@ def _of_distance(relation: InvariantDistance, notion: str, at: str | None, sizes
 
 def _of_policy(plan: TablePlan, records: list[dict[str, Any]], sizes: Sequence[int], at: str | None) -> Told:
     """The losses of records, of records whose measures are larger, and of groups."""
-    from designer.promises.accounting import zcdp_epsilon
-    from designer.tables.policies.group_privacy import group_loss
     from designer.tables.policies.metrics import policy_min
+    from designer.tables.policies.renyi import group_loss
+    from designer.tradeoff.conversions import zcdp_epsilon
     from solvers.exact.rational import float_above
 
     unit = plan.policy.unit

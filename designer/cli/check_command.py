@@ -40,7 +40,7 @@ def add_marks(made: argparse.ArgumentParser) -> None:
 
 
 def _check(options: argparse.Namespace) -> tuple[str, Any]:
-    from designer.files.problem.checking import check_counts, check_records
+    from designer.problem_file.checking import check_counts, check_records
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
     if options.column is not None:

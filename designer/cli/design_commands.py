@@ -4,26 +4,46 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
-from designer.accounts.together.privacy_in_words import asked_line, privacy_line
+from designer.accounts.composition.privacy_in_words import asked_line, privacy_line
+from designer.base import errors as progress
+from designer.base.display import counted, printed, terminal_width
 from designer.base.errors import InvalidProblem
-from designer.base.on_terminal import terminal_width
-from designer.base.output import checked_target
-from designer.base.printing import printed
-from designer.certified.frozen import save
-from designer.cli.options import add_effort, add_full, add_output, check_output, given_effort
+from designer.base.output import checked_target, write_whole
+from designer.certificate.frozen import Released, Specified, save
+from designer.cli.check_command import add_delimiter
+from designer.cli.options import (
+    add_effort,
+    add_full,
+    add_output,
+    check_output,
+    given_effort,
+    loaded,
+    refuse_signer,
+    release_and_signer,
+)
 from designer.cli.signing_commands import add_sign_options, signed_line, signing_key
-from designer.designing.choosing import chosen_families
+from designer.designing.auto import chosen_families
 from designer.designing.comparison import compare
 from designer.designing.least import STEP, least_budget
 from designer.designing.printouts import budget_summary
-from designer.files.problem.kinds import read_request
-from designer.files.problem.linear_request import ProblemFile
-from designer.files.problem.request import Choices, Request
-from designer.reports.pictures.figures import check_picture
-from designer.reports.pictures.kinds import plot
+from designer.files.data_files import columns_of_file
+from designer.files.releases import read_release
+from designer.problem_file.forms import DEFAULT
+from designer.problem_file.kinds import read_request
+from designer.problem_file.linear import ProblemFile
+from designer.problem_file.sections import Choices, Request
+from designer.problem_file.templates import QUESTIONS, STARTS, Question, decided_file, starting_file
+from designer.publish.exploring import POINTS, explored, explorer_html
+from designer.publish.page import template
+from designer.publish.pictures.drawing import Drawing, chosen
+from designer.publish.pictures.figures import check_picture
+from designer.publish.pictures.kinds import drawings_of, plot, problem_drawings
+from designer.publish.pictures.places import LATITUDE, LONGITUDE, placed_drawing
 
 
 def add_design(made: argparse.ArgumentParser) -> None:
@@ -135,3 +155,194 @@ def _compare(options: argparse.Namespace) -> tuple[str, Any]:
     if options.output:
         text += f"\n\nDrawn to {printed(plot(result, options.output, replace=options.force))}."
     return text, {"title": file.title, "rows": result.rows, "limit": result.limit and result.limit.to_dict()}
+
+
+# The command `explore`: a page with sliders for the budget of a problem file.
+
+
+def add_explore(made: argparse.ArgumentParser) -> None:
+    """explore."""
+    made.set_defaults(run=_explore)
+    made.add_argument("--family", action="append", help="only this family; may be given several times")
+    made.add_argument("--points", type=int, default=POINTS, help=f"how many budgets (default {POINTS})")
+    made.add_argument("--effort", help="how much work each search has: quick, normal (the default) or thorough")
+    add_output(made, "-o", "the page to write: .html (needs Jinja2)")
+
+
+def _explore(options: argparse.Namespace) -> tuple[str, Any]:
+    if options.output is None or options.output.suffix.lower() != ".html":
+        raise InvalidProblem("-o: explore writes a page; name it, such as -o explore.html.")
+    check_output(options, read_request(options.file).files)
+    template("explore.html.jinja")  # refused at once where it cannot be drawn
+    found = explored(options.file, options.family, effort=options.effort or "normal", points=options.points)
+    write_whole(options.output, explorer_html(found), replace=options.force)
+    told = f"{counted(len(found['points']), 'point')}, {counted(len(found['families']), 'family', 'families')}"
+    lines = [f"Written to {printed(options.output)}: {told}; open it in a browser.", *map(printed, found["notes"])]
+    return "\n".join(lines), {"path": str(options.output), **found}
+
+
+# A starting problem file: from the names of the columns of a file of records, or from answers to seven questions: init.
+
+
+def add_init(made: argparse.ArgumentParser) -> None:
+    """init."""
+    made.set_defaults(run=_init)
+    made.add_argument(
+        "file", type=Path, nargs="?", help="records (CSV, Parquet), of which the names of the columns are read and no row"
+    )
+    made.add_argument("--ask", action="store_true", help="ask seven questions in the place of a file of records, and design")
+    made.add_argument("--kind", default=DEFAULT, help=f"of problem file: {', '.join(STARTS)}")
+    made.add_argument("--column", action="append", default=[], help="ask about this column; may be given several times")
+    made.add_argument("--number", action="append", default=[], help="this column holds numbers; may be given several times")
+    add_delimiter(made)
+    add_output(made, "-o", "where to save the problem file (TOML); without it, it is printed")
+
+
+def _init(options: argparse.Namespace) -> tuple[str, Any]:
+    if options.ask:
+        return _asked(options)
+    if options.file is None:
+        raise InvalidProblem("file: missing; give the records whose columns are asked about, or --ask to answer questions.")
+    check_output(options, [options.file])
+    columns = columns_of_file(options.file, options.delimiter)
+    text = starting_file(columns, options.file.stem, options.kind, options.number, options.column)
+    data = {"kind": options.kind, "columns": [column.name for column in columns], "toml": text}
+    if not options.output:
+        return text.rstrip("\n"), data
+    write_whole(options.output, text, replace=options.force)
+    taken = ", ".join(printed(name) for name in dict.fromkeys(options.column or [column.name for column in columns]))
+    told = f"Written to {printed(options.output)}, from the names of the columns: {taken}."
+    return f"{told}\nFill in what is marked; dp-designer design {printed(options.output)} names what is left.", data
+
+
+def _asked(options: argparse.Namespace) -> tuple[str, Any]:
+    """The file that the answers lead to, what its design is off by, and what it promises; written once it could be designed."""
+    if options.file is not None or options.kind != DEFAULT or options.column or options.number:
+        raise InvalidProblem(
+            "--ask: reads no records, so that no file, --kind, --column or --number goes with it; leave it out."
+        )
+    check_output(options, [])
+    answers: dict[str, str] = {}
+    with progress.unseen():  # nothing is drawn over a question
+        for number, question in enumerate(QUESTIONS, 1):
+            answers[question.name] = _answer(question, number, answers)
+    text = decided_file(answers)
+    request = _request(options, text)
+    outcome = request.made()
+    made = outcome.mechanism
+    brief = outcome.brief or (printed(request.title), *request.accuracy_lines(made))
+    lines = [*brief, privacy_line(made), f"Guarantee:   {made.guarantee.relation}"]
+    data = {"answers": answers, "toml": text, "guarantee": made.guarantee.relation}
+    if not options.output:
+        return "\n".join([text, *(f"# {line}" for block in lines for line in block.split("\n"))]), data
+    write_whole(options.output, text, replace=options.force)
+    written = printed(options.output)
+    told = [f"Written to {written}.", f"Next: dp-designer design {written} -o spec.json"]
+    return "\n".join([*lines, *told]), data
+
+
+def _request(options: argparse.Namespace, text: str) -> Any:
+    """What the file asks for; the kinds of files bring the families along."""
+    from designer.problem_file.kinds import KINDS
+
+    data = tomllib.loads(text)
+    return KINDS[data.get("kind", DEFAULT)].read(options.output or Path("problem.toml"), data)
+
+
+def _answer(question: Question, number: int, answers: dict[str, str]) -> str:
+    """What a line of standard input answers; a terminal is asked again after a line that answers nothing."""
+    left = question.open_choices(answers)
+    if len(left) == 1:
+        told = f"\n{number} of {len(QUESTIONS)}. {question.words} Only this is left: {left[0].words}."
+        print(told, file=sys.stderr, flush=True)
+        return left[0].name
+    choices = [f"  {place}  {choice.words}" for place, choice in enumerate(left, 1)]
+    told = "\n".join([f"\n{number} of {len(QUESTIONS)}. {question.words}", *choices, f"[{question.typed or 1}] "])
+    while True:
+        print(told, end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline() if sys.stdin is not None else ""
+        if not line:
+            raise InvalidProblem(
+                f"standard input: ended before question {number} of {len(QUESTIONS)}, {question.words!r}; give a line for each "
+                "question, an empty one for its default, or answer in a terminal. Nothing was written."
+            )
+        try:
+            return question.answer(line, answers)
+        except InvalidProblem as refusal:
+            if not sys.stdin.isatty():
+                raise refusal.within(f"question {number} of {len(QUESTIONS)}: ") from None
+            print(refusal, file=sys.stderr)
+
+
+# The command `plot`: a picture of a spec, of a release, or of what a problem file asks for.
+
+
+LIST = "list"
+
+
+def add_plot(made: argparse.ArgumentParser) -> None:
+    """plot."""
+    made.set_defaults(run=_plot)
+    made.add_argument("release", type=Path, nargs="?", help="a release (JSON) of the spec, to draw its answers")
+    made.add_argument("--kind", help=f"which picture (default: the first); {LIST!r} prints the names of all")
+    made.add_argument("--places", type=Path, help="a table of places (CSV, Parquet), to draw answers or errors on a map")
+    made.add_argument("--latitude", default=LATITUDE, help=f"its column of latitudes (default {LATITUDE})")
+    made.add_argument("--longitude", default=LONGITUDE, help=f"its column of longitudes (default {LONGITUDE})")
+    add_output(made, "-o", "the picture to write: .svg, .png or .pdf (needs matplotlib)")
+
+
+def _plot(options: argparse.Namespace) -> tuple[str, Any]:
+    listing = options.kind == LIST
+    if options.output:
+        check_output(options, [path for path in (options.file, options.release, options.places) if path is not None])
+        check_picture(options.output)
+    drawings = _drawings(options)
+    if listing:
+        lines = [f"{drawing.name:16}{printed(drawing.title)}" for drawing in drawings]
+        data = [{"kind": drawing.name, "title": drawing.title, "alt": drawing.alt} for drawing in drawings]
+        return "\n".join(lines) or "No picture.", {"kinds": data}
+    drawing = chosen(drawings, options.kind, printed(options.file))
+    if options.output is None:
+        names = [one.name for one in drawings]
+        raise InvalidProblem(f"-o: missing; name the picture to write, such as -o {drawing.name}.svg. There are {names}.")
+    drawing.save(options.output, replace=options.force)
+    text = f"Drawn to {printed(options.output)}: {printed(drawing.alt)}"
+    return text, {"path": str(options.output), "kind": drawing.name, "title": drawing.title, "alt": drawing.alt}
+
+
+def _drawings(options: argparse.Namespace) -> tuple[Drawing, ...]:
+    if options.file.suffix == ".toml":
+        refuse_signer(options)
+        if options.release is not None:
+            raise InvalidProblem("release: goes with the spec that made it; give the spec in the place of the problem file.")
+        return _of_problem(options)
+    mechanism = loaded(options)
+    released = None
+    if options.release is not None:
+        released = read_release(mechanism, release_and_signer(options)[0], allow_vacuous=options.allow_vacuous)
+    return _with_map(options, mechanism, released, drawings_of(mechanism, released))
+
+
+def _of_problem(options: argparse.Namespace) -> tuple[Drawing, ...]:
+    """What a problem file protects; the rest needs a design, and is not designed for a picture that needs none."""
+    request = read_request(options.file)
+    if not isinstance(request, ProblemFile):
+        mechanism = request.make(Choices())
+        return _with_map(options, mechanism, None, drawings_of(mechanism))
+    own = problem_drawings(request.problem)
+    if options.kind in {drawing.name for drawing in own}:
+        return own
+    made = request.designed(Choices())
+    known = {drawing.name for drawing in own}
+    drawn = tuple(drawing for drawing in drawings_of(made) if drawing.name not in known)
+    return _with_map(options, made.mechanism, None, (*drawn, *own))
+
+
+def _with_map(
+    options: argparse.Namespace, mechanism: Specified, released: Released | None, drawings: tuple[Drawing, ...]
+) -> tuple[Drawing, ...]:
+    """With a map of answers or errors in front, where a table of places is given."""
+    if options.places is None:
+        return drawings
+    placed = placed_drawing(mechanism, released, options.places, options.latitude, options.longitude)
+    return (placed, *(drawing for drawing in drawings if drawing.name != placed.name))

@@ -23,7 +23,7 @@ from designer.cli.options import SPEC, TOML, command
 
 
 class Listed(NamedTuple):
-    """A command: its name, the function that adds its options, `file:name` in this room, and its line in the help.
+    """A command: its name, the function that adds its options, `module:name`, and its line in the help.
 
     target: what its first argument names; None where it has none. several: whether it is a word before commands of its own.
     """
@@ -43,71 +43,102 @@ class Listed(NamedTuple):
 
     def fill(self, made: Any) -> None:
         """Its options, from its file."""
-        file, _, name = self.home.partition(":")
-        getattr(import_module(f"designer.cli.{file}"), name)(made)
+        module, _, name = self.home.partition(":")
+        getattr(import_module(module), name)(made)
 
 
 COMMANDS = (
-    Listed("design", "design_commands:add_design", "design a mechanism for a problem file and save its spec", TOML),
-    Listed("compare", "design_commands:add_compare", "design all families for a problem file and compare them", TOML),
-    Listed("explore", "explore_command:add_explore", "write a page with sliders for the budget of a problem file", TOML),
-    Listed("budget", "design_commands:add_budget", "find the least factor on all budgets that meets the [targets]", TOML),
+    Listed(
+        "design", "designer.cli.design_commands:add_design", "design a mechanism for a problem file and save its spec", TOML
+    ),
+    Listed(
+        "compare", "designer.cli.design_commands:add_compare", "design all families for a problem file and compare them", TOML
+    ),
+    Listed(
+        "explore",
+        "designer.cli.design_commands:add_explore",
+        "write a page with sliders for the budget of a problem file",
+        TOML,
+    ),
+    Listed(
+        "budget",
+        "designer.cli.design_commands:add_budget",
+        "find the least factor on all budgets that meets the [targets]",
+        TOML,
+    ),
     Listed(
         "check",
-        "check_command:add_check",
+        "designer.cli.check_command:add_check",
         "CONFIDENTIAL: say what is wrong with records or counts, to their holder; quotes them, releases and spends nothing",
         "records (CSV, Parquet), or counts (CSV, with --column)",
     ),
     Listed(
-        "release", "release_commands:add_release", "release noisy answers for confidential data; spends the budget once", SPEC
+        "release",
+        "designer.cli.release_commands:add_release",
+        "release noisy answers for confidential data; spends the budget once",
+        SPEC,
     ),
-    Listed("sample", "release_commands:add_sample", "draw noise for simulation; never a release", SPEC),
+    Listed("sample", "designer.cli.release_commands:add_sample", "draw noise for simulation; never a release", SPEC),
     Listed(
         "tables",
-        "table_commands:add_tables",
+        "designer.cli.release_commands:add_tables",
         "print the answers of a saved release with intervals that hold the truth, or write its tables (-o), without data",
         SPEC,
     ),
     Listed(
         "verify",
-        "spec_commands:add_verify",
+        "designer.cli.spec_commands:add_verify",
         "recompute the guarantee of a spec from its numbers, check a release, or follow a ledger",
         "spec (JSON) or ledger (SQLite)",
     ),
-    Listed("show", "spec_commands:add_show", "summarise a problem file or a spec", "problem file (TOML) or spec (JSON)"),
+    Listed(
+        "show",
+        "designer.cli.spec_commands:add_show",
+        "summarise a problem file or a spec",
+        "problem file (TOML) or spec (JSON)",
+    ),
     Listed(
         "account",
-        "account_command:add_account",
+        "designer.cli.account_command:add_account",
         "say what follows from what is protected: a(t) under published statistics, groups of records, losses of a policy",
         "problem file (TOML) or spec (JSON)",
     ),
     Listed(
         "report",
-        "report_commands:add_report",
+        "designer.cli.export_commands:add_report",
         "write a spec as a page to read: in Markdown, or whole in HTML with -o page.html",
         SPEC,
     ),
     Listed(
         "ledger",
-        "ledger_commands:add_ledger",
+        "designer.cli.ledger_commands:add_ledger",
         "what was spent of which data set: create, raise, show, check, plan",
         several=True,
     ),
-    Listed("export", "export_commands:add_export", "write what other tools take of a spec", SPEC),
-    Listed("keys", "signing_commands:add_keys", "make a key to sign with, or show one"),
+    Listed("export", "designer.cli.export_commands:add_export", "write what other tools take of a spec", SPEC),
+    Listed("keys", "designer.cli.signing_commands:add_keys", "make a key to sign with, or show one"),
     Listed(
-        "sign", "signing_commands:add_sign", "sign a spec or a release; the signature is written to FILE.sig", "the file (JSON)"
+        "sign",
+        "designer.cli.signing_commands:add_sign",
+        "sign a spec or a release; the signature is written to FILE.sig",
+        "the file (JSON)",
     ),
-    Listed("schema", "schema_command:add_schema", "print the JSON Schema of a kind of files, for editors and other programs"),
-    Listed("doctor", "doctor:add_doctor", "say what is installed, what each extra adds and how to get what is missing"),
+    Listed(
+        "schema",
+        "designer.cli.export_commands:add_schema",
+        "print the JSON Schema of a kind of files, for editors and other programs",
+    ),
+    Listed(
+        "doctor", "designer.cli.doctor:add_doctor", "say what is installed, what each extra adds and how to get what is missing"
+    ),
     Listed(
         "init",
-        "init_command:add_init",
+        "designer.cli.design_commands:add_init",
         "write a problem file to start from, from the names of columns alone or from answers to questions",
     ),
     Listed(
         "plot",
-        "plot_command:add_plot",
+        "designer.cli.design_commands:add_plot",
         "draw a picture of a spec, a release or a problem file",
         "problem file (TOML) or spec (JSON)",
     ),
@@ -126,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if given[0] == "help":
         given = [*given[1:], "--help"]
     options = parser(next((word for word in given if not word.startswith("-")), "")).parse_args(given)
-    from designer.cli.running import run
+    from designer.cli.runner import run
 
     return run(options)
 

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from designer.accounts.check import Checked, checked, plain_check, require_recorded
-from designer.accounts.content import content_hash
 from designer.accounts.ledger import Ledger
+from designer.accounts.ledger_text import balance_lines, check_lines, entry_lines, forecast_data, forecast_lines
+from designer.accounts.store import content_hash
 from designer.accounts.totals import Total
-from designer.accounts.words import balance_lines, check_lines, entry_lines, forecast_data, forecast_lines
+from designer.base.display import printed
 from designer.base.errors import InvalidLedger, InvalidProblem
-from designer.base.printing import printed
+from designer.cli.ledger_options import add_check_options, add_who, entry_signer
 from designer.cli.options import SPEC, add_signer, command, loaded
-from designer.cli.recording import add_check_options, add_who, entry_signer
 from designer.cli.signing_commands import add_key_options, given_key
 from designer.files.signatures import EntryCheck, PublicKey, trusted_keys
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
 
 LEDGER = "ledger (SQLite)"
 

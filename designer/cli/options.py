@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from designer.certified.frozen import Specified
+    from designer.certificate.frozen import Specified
     from designer.files.signatures import SignedBy
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`

@@ -6,10 +6,10 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import signature_path
 from designer.base.output import checked_target
-from designer.base.printing import printed
 from designer.files.signatures import PublicKey, SigningKey, new_key, sign_file
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from designer.accounts.composition.privacy_in_words import asked_words, cost_words, privacy_line
 from designer.accounts.store import is_ledger
-from designer.accounts.together.privacy_in_words import asked_words, cost_words, privacy_line
-from designer.base.errors import InvalidProblem
-from designer.base.printing import printed
-from designer.certified.frozen import to_spec
-from designer.cli.deep_verification import add_deep_options, deep_lines, refuse_deep
-from designer.cli.independent import add_independent, independently
+from designer.base.display import printed
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
+from designer.base.json_text import plain
+from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.guarantee import Guarantee
+from designer.cli.ledger_options import add_check_options
 from designer.cli.options import (
     add_output,
     caution_data,
@@ -23,13 +25,105 @@ from designer.cli.options import (
     release_and_signer,
     spec_and_signer,
 )
-from designer.cli.recording import add_check_options
-from designer.designing.caution_lines import cautions
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
+from designer.mechanism.caution_lines import cautions
 
 if TYPE_CHECKING:
-    from designer.files.problem.request import Request
+    from designer.audit.verdict import DeepVerdict
+    from designer.problem_file.sections import Request
+
+
+# `verify --deep`: beside the certificate, laws written out and the sampler's own draws.
+
+
+def add_deep_options(made: argparse.ArgumentParser) -> None:
+    """The options of `verify` that are about it."""
+    made.add_argument("--deep", action="store_true", help="also enumerate laws and test the sampler that was built")
+    made.add_argument("--seconds", type=float, help="for the draws of --deep (default 60); more see smaller errors")
+
+
+def refuse_deep(options: argparse.Namespace) -> None:
+    """What has no sampler is not verified deeply."""
+    if options.deep or options.seconds is not None:
+        raise InvalidProblem("--deep, --seconds: test the sampler of a spec; leave them out for releases and ledgers.")
+
+
+def deep_lines(mechanism: Specified, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+    """The verdict in words and as data; nothing where it was not asked for. `NotPrivate`, once printed, where it fails."""
+    if not options.deep:
+        if options.seconds is not None:
+            raise InvalidProblem("--seconds: is for the draws of --deep; give both, or neither.")
+        return "", {}
+    verdict = deeply(mechanism, options)
+    text, data = verdict.to_text(), {"deep": verdict.to_dict()}
+    if not verdict.holds:
+        print(json.dumps(plain(data), allow_nan=False) if options.json else text, flush=True)
+        subjects = ", ".join(finding.subject for finding in verdict.failures)
+        raise NotPrivate(f"{options.file}: fails its deep verification ({subjects}); release nothing with it.")
+    return f"\n\n{text}", data
+
+
+def deeply(mechanism: Specified, options: argparse.Namespace) -> DeepVerdict:
+    """The verdict on a mechanism, of as many seconds of draws as are asked for."""
+    from designer.audit.deep import SECONDS, audit
+
+    return audit(mechanism, seconds=SECONDS if options.seconds is None else options.seconds)
+
+
+# `verify --independent`: the second verifier, one file that shares no line with the first, has to come to the same verdict.
+
+
+FIRST = "this program"
+SECOND = "designer/verifier/standalone.py"
+
+
+def add_independent(made: argparse.ArgumentParser) -> None:
+    """The option of `verify` that asks for it."""
+    made.add_argument(
+        "--independent",
+        action="store_true",
+        help="also verify by a second program, a file that imports nothing of this one",
+    )
+
+
+def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple[str, dict[str, Any]]:
+    """Which verifiers were used, in words and as data, once the first has accepted the file: where the second was asked for and
+    does not accept it, too, `InvalidSpec`; where it cannot check it, `DesignFailed`.
+
+    fingerprint: of the mechanism that the first one certified, which the file has to have still; None for a ledger.
+    """
+    used = [f"{FIRST} ({Guarantee.software})"]
+    if not options.independent:
+        return f"Verified by: {used[0]}. --independent also asks a second one.", {"verified_by": used}
+    from designer.verifier.standalone import verify
+
+    paths = [options.file] if options.release is None else [options.file, options.release]
+    contents = [_content(path) for path in paths]
+    verdict, sentences = verify(*contents)
+    said, named = "; ".join(map(printed, sentences)), " with ".join(map(printed, paths))
+    if verdict == "cannot check":
+        raise DesignFailed(
+            f"--independent: {named} holds by this program, and {SECOND} cannot check it: {said}. Leave the "
+            "option out to go by one verifier."
+        )
+    same = fingerprint is None or json.loads(contents[0])["fingerprint"] == fingerprint
+    if verdict != "holds" or not same:
+        raise InvalidSpec(
+            f"--independent: {named} holds by this program, but not by {SECOND}: {said}. One of the two is "
+            "wrong: release nothing with it, and report it as SECURITY.md says."
+        )
+    return f"Verified by: {used[0]}, and independently by {SECOND}: {said}.", {"verified_by": [*used, SECOND]}
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a file; of a ledger those between two transactions."""
+    if not is_ledger(path):
+        return path.read_bytes()
+    from designer.accounts.ledger import Ledger
+
+    with Ledger(path).store.rows() as rows:
+        return rows.content
 
 
 def add_verify(made: argparse.ArgumentParser) -> None:
@@ -93,7 +187,7 @@ def _signer_data(signer: SignedBy | None) -> dict[str, Any]:
 
 
 def _show(options: argparse.Namespace) -> tuple[str, Any]:
-    from designer.files.problem.kinds import read_request
+    from designer.problem_file.kinds import read_request
 
     if options.file.suffix == ".toml":
         refuse_signer(options)
@@ -112,12 +206,12 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
 
 def _asked(file: Request) -> dict[str, str]:
     """Epsilon and delta of what a problem file asks for, where that is known before the design."""
-    from designer.files.problem.linear_request import ProblemFile
-    from designer.files.problem.marginals import MarginalsRequest
-    from designer.files.problem.odds_ratio import OddsRatioFile
-    from designer.files.problem.selection import SelectionFile
-    from designer.files.problem.synthetic import SyntheticFile
-    from designer.promises.costs import cost_of_tradeoff
+    from designer.domains.marginals_file import MarginalsRequest
+    from designer.odds_ratio.problem_file import OddsRatioFile
+    from designer.problem_file.linear import ProblemFile
+    from designer.selection.problem_file import SelectionFile
+    from designer.synthetic.problem_file import SyntheticFile
+    from designer.tradeoff.costs import cost_of_tradeoff
 
     if isinstance(file, OddsRatioFile):
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
@@ -132,8 +226,8 @@ def _asked(file: Request) -> dict[str, str]:
 
 def _drawn(file: Request, options: argparse.Namespace) -> Path | None:
     """The picture of what a problem file protects, where one is asked for."""
-    from designer.files.problem.linear_request import ProblemFile
-    from designer.reports.pictures.of_designs import save_relation_picture
+    from designer.problem_file.linear import ProblemFile
+    from designer.publish.pictures.of_designs import save_relation_picture
 
     if not options.output:
         return None

@@ -11,14 +11,10 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import count
-from designer.base.display import SHOWN_ROWS, Displayed, Preview
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
+from designer.base.display import NARROWEST, SHOWN_ROWS, WIDTH, Displayed, Preview, printed
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, each_of
 from designer.base.frames import frame_of_rows
-from designer.base.on_terminal import NARROWEST, WIDTH
-from designer.base.printing import printed
-from designer.base.progress import each_of
-from designer.designing.best import design, reason
-from designer.designing.choosing import (
+from designer.designing.auto import (
     SEVERAL,
     Allowance,
     Way,
@@ -30,12 +26,13 @@ from designer.designing.choosing import (
     ways_of,
     weight_of,
 )
-from designer.designing.comparison_words import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
+from designer.designing.consistency import standing
+from designer.designing.design_result import Design
+from designer.designing.dispatch import design, reason
+from designer.designing.least_noise import Limit, limit, part_of_loss
+from designer.designing.printouts import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
 from designer.designing.problem_kinds import kind_of
-from designer.designing.published import standing
-from designer.families.least_noise import Limit, limit, part_of_loss
-from designer.families.made import Design
-from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
 
 
@@ -116,7 +113,7 @@ def compare(
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
     query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
-    them gets none from the uniform budget. Efficiency is the limit of `designer.families.least_noise`, which no additive noise
+    them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no additive noise
     beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined for biased
     designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline that fails
     leaves its column empty, with the reason in every note. effort: how much counted work all families have together, three

@@ -13,17 +13,25 @@ from typing import Any
 import numpy as np
 
 from designer.base.checks import count, positive, shown
-from designer.base.display import HEAD, SHOWN_ROWS, Displayed, Preview
-from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.display import (
+    HEAD,
+    SHOWN_ROWS,
+    WIDTH,
+    Column,
+    Displayed,
+    Preview,
+    at_least,
+    at_most,
+    closest,
+    in_markdown,
+    printed,
+    text_table,
+    wrapped,
+)
+from designer.base.errors import DesignFailed, InvalidProblem, each_of, track
 from designer.base.frames import frame_of_rows
-from designer.base.on_terminal import WIDTH, Column, text_table, wrapped
-from designer.base.printing import in_markdown, printed
-from designer.base.progress import each_of, track
 from designer.base.progress_line import time_words
-from designer.base.rounding import at_least, at_most, closest
-from designer.designing.accuracy import Reached, reached_by, worst_of
-from designer.designing.best import design, reason
-from designer.designing.choosing import (
+from designer.designing.auto import (
     SEVERAL,
     Allowance,
     automatic_families,
@@ -35,11 +43,12 @@ from designer.designing.choosing import (
     ways_of,
     weight_of,
 )
-from designer.designing.factor_search import FamilyFactor, Make, factor_of_family, made_at
+from designer.designing.consistency import standing
+from designer.designing.design_result import Design
+from designer.designing.dispatch import design, reason
+from designer.designing.factor_search import FamilyFactor, Make, Reached, factor_of_family, made_at, reached_by, worst_of
 from designer.designing.problem_kinds import kind_of
-from designer.designing.published import standing
-from designer.families.made import Design
-from designer.mechanisms.additive.interface import Mechanism
+from designer.mechanism.interface import Mechanism
 from designer.problem.targets import Targets, require_targets
 from designer.relations.problem import Problem
 from solvers.work import OutOfWork, within

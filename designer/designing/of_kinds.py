@@ -9,28 +9,27 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import near, shown
-from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.progress import step
-from designer.base.rounding import at_least, at_most
-from designer.certified.frozen import Specified
-from designer.designing.choosing import NOTHING_MADE, cap_of, units_of
+from designer.base.display import at_least, at_most
+from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.certificate.frozen import Specified
+from designer.designing.auto import NOTHING_MADE, cap_of, units_of
 from designer.designing.comparison import Comparison, compare_linear, empty_row
+from designer.designing.design_result import Design, DesignOfKind
 from designer.designing.least import LeastBudget, least_linear
-from designer.designing.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
-from designer.designing.report_budget import loss_asked
-from designer.designing.structured_problem import FAMILY, StructuredProblem
-from designer.families.made import Design, DesignOfKind
-from designer.mechanisms.channel.problem import ReportProblem
-from designer.mechanisms.marginals.noise import WIDE
-from designer.mechanisms.marginals.protection import Presence
+from designer.domains.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
+from designer.domains.marginals_noise import WIDE
+from designer.domains.protection import Presence
+from designer.domains.structured_problem import FAMILY, StructuredProblem
+from designer.local.design import loss_asked
+from designer.local.problem import ReportProblem
 from designer.problem.targets import Targets
 from designer.relations.problem import Problem
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:  # they bring solvers
-    from designer.mechanisms.products.blocks import Noise
-    from designer.mechanisms.products.mechanism import StructuredMechanism
+    from designer.domains.products import StructuredMechanism
+    from designer.domains.products_noise import Noise
 
 CONTINUOUS = 1 - 1e-6  # a part of the variance of continuous noise that is all of it
 BETA = 0.05  # of what a loss is exceeded with
@@ -70,13 +69,13 @@ def design_marginal(
 ) -> DesignOfKind:
     """Least loss by noise in residuals of marginals ("residual", zCDP) or by products of whole-number rows ("structured"; under
     zCDP without targets); "auto" takes the better one."""
-    from designer.mechanisms.marginals.plan import design_marginals
+    from designer.domains.marginals_plan import design_marginals
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     chosen = _chosen(problem, family, options, (), other)
     vacuous = problem.allow_vacuous
     if targets is not None and problem.notion == "pure":
-        from designer.designing.pure_marginals import pure_tables_meeting
+        from designer.domains.pure_marginals import pure_tables_meeting
 
         aimed = pure_tables_meeting(problem, targets)
         return _made(problem, start, aimed, aimed.error(problem.loss))
@@ -102,9 +101,9 @@ def design_marginal(
 
 def products_of(problem: MarginalProblem) -> StructuredMechanism:
     """The tables by products of rows of single attributes; `DesignFailed` where there are too many."""
-    from designer.designing.products_plan import design_structured, with_whole_numbers
-    from designer.designing.whole_products import too_many_terms
-    from designer.problem.products_workload import StructuredWorkload
+    from designer.domains.products_plan import design_structured, with_whole_numbers
+    from designer.domains.products_workload import StructuredWorkload
+    from designer.domains.whole_products import too_many_terms
 
     if why := too_many_terms(len(problem.workload.subsets)):
         raise DesignFailed(why)
@@ -125,7 +124,7 @@ def _may_be_narrow(problem: MarginalProblem) -> bool:
 
 def design_selection(problem: SelectionProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """The exponential mechanism, or permute-and-flip, at the largest private rate."""
-    from designer.mechanisms.choice.mechanism import best_selection
+    from designer.selection.mechanism import best_selection
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     chosen: Any = _chosen(problem, family, options, (), other)
@@ -135,8 +134,8 @@ def design_selection(problem: SelectionProblem, /, family: str = "auto", **rest:
 
 def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """MWEM or SmallDB; "auto" takes the one of the smaller bound. options: those of the builder."""
-    from designer.mechanisms.synthetic.multiplicative import mwem
-    from designer.mechanisms.synthetic.small_databases import small_db
+    from designer.synthetic.multiplicative import mwem
+    from designer.synthetic.small_databases import small_db
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     builders: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
@@ -164,7 +163,7 @@ def design_synthetic(problem: SyntheticProblem, /, family: str = "auto", **rest:
 def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) -> DesignOfKind:
     """A channel for one person's own report; "auto" takes the best one, or where that is too large the best mixture of poles,
     for estimates the exponential mechanism."""
-    from designer.families.channel import OPTIONS, build_channel, loss_of
+    from designer.local.design import OPTIONS, build_channel, loss_of
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     if (targets := other.pop("targets", None)) is not None:
@@ -182,7 +181,7 @@ def design_report(problem: ReportProblem, /, family: str = "auto", **rest: Any) 
     solver, settings = other.pop("solver", "auto"), other.pop("solver_options", None)
     chosen = _chosen(problem, family, options, OPTIONS.get(family, ()), other)
     if solver not in (None, "auto"):
-        from designer.families.programs.channel_program import ChannelProgram
+        from designer.programs.channel_program import ChannelProgram
 
         if chosen != "channel" or options:
             raise InvalidProblem(
@@ -205,7 +204,7 @@ def design_hierarchy(
     problem: HierarchyProblem, /, family: str = "auto", *, tolerance: float = 1e-6, **rest: Any
 ) -> DesignOfKind:
     """The plan whose consistent answers meet all targets at the least functional of the exact policy."""
-    from designer.tables.from_records import design_table_plan
+    from designer.tables.records import design_table_plan
 
     start, (options, other) = time.perf_counter(), _apart(rest)
     _chosen(problem, family, options, (), other)
@@ -257,7 +256,7 @@ def compare_own(
     """The families of a kind side by side, each run to its end; see `designer.compare`."""
     units_of(effort), cap_of(seconds)
     asked = problem.families if families is None else [families] if isinstance(families, str) else families
-    from designer.designing.best import design, reason
+    from designer.designing.dispatch import design, reason
 
     rows: list[dict[str, Any]] = []
     designs: dict[str, Any] = {}
@@ -287,7 +286,7 @@ def compare_own(
 
 def _with_a_trusted_holder(problem: ReportProblem, effort: str) -> str:
     """What the estimates of an own report would be off by if somebody held the values and added noise to the answers."""
-    from designer.designing.best import design
+    from designer.designing.dispatch import design
 
     assert problem.queries is not None
     try:
@@ -309,7 +308,7 @@ def compare_structured(
     seconds: float | None = None,
 ) -> Comparison:
     """The structured design beside those of the queries written out, where the domain is small."""
-    from designer.designing.best import design
+    from designer.designing.dispatch import design
 
     asked = families if families is None or not isinstance(families, str) else [families]
     rows: list[dict[str, Any]] = []
@@ -362,7 +361,7 @@ def least_marginal(
         _chosen(problem, family, options, (), {})
         raise InvalidProblem(f"family: {shown(family)} has no least budget; use {problem.families[0]!r}.", value=family)
     if problem.notion == "pure":
-        from designer.designing.pure_marginals import least_pure_budget
+        from designer.domains.pure_marginals import least_pure_budget
 
         return least_pure_budget(problem, targets, step=step)
     asked = problem.workload, problem.relation

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from solvers.threads import one_thread
+from solvers.work import one_thread
 
 Verb = Literal["design", "compare", "least_budget"]
 OWN = "designer.designing.of_kinds"
@@ -33,15 +33,15 @@ class ProblemKind:
 
 LINEAR = ProblemKind(
     problem="designer.relations.problem:Problem",
-    design="designer.designing.best:design_linear",
+    design="designer.designing.dispatch:design_linear",
     compare="designer.designing.comparison:compare_linear",
     least_budget="designer.designing.least:least_linear",
 )
 LISTED = (
     LINEAR,
     ProblemKind(
-        problem="designer.designing.structured_problem:StructuredProblem",
-        design="designer.designing.best:design_of_structure",
+        problem="designer.domains.structured_problem:StructuredProblem",
+        design="designer.designing.dispatch:design_of_structure",
         compare=f"{OWN}:compare_structured",
         least_budget=f"{OWN}:least_structured",
     ),
@@ -64,10 +64,10 @@ LISTED = (
         least_budget=f"{OWN}:no_least",
     ),
     ProblemKind(
-        problem="designer.mechanisms.channel.problem:ReportProblem",
+        problem="designer.local.problem:ReportProblem",
         design=f"{OWN}:design_report",
         compare=f"{OWN}:compare_own",
-        least_budget="designer.designing.report_budget:least_report",
+        least_budget="designer.local.design:least_report",
     ),
     ProblemKind(
         problem="designer.designing.problems:HierarchyProblem",

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.problem.unlisted import REFUSE, Unlisted
+from designer.problem.histogram import REFUSE, Unlisted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from designer.mechanisms.choice.mechanism import RateConstant
-    from designer.mechanisms.choice.scores import Score
-    from designer.mechanisms.marginals.protection import Protection
-    from designer.problem.marginals_workload import MarginalWorkload
+    from designer.domains.marginals_workload import MarginalWorkload
+    from designer.domains.protection import Protection
     from designer.problem.relation import Relation
     from designer.problem.workload import Workload
     from designer.relations.problem import Problem
+    from designer.selection.mechanism import RateConstant
+    from designer.selection.scores import Score
     from designer.tables.condition import Condition
     from designer.tables.groups import Groups
     from designer.tables.measure import Measure
-    from designer.tables.policies.targets import Accuracy, PriorRecords
+    from designer.tables.policies.design import Accuracy, PriorRecords
     from designer.tables.queries import Query
     from designer.tables.unit_splitting import UnitSplitting
 
@@ -50,9 +50,9 @@ class MarginalProblem:
     notion: Literal["zcdp", "pure"] = "zcdp"
 
     def __post_init__(self) -> None:
-        from designer.mechanisms.marginals.plan import OBJECTIVES
-        from designer.mechanisms.marginals.protection import Presence, Protection
-        from designer.problem.marginals_workload import MarginalWorkload
+        from designer.domains.marginals_plan import OBJECTIVES
+        from designer.domains.marginals_workload import MarginalWorkload
+        from designer.domains.protection import Presence, Protection
 
         if not isinstance(self.workload, MarginalWorkload) or not isinstance(self.relation, Protection):
             raise InvalidProblem(
@@ -89,7 +89,7 @@ class SelectionProblem:
     score: of the candidates. relation: over the elements of the score. constant: "range" or "theorem_3".
 
     >>> from designer import Workload, design, metrics
-    >>> from designer.mechanisms.choice.scores import Linear
+    >>> from designer.selection.scores import Linear
     >>> made = design(SelectionProblem(Linear(Workload.identity(3)), metrics.uniform(3, 1.0)))
     >>> round(made.mechanism.rate, 6), made.privacy.holds
     (0.5, True)
@@ -104,7 +104,7 @@ class SelectionProblem:
     families: ClassVar[tuple[str, ...]] = ("exponential", "permute_and_flip")
 
     def __post_init__(self) -> None:
-        from designer.mechanisms.choice.mechanism import require_parts
+        from designer.selection.mechanism import require_parts
 
         require_parts(self.score, self.relation)
 

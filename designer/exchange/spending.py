@@ -18,15 +18,15 @@ from typing import Literal, cast, get_args
 
 import numpy as np
 
-from designer.accounts.together.terms import largest_budget, rule_of
+from designer.accounts.composition.terms import largest_budget, rule_of
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
-from designer.certified.frozen import Specified
-from designer.certified.norms import Norm
+from designer.certificate.frozen import Specified
+from designer.certificate.norms import Norm
 from designer.files.kinds import kind_of
-from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.additive.mechanism import WITH_DELTA, AdditiveMechanism
+from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism
+from designer.mechanism.interface import Mechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 from solvers.exact.rational import float_above

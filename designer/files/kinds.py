@@ -4,17 +4,189 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from designer.certified.frozen import Kind, Specified
-from designer.mechanisms.additive.kind import ADDITIVE
-from designer.mechanisms.channel.kind import CHANNEL
-from designer.mechanisms.choice.kind import SELECTION
-from designer.mechanisms.lattice.kind import LATTICE, ROWS
-from designer.mechanisms.marginals.kind import MARGINALS
-from designer.mechanisms.odds_ratio.kind import ODDS_RATIO
-from designer.mechanisms.products.kind import PRODUCTS
-from designer.mechanisms.staircase.kind import STAIRCASE
-from designer.mechanisms.synthetic.kind import MULTIPLICATIVE_WEIGHTS, SMALL_DATABASES
-from designer.tables.kind import TABLE_PLAN
+from designer.certificate.frozen import Kind, Specified
+
+# Noise that is added to answers on a grid, as a kind of frozen mechanism.
+
+
+ADDITIVE = Kind(
+    format="dp-designer/mechanism",
+    mechanism="designer.mechanism.additive:AdditiveMechanism",
+    release_form="designer.mechanism.spec:GridForm",
+    agreement="designer.mechanism.spec:CountAgreement",
+    composition="designer.mechanism.spec:AdditiveComposition",
+    inspection="designer.audit.deep:OfAdditive",
+    noise_law="designer.exchange.opendp:additive_law_parts",
+    page="designer.publish.of_linear_queries:LinearQueries",
+    pictures="designer.publish.pictures.of_mechanisms:mechanism_drawings",
+)
+
+
+# The channel of one person's own report, as a kind of frozen mechanism.
+
+
+CHANNEL = Kind(
+    format="dp-designer/channel",
+    mechanism="designer.local.mechanism:Channel",
+    release_form="designer.local.mechanism:ReportsForm",
+    agreement=None,
+    composition="designer.local.mechanism:ChannelComposition",
+    inspection="designer.audit.deep:OfChannels",
+    noise_law=None,
+    page="designer.publish.of_choices:OwnReports",
+    pictures="designer.publish.pictures.of_mechanisms:channel_drawings",
+)
+
+
+# The choice of one candidate, as a kind of frozen mechanism.
+
+
+SELECTION = Kind(
+    format="dp-designer/selection",
+    mechanism="designer.selection.mechanism:Selection",
+    release_form="designer.selection.mechanism:ChoiceForm",
+    agreement=None,
+    composition="designer.selection.mechanism:ChoiceComposition",
+    inspection="designer.audit.deep:OfSelections",
+    noise_law=None,
+    page="designer.publish.of_choices:SelectedCandidates",
+    pictures="designer.publish.pictures.of_mechanisms:choice_drawings",
+)
+
+
+# Integer noise that keeps published statistics, as two kinds of frozen mechanisms: from one lattice, and row by row.
+
+
+LATTICE = Kind(
+    format="dp-designer/lattice-mechanism",
+    mechanism="designer.lattice.mechanism:LatticeMechanism",
+    release_form="designer.lattice.spec:LatticeForm",
+    agreement="designer.lattice.spec:TableAgreement",
+    composition="designer.lattice.spec:LatticeComposition",
+    inspection="designer.audit.deep:OfLattices",
+    noise_law="designer.exchange.opendp:lattice_law_parts",
+    page="designer.publish.of_linear_queries:LatticeQueries",
+    pictures="designer.publish.pictures.of_mechanisms:lattice_drawings",
+)
+ROWS = Kind(
+    format="dp-designer/row-mechanism",
+    mechanism="designer.lattice.row_mechanism:RowMechanism",
+    release_form="designer.lattice.spec:LatticeForm",
+    agreement="designer.lattice.spec:TableAgreement",
+    composition="designer.lattice.spec:LatticeComposition",
+    inspection="designer.audit.deep:OfRows",
+    noise_law="designer.exchange.opendp:lattice_law_parts",
+    page="designer.publish.of_linear_queries:LatticeQueries",
+    pictures="designer.publish.pictures.of_mechanisms:lattice_drawings",
+)
+
+
+# Marginals that agree, as a kind of frozen mechanism.
+
+
+MARGINALS = Kind(
+    format="dp-designer/marginals",
+    mechanism="designer.domains.marginals:MarginalMechanism",
+    release_form="designer.domains.marginals_spec:MarginalForm",
+    agreement="designer.domains.marginals_spec:MarginAgreement",
+    composition="designer.domains.marginals_spec:MarginalComposition",
+    inspection="designer.audit.deep:OfMarginals",
+    noise_law=None,
+    page="designer.publish.of_choices:MarginalTables",
+    pictures="designer.publish.pictures.of_mechanisms:marginal_drawings",
+)
+
+
+# The test of an odds ratio, as a kind of frozen mechanism.
+
+
+ODDS_RATIO = Kind(
+    format="dp-designer/odds-ratio-test",
+    mechanism="designer.odds_ratio.mechanism:OddsRatioTest",
+    release_form="designer.odds_ratio.mechanism:OddsRatioForm",
+    agreement=None,
+    composition="designer.odds_ratio.mechanism:OddsRatioComposition",
+    inspection="designer.audit.deep:OfTests",
+    noise_law=None,
+    page="designer.publish.of_choices:TestsOfOddsRatios",
+    pictures="designer.publish.pictures.of_mechanisms:odds_ratio_drawings",
+)
+
+
+# Products of queries about attributes, as a kind of frozen mechanism.
+
+
+PRODUCTS = Kind(
+    format="dp-designer/structured-mechanism",
+    mechanism="designer.domains.products:StructuredMechanism",
+    release_form="designer.domains.spec:StructuredForm",
+    agreement="designer.domains.spec:ProductAgreement",
+    composition="designer.domains.spec:ProductComposition",
+    inspection="designer.audit.deep:OfProducts",
+    noise_law=None,
+    page="designer.publish.of_choices:ProductQueries",
+    pictures="designer.publish.pictures.of_mechanisms:term_drawings",
+)
+
+
+# Noise of least loss, as a kind of frozen mechanism.
+
+
+STAIRCASE = Kind(
+    format="dp-designer/staircase-mechanism",
+    mechanism="designer.mechanism.staircase:StaircaseMechanism",
+    release_form="designer.mechanism.staircase:StaircaseForm",
+    agreement="designer.mechanism.spec:CountAgreement",
+    composition="designer.mechanism.staircase:StaircaseComposition",
+    inspection="designer.audit.deep:OfStaircases",
+    noise_law="designer.exchange.opendp:staircase_law_parts",
+    page="designer.publish.of_linear_queries:StaircaseQueries",
+    pictures="designer.publish.pictures.of_mechanisms:staircase_drawings",
+)
+
+
+# Synthetic data, as two kinds of frozen mechanisms: multiplicative weights, and small databases.
+
+
+MULTIPLICATIVE_WEIGHTS = Kind(
+    format="dp-designer/mwem",
+    mechanism="designer.synthetic.multiplicative:MWEM",
+    release_form="designer.synthetic.spec:MultiplicativeForm",
+    agreement=None,
+    composition="designer.synthetic.spec:MultiplicativeComposition",
+    inspection="designer.audit.deep:OfMultiplicativeWeights",
+    noise_law=None,
+    page="designer.publish.of_choices:SynthesisedInRounds",
+    pictures=None,
+)
+SMALL_DATABASES = Kind(
+    format="dp-designer/small-db",
+    mechanism="designer.synthetic.small_databases:SmallDB",
+    release_form="designer.synthetic.spec:SmallDatabaseForm",
+    agreement=None,
+    composition="designer.synthetic.spec:SmallDatabaseComposition",
+    inspection="designer.audit.deep:OfSmallDatabases",
+    noise_law=None,
+    page="designer.publish.of_choices:Synthesised",
+    pictures=None,
+)
+
+
+# The plan of a table, as a kind of frozen mechanism.
+
+
+TABLE_PLAN = Kind(
+    format="dp-designer/table-plan",
+    mechanism="designer.tables.plan:TablePlan",
+    release_form="designer.tables.spec:TableForm",
+    agreement="designer.tables.agreement:PlanAgreement",
+    composition="designer.tables.spec:PlanComposition",
+    inspection="designer.audit.deep:OfPlans",
+    noise_law=None,
+    page="designer.publish.of_plans:QueriesOfTables",
+    pictures="designer.publish.pictures.of_mechanisms:plan_drawings",
+)
+
 
 LISTED = (
     ADDITIVE,

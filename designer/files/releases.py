@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.json_text import canonical, plain, readable_text, require_keys
+from designer.base.display import printed
+from designer.base.errors import InvalidProblem, InvalidSpec, step
+from designer.base.json_text import UTC_TIME, canonical, is_utc_text, plain, readable_text, require_keys, utc_text
 from designer.base.output import write_whole
-from designer.base.printing import printed
-from designer.base.progress import step
 from designer.base.schema import (
     COUNT,
     HASH,
@@ -38,15 +37,13 @@ from designer.base.schema import (
     record,
     text,
 )
-from designer.base.times import UTC_TIME, is_utc_text, utc_text
-from designer.certified.about import About
-from designer.certified.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
-from designer.certified.guarantee import Guarantee
-from designer.certified.release_form import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
+from designer.certificate.agreement import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
+from designer.certificate.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
+from designer.certificate.guarantee import About, Guarantee
 from designer.files.kinds import KINDS
 from designer.files.signatures import Trusted
 from designer.files.spec import load, proven_statement, read_signed, reading
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
 
 RELEASE_VERSION = 1
 SPEC = Named("spec", record({"format": one_of(*KINDS), "version": exactly(FORMAT_VERSION)}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from designer.base.schema import Schema, bundle, exactly
-from designer.certified.frozen import FORMAT_VERSION, Specified
+from designer.certificate.frozen import FORMAT_VERSION, Specified
 from designer.files.kinds import KINDS
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION

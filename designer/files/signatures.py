@@ -18,13 +18,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import shown, system_words
+from designer.base.display import printed
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.file_kinds import mistaken
-from designer.base.json_text import canonical_text, read_json, readable_text, require_keys, signature_path
-from designer.base.output import checked_target, write_whole
-from designer.base.printing import printed
+from designer.base.json_text import (
+    UTC_TIME,
+    canonical_text,
+    is_utc_text,
+    read_json,
+    readable_text,
+    require_keys,
+    signature_path,
+    utc_text,
+)
+from designer.base.output import checked_target, mistaken, write_whole
 from designer.base.schema import HASH, exactly, keys, noted, one_of, record, text
-from designer.base.times import UTC_TIME, is_utc_text, utc_text
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

@@ -17,16 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
+from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate, step
 from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
-from designer.base.log import logged
-from designer.base.progress import step
-from designer.base.runs import number_of_names, require_few_in_runs
+from designer.base.progress_line import logged
+from designer.base.run_length import number_of_names, require_few_in_runs
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
-from designer.certified.about import About
-from designer.certified.frozen import FORMAT_VERSION, Specified, seal
-from designer.certified.guarantee import SOFTWARE, Guarantee, Optimality
-from designer.certified.release_form import RELEASE_FORMAT
+from designer.certificate.agreement import RELEASE_FORMAT
+from designer.certificate.frozen import FORMAT_VERSION, Specified, seal
+from designer.certificate.guarantee import SOFTWARE, About, Guarantee, Optimality
 from designer.files.kinds import KINDS
 from solvers.exact.rational import float_above
 

@@ -15,9 +15,8 @@ from designer.base.checks import is_text, near, shown
 from designer.base.errors import InvalidProblem
 from designer.base.frames import columns_of
 from designer.base.labels import Labels, listed_label
-from designer.problem.histogram import Keys
+from designer.problem.histogram import OTHERS, REFUSE, Keys, Unlisted, checked_rule, needs_others
 from designer.problem.relation import Indices
-from designer.problem.unlisted import OTHERS, REFUSE, Unlisted, checked_rule, needs_others
 
 VALUES_LIMIT = 10**7
 
@@ -26,7 +25,7 @@ VALUES_LIMIT = 10**7
 class Domain:
     """The universe `A_1 x ... x A_d`: element `i` is the i-th combination, the last attribute changing fastest.
 
-    unlisted: what happens to a record with a value that is not listed; see `designer.problem.unlisted`.
+    unlisted: what happens to a record with a value that is not listed; see `designer.problem.histogram`.
 
     >>> domain = Domain.of({"sex": ["F", "M"], "age": 3})
     >>> domain.shape, domain.size, domain.elements[1]

@@ -6,7 +6,7 @@ Changes, points and budgets: docs/theory/foundations.md, section 1.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -15,13 +15,59 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
-from designer.base.declared import assign
+from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import Named
-from designer.problem.graph_view import networkx_graph, point_names
-from designer.problem.histogram import Keys
-from designer.problem.nearness import Nearness
-from designer.problem.unlisted import Unlisted
+from designer.problem.budget_bounds import Nearness
+from designer.problem.histogram import Keys, Unlisted
+
+# The protected pairs of a relation as a graph of networkx: elements for nodes, budgets on edges.
+
+
+# networkx keeps about 500 bytes for an edge: a quarter of a gigabyte.
+MOST_EDGES = 500_000
+ABSENT = "(no record)"  # the origin, where a record is absent
+
+Pairs = Iterable[tuple[Any, Any, Floats]]
+
+
+def point_names(elements: Sequence[object] | None, size: int, points: int) -> tuple[str, ...]:
+    """Names of all points, those of the elements first: `e0, e1, ...` where none are given, as in a workload without names."""
+    named = names(elements, size, "elements", "e")
+    if points == size:
+        return named
+    if ABSENT in named:
+        raise InvalidProblem(
+            f"elements: {shown(ABSENT)} is the name of no record in this graph; give the element another one.", value=ABSENT
+        )
+    return (*named, ABSENT)
+
+
+def networkx_graph(nodes: Sequence[str], pairs: Pairs, notes: Mapping[str, str]) -> Any:
+    """An undirected `networkx.Graph` with the edge attribute `budget`, a float; of a pair that comes twice, the smaller one.
+
+    pairs: left (E,), right (E,) and budgets (E,) in step, all finite. Refused above `MOST_EDGES` edges.
+    """
+    import networkx
+
+    listed: list[tuple[Any, Any, Floats]] = []
+    count = 0
+    for left, right, budgets in pairs:
+        listed.append((left, right, budgets))
+        count += len(budgets)
+        if count > MOST_EDGES:
+            raise InvalidProblem(
+                f"to_networkx: more than {MOST_EDGES:,} pairs of the {len(nodes):,} elements have a finite budget; ask for "
+                "those that no others imply (implied=False), merge elements, or restrict the relation."
+            )
+    drawn = networkx.Graph(**notes)
+    drawn.add_nodes_from(nodes)
+    for left, right, budgets in listed:
+        for i, j, budget in zip(left.tolist(), right.tolist(), budgets.tolist(), strict=True):
+            known = drawn.get_edge_data(nodes[i], nodes[j], {"budget": np.inf})["budget"]
+            drawn.add_edge(nodes[i], nodes[j], budget=min(known, budget))
+    return drawn
+
 
 Indices = NDArray[np.intp]
 Read = Callable[[Any], "Relation"]

@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from designer.base.arrays import Immutable
-from designer.base.checks import meant, positive, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, meant, positive, shown
 from designer.base.errors import InvalidProblem
 
 Kind = Literal["standard_error", "margin", "relative_error"]

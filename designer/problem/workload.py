@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen, real_array, refuse_lossy_integers
-from designer.base.checks import count, names, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, count, names, shown
 from designer.base.display import SHOWN_ROWS, Displayed, Preview
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import array, require_keys
 from designer.base.labels import listed_label
-from designer.base.runs import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
+from designer.base.run_length import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
+from designer.problem.compressed_rows import Intervals, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.domain import Domain, require_domain
-from designer.problem.histogram import Keys, Universe, in_order
-from designer.problem.rows import Intervals, compressed, entries_of, row_places, same, settled, written_out
-from designer.problem.unlisted import REFUSE, Unlisted, rule_from
+from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, in_order, rule_from
+from designer.problem.relation import Relation
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
 
 DENSE_LIMIT = 2**31  # entries of 8 bytes: 16 GB
 MOST_ELEMENTS = 2**24
@@ -38,7 +38,7 @@ Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 class Workload(Immutable, Displayed):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense, scipy-sparse, or ranges.
 
-    A large matrix is kept as it is described, see `designer.problem.rows`. Entries are taken as the exact rational numbers that
+    A large matrix is kept as it is described, see `designer.problem.compressed_rows`. Entries are taken as the exact rational numbers that
     their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each; counts are
     joined by them, or by the names of the elements alone.
 
@@ -106,7 +106,7 @@ class Workload(Immutable, Displayed):
 
     @property
     def unlisted(self) -> Unlisted:
-        """What happens to a record that names no element; see `designer.problem.unlisted`."""
+        """What happens to a record that names no element; see `designer.problem.histogram`."""
         return REFUSE if self.keys is None else self.keys.unlisted
 
     @property
@@ -386,7 +386,7 @@ def _refuse_huge(queries: int, elements: int) -> None:
         raise InvalidProblem(
             f"workload.matrix: {shown(queries)} queries over {shown(elements)} elements are more than {DENSE_LIMIT} entries; "
             "merge elements, or ask fewer queries. Tables and products of queries of attributes are never written out in "
-            "`designer.mechanisms.marginals` and `designer.mechanisms.products`.",
+            "`designer.domains` and `designer.domains`.",
             value=queries,
         )
 
@@ -517,3 +517,65 @@ def _indices(value: Any, field: str) -> NDArray[np.int64]:
     if not isinstance(found, list) or not all(type(entry) is int and 0 <= entry < 2**31 for entry in found):
         raise InvalidSpec(f"{field}: must be a list of whole numbers from 0 to 2^31.")
     return np.array(found, dtype=np.int64)
+
+
+# What a user knows of a change: the change of the histogram itself, or the difference of the answers that it makes.
+#
+# What differences spend: docs/theory/foundations.md, section 1.
+
+
+# Relative to the entries of a row: below this a coordinate that should not move does not, but for rounding.
+ROUNDING = 1e-9
+
+
+def changes_given(change: object, answers: object, workload: Workload, relation: Relation, target: Floats) -> Floats:
+    """Changes of the histogram, (N,) or (M, N), from one of the two; see `change_behind` for answers."""
+    if (change is None) == (answers is None):
+        raise InvalidProblem("privacy_loss: give a change of the histogram, or answers= for a difference of answers; not both.")
+    queries, elements = workload.shape
+    if answers is None:
+        return _rows(change, "change", elements, "a change of the histogram has one entry for each element")
+    given = _rows(answers, "answers", queries, "a difference of answers has one entry for each query")
+    return change_behind(given, workload, relation, target)
+
+
+def change_behind(answers: Floats, workload: Workload, relation: Relation, target: Floats) -> Floats:
+    """A change that moves the answers so, and nothing that is public;
+    every other one moves the rows of `target`, (R, N), alike.
+
+    answers: (K,) or (M, K). Refused where no such change exists, or where several do that a mechanism tells apart.
+    """
+    told = np.vstack([workload.dense(), relation.public_rows()])
+    size = np.abs(told).max(axis=1)
+    size[size == 0] = 1.0
+    left, values, right = np.linalg.svd(told / size[:, None], full_matrices=False)
+    basis = right[values > ROUNDING * values.max(initial=0.0)]
+    if (np.abs(target - target @ basis.T @ basis).max(axis=1) > ROUNDING * np.abs(target).max(axis=1)).any():
+        raise InvalidProblem(
+            "answers: several changes of the histogram move the answers so, and spend different budgets; give the change "
+            "itself."
+        )
+    rank = len(basis)
+    wanted = np.zeros((*answers.shape[:-1], len(told)))
+    wanted[..., : answers.shape[-1]] = answers
+    wanted = wanted / size
+    found = (wanted @ left[:, :rank] / values[:rank]) @ basis
+    if (np.abs(found @ (told / size[:, None]).T - wanted).max(axis=-1) > 1e-6 * np.abs(wanted).max(axis=-1)).any():
+        raise InvalidProblem(
+            "answers: no protected change of the histogram moves the answers so; give a difference that the queries can have."
+        )
+    return np.where(np.abs(found) > ROUNDING * np.abs(found).max(axis=-1, keepdims=True), found, 0.0)
+
+
+def moved(change: Floats, rows: Floats, quiet: NDArray[np.bool_]) -> Floats:
+    """`rows @ change`, (R,) or (M, R); a `quiet` row, (R,) booleans, that moves by no more than rounding does not move."""
+    result = np.asarray(change @ rows.T)
+    rounding = ROUNDING * (np.abs(change) @ np.abs(rows).T)
+    return np.where(quiet & (np.abs(result) <= rounding), 0.0, result)
+
+
+def _rows(value: object, name: str, length: int, meaning: str) -> Floats:
+    array = real_array(value, name, 2 if np.ndim(value) == 2 else 1)  # type: ignore[arg-type]
+    if array.shape[-1] != length:
+        raise InvalidProblem(f"{name}: has shape {array.shape}; {meaning}: ({length},) or (M, {length}).")
+    return array

@@ -24,10 +24,10 @@ import numpy as np
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
-from designer.certified.guarantee import Guarantee, budget_range
+from designer.certificate.guarantee import Guarantee, budget_range
 from designer.problem.relation import Relation
 from designer.relations.metrics.algebra import RootSumSquares, root_sum_squares
-from designer.relations.metrics.elements import PerElement
+from designer.relations.metrics.element_budgets import PerElement
 from designer.relations.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 

@@ -16,17 +16,15 @@ from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
-from designer.relations.metrics.algebra import Maximum, Restricted, RootSumSquares
+from designer.relations.metrics.algebra import Matrix, Maximum, Restricted, RootSumSquares
 from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.elements import Instance, Partition, PerElement
+from designer.relations.metrics.blowfish_policies import SmoothThreshold, Threshold
+from designer.relations.metrics.element_budgets import Instance, Partition, PerElement
 from designer.relations.metrics.graphs import Graph
-from designer.relations.metrics.matrix import Matrix
 from designer.relations.metrics.metric import Metric, Scaled, Sum, Uniform
-from designer.relations.metrics.points import Euclidean, GreatCircle
+from designer.relations.metrics.points import Chebyshev, Euclidean, GreatCircle, Manhattan, Ordered
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
-from designer.relations.metrics.series import Chebyshev, Manhattan, Ordered
 from designer.relations.metrics.taxonomies import Taxonomy
-from designer.relations.metrics.thresholds import SmoothThreshold, Threshold
 from designer.relations.row_groups import RowGroups
 
 RELATIONS: dict[str, type[Relation]] = {

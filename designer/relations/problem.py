@@ -10,19 +10,18 @@ from typing import Literal
 import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import positive, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, positive, shown
 from designer.base.display import Displayed
 from designer.base.errors import InvalidProblem
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.sensitivity import SensitivitySet
+from designer.problem.compressed_rows import Matrix, difference, largest_entries, row_places
 from designer.problem.domain import Domain
 from designer.problem.relation import Relation
-from designer.problem.rows import Matrix, difference, largest_entries, row_places
 from designer.problem.workload import Workload
-from designer.promises.approximate import checked_delta
 from designer.relations.metrics.algebra import Restricted
 from designer.relations.metrics.attributes import Product
 from designer.relations.row_groups import RowGroups
+from designer.tradeoff.delta_rule import checked_delta
 
 Notion = Literal["pure", "zcdp", "approximate"]
 NOTIONS: tuple[Notion, ...] = ("pure", "zcdp", "approximate")

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.checks import names, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import NAMES, of_kind
 from designer.problem.relation import Block, Indices, Read, Relation

@@ -9,8 +9,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from designer.base.checks import assign
 from designer.base.checks import count as whole_number
-from designer.base.declared import assign
 from designer.base.errors import InvalidProblem
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.declared import assign
+from designer.base.checks import assign
 from designer.sampling.integer_samplers import LazyUniform, resolve
-from solvers.exact.bits import working_precision
+from solvers.exact.balls import working_precision
 
 if TYPE_CHECKING:
     from flint import arb

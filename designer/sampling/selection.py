@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.declared import assign
+from designer.base.checks import assign
 from designer.base.errors import InvalidProblem
 from designer.sampling.integer_samplers import GUARD_BITS, LazyUniform, resolve
-from solvers.exact.balls import rational_ball
-from solvers.exact.bits import working_precision
+from solvers.exact.balls import rational_ball, working_precision
 
 if TYPE_CHECKING:
     from flint import arb

@@ -2,29 +2,26 @@
 
 from typing import TYPE_CHECKING
 
-from designer.base.lazily import public_names
-from designer.problem.unlisted import OTHERS
+from designer.base.lazy_imports import public_names
+from designer.problem.histogram import OTHERS
 
 if TYPE_CHECKING:
     from designer.tables.answers import Answer, TableRelease
     from designer.tables.condition import Condition
-    from designer.tables.from_records import consistent_levels
     from designer.tables.groups import Groups, hierarchy, nested_codes, tree
-    from designer.tables.key import Key
-    from designer.tables.margins import consistent_margins
+    from designer.tables.intervals import consistent_margins
     from designer.tables.measure import Measure
-    from designer.tables.other_noise import PureSum, SlowlyScaledSum
+    from designer.tables.other_noise import PureSum, Quantile, SlowlyScaledSum
     from designer.tables.partition_selection import PartitionSelection
     from designer.tables.plan import TablePlan
     from designer.tables.plan_words import PolicyCertificate
-    from designer.tables.policies.design import design_records
+    from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, design_records
     from designer.tables.policies.hierarchies import Hierarchy
     from designer.tables.policies.policies import GaussianSums
     from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
-    from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
-    from designer.tables.quantile import Quantile
     from designer.tables.queries import Average, Count, CountDistinct, Sum, variance_for
-    from designer.tables.unit_splitting import UnitSplitting
+    from designer.tables.records import consistent_levels
+    from designer.tables.unit_splitting import Key, UnitSplitting
     from designer.tables.variance_by import VarianceBy
 
 __all__ = [
@@ -66,25 +63,22 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "answers": "Answer TableRelease",
-        "condition": "Condition",
-        "from_records": "consistent_levels",
-        "groups": "Groups hierarchy nested_codes tree",
-        "key": "Key",
-        "margins": "consistent_margins",
-        "measure": "Measure",
-        "other_noise": "PureSum SlowlyScaledSum",
-        "partition_selection": "PartitionSelection",
-        "plan": "TablePlan",
-        "plan_words": "PolicyCertificate",
-        "policies.design": "design_records",
-        "policies.hierarchies": "Hierarchy",
-        "policies.policies": "GaussianSums",
-        "policies.slow_policies": "StudentNoise TransformedNoise",
-        "policies.targets": "COUNT Accuracy PriorRecords",
-        "quantile": "Quantile",
-        "queries": "Average Count CountDistinct Sum variance_for",
-        "unit_splitting": "UnitSplitting",
-        "variance_by": "VarianceBy",
+        "designer.tables.answers": "Answer TableRelease",
+        "designer.tables.condition": "Condition",
+        "designer.tables.records": "consistent_levels",
+        "designer.tables.groups": "Groups hierarchy nested_codes tree",
+        "designer.tables.unit_splitting": "Key UnitSplitting",
+        "designer.tables.intervals": "consistent_margins",
+        "designer.tables.measure": "Measure",
+        "designer.tables.other_noise": "PureSum Quantile SlowlyScaledSum",
+        "designer.tables.partition_selection": "PartitionSelection",
+        "designer.tables.plan": "TablePlan",
+        "designer.tables.plan_words": "PolicyCertificate",
+        "designer.tables.policies.design": "Accuracy COUNT PriorRecords design_records",
+        "designer.tables.policies.hierarchies": "Hierarchy",
+        "designer.tables.policies.policies": "GaussianSums",
+        "designer.tables.policies.slow_policies": "StudentNoise TransformedNoise",
+        "designer.tables.queries": "Average Count CountDistinct Sum variance_for",
+        "designer.tables.variance_by": "VarianceBy",
     },
 )

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.relations.rows.texts import by_bytes, octets, octets_of, text_of
+from designer.relations.records.engines import by_bytes, octets, octets_of, text_of
 from designer.tables.groups import Groups, Labels
+from designer.tables.other_noise import Quantile
 from designer.tables.partition_selection import PartitionSelection
-from designer.tables.quantile import Quantile
 from designer.tables.queries import Aggregated
 
 Numbers = dict[Labels, list[int]]

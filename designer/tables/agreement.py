@@ -18,14 +18,14 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.base.published import PublishedSums
-from designer.certified.agreement import AgreeingTables, Agreement, agreed, require_cells
+from designer.base.published_margins import PublishedSums
+from designer.certificate.agreement import AgreeingTables, Agreement, agreed, require_cells
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Labels
-from designer.tables.key import Key
 from designer.tables.other_noise import PureSum
 from designer.tables.plan import TablePlan
 from designer.tables.queries import Aggregated, Count, CountDistinct, Sum
+from designer.tables.unit_splitting import Key
 
 LISTED = " Every record is taken to be in one listed group of every query; what no group counts is taken for noise."
 

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from designer.base.answer_table import AnswerTable, LawOfAnswers, tables_in_order
+from designer.base.answer_table import AnswerTable, LawOfAnswers, Tabular, tables_in_order
 from designer.base.arrays import Floats, frozen
+from designer.base.display import printed
 from designer.base.errors import InvalidProblem
-from designer.base.printing import printed
-from designer.base.tabular import Tabular
-from designer.certified.agreement import Moved
-from designer.certified.guarantee import Guarantee
-from designer.relations.rows.row_unit import RowUnit
+from designer.certificate.agreement import Moved
+from designer.certificate.guarantee import Guarantee
+from designer.relations.records.row_unit import RowUnit
 from designer.tables.groups import Labels
 
 CONSISTENT = "Values of least squares, weighted by variances, which agree in all sums that they share."

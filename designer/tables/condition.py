@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Immutable
-from designer.base.checks import shown
-from designer.base.declared import assign
+from designer.base.checks import assign, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.labels import is_missing
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
-from designer.relations.rows.texts import is_among, number_column
-from designer.tables.policies.values import Number, entry, label, python_number
+from designer.relations.records.engines import is_among, number_column
+from designer.tables.policies.hierarchies import Number, entry, label, python_number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)

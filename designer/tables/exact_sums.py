@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.relations.rows import texts
+from designer.relations.records import engines as texts
 
 LIMB_BITS = 26
 WIDE_SUMS = ("duckdb",)  # engines that sum 64-bit integers in 128 bits

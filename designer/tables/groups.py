@@ -16,19 +16,17 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Immutable
-from designer.base.checks import shown
-from designer.base.declared import assign
+from designer.base.checks import assign, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.labels import Labels as Listed
 from designer.base.schema import Named, list_of, or_null, record, text
 from designer.base.schema import keys as required
-from designer.problem.unlisted import OTHERS
-from designer.relations.rows.texts import octets_of
-from designer.tables.key import Key
+from designer.problem.histogram import OTHERS
+from designer.relations.records.engines import octets_of
 from designer.tables.partition_selection import PartitionSelection
-from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.values import label
+from designer.tables.policies.hierarchies import Hierarchy, label
+from designer.tables.unit_splitting import Key
 
 Labels = tuple[str, ...]
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from designer.base.errors import InvalidProblem
-from designer.problem.unlisted import OTHERS
+from designer.problem.histogram import OTHERS
 from designer.tables.groups import Groups, Labels
-from designer.tables.other_noise import OtherNoise
+from designer.tables.other_noise import OtherNoise, Quantile
 from designer.tables.partition_selection import PartitionSelection
 from designer.tables.policies import policies
 from designer.tables.policies.policy import Policy
-from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Average, Query, Sum
 from designer.tables.unit_splitting import Thresholds, UnitSplitting
 from designer.tables.variance_by import VarianceBy

@@ -16,14 +16,13 @@ from functools import cache
 from typing import Any
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational
-from designer.base.declared import assign
+from designer.base.checks import assign, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
 from designer.tables.condition import floats
+from designer.tables.policies.hierarchies import python_number
 from designer.tables.policies.policy import numeric
-from designer.tables.policies.values import python_number
 
 Given = Fraction | float | str
 

@@ -10,12 +10,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from designer.base.arrays import Immutable
-from designer.base.checks import count, rational
-from designer.base.declared import assign
+from designer.base.checks import assign, count, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, or_null, record, whole
-from designer.sampling.integers.discrete_gaussian import LARGEST_VARIANCE
+from designer.sampling.integer_gaussian import LARGEST_VARIANCE
 from designer.tables.exact_sums import safe_sums, totals
 from designer.tables.unit_splitting import UnitSplitting
 from solvers.exact.balls import float_above_real, normal_cdf, rational_ball

@@ -18,26 +18,33 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable, Limits
 from designer.base.arrays import Floats
-from designer.base.checks import count, rational, rational_from
-from designer.base.confidential import withholding
-from designer.base.declared import assign
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute
+from designer.base.checks import assign, count, rational, rational_from
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
-from designer.certified.frozen import Specified
-from designer.certified.guarantee import TIMING, Guarantee
-from designer.problem.histogram import Counts
-from designer.problem.unlisted import IN_SPECS, REFUSE, UNREADABLE, Unlisted, checked_rule, needs_others, rule_entry, rule_from
-from designer.relations.rows.given import NO_COUNTS, records_of, require_public
-from designer.relations.rows.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
-from designer.relations.rows.texts import listed_column, unreadable
+from designer.certificate.frozen import Specified
+from designer.certificate.guarantee import TIMING, Guarantee
+from designer.problem.histogram import (
+    IN_SPECS,
+    REFUSE,
+    UNREADABLE,
+    Counts,
+    Unlisted,
+    checked_rule,
+    needs_others,
+    rule_entry,
+    rule_from,
+)
+from designer.relations.records.counting import NO_COUNTS, records_of, require_public
+from designer.relations.records.engines import listed_column, unreadable
+from designer.relations.records.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
 from designer.tables.intervals import limits_of_answers
 from designer.tables.loss_rate import RowCost, cost_per_row, selection_policy, splitting_policy
 from designer.tables.measure import Measure
-from designer.tables.other_noise import OtherNoise, PureSum
+from designer.tables.other_noise import OtherNoise, PureSum, Quantile
 from designer.tables.partition_selection import PartitionSelection, delta_of_rows
 from designer.tables.plan_words import (
     FOUND,
@@ -52,12 +59,11 @@ from designer.tables.plan_words import (
     PolicyCertificate,
 )
 from designer.tables.policies import policies
+from designer.tables.policies.hierarchies import entry
 from designer.tables.policies.policy import Policy
-from designer.tables.policies.values import entry
-from designer.tables.quantile import Quantile
 from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
 from designer.tables.query_file import QUERY, query_from_spec, query_to_spec
-from designer.tables.run import ExactNumbers, exact_numbers_of, noisy_answers
+from designer.tables.scans import ExactNumbers, exact_numbers_of, noisy_answers
 from designer.tables.unit_splitting import UnitSplitting
 
 MOST_QUERIES = 1000
@@ -100,7 +106,7 @@ class TablePlan(Specified):
     after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
     for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
     above P for every record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and
-    that is in none of its listed groups, or lacks a label; see `designer.problem.unlisted`.
+    that is in none of its listed groups, or lacks a label; see `designer.problem.histogram`.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])

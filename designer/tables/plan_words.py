@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from designer.base.declared import assign
+from designer.base.checks import assign
+from designer.base.display import printed
 from designer.base.errors import NotPrivate
-from designer.base.printing import printed
 from designer.base.schema import RATIONAL, Named, exactly, list_of, noted, or_null, record, text
 
 

@@ -10,8 +10,7 @@ from designer.base.schema import ClosedList, Named, either
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups
 from designer.tables.measure import Measure
-from designer.tables.other_noise import PureSum, SlowlyScaledSum, slow_noise_from_spec
-from designer.tables.quantile import Quantile
+from designer.tables.other_noise import PureSum, Quantile, SlowlyScaledSum, slow_noise_from_spec
 from designer.tables.queries import ASKED, Average, Count, CountDistinct, Query, Sum
 from designer.tables.variance_by import VarianceBy
 

@@ -15,20 +15,19 @@ import numpy as np
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.schema import RATIONAL, list_of, noted, number, or_null, record, text, whole
-from designer.certified.release_form import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
-from designer.mechanisms.composition import Composition, Protected, no_rule
+from designer.certificate.agreement import NUMBER, RESTORE, ReleaseForm, ReleaseKeys, whole_numbers
+from designer.mechanism.composition import Composition, Protected, no_rule
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
-from designer.promises.costs import Cost
 from designer.tables.answers import Answer, TableRelease
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import MOST_UNITS
-from designer.tables.other_noise import OtherNoise
+from designer.tables.other_noise import OtherNoise, Quantile
 from designer.tables.plan import TablePlan
 from designer.tables.policies.policy import Policy
-from designer.tables.quantile import Quantile
 from designer.tables.queries import Aggregated, Average
-from designer.tables.run import answer_of, chosen_answer, ratio_of
+from designer.tables.scans import answer_of, chosen_answer, ratio_of
+from designer.tradeoff.costs import Cost
 
 ERRORS = or_null(list_of(number(least=0), least=0))
 ANSWER = record(

@@ -11,15 +11,73 @@ from functools import cached_property
 from typing import Any
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational
-from designer.base.declared import assign
+from designer.base.checks import assign, count, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.schema import RATIONALS, Named, keys, list_of, or_null, record
-from designer.relations.rows.texts import octets_of
-from designer.tables.key import Key
+from designer.base.schema import COUNT, RATIONALS, Named, keys, list_of, or_null, record, text
+from designer.relations.records.engines import label_column, octets, octets_of, require_table_columns
 from designer.tables.measure import Measure
-from designer.tables.policies.values import entry, label
+from designer.tables.policies.hierarchies import entry, label
+
+# Key columns: texts, whole numbers, booleans or dates that tell groups apart, or prefixes of nested codes.
+
+
+@dataclass(frozen=True)
+class Key(Immutable):
+    """A key column as text, cut to its first `prefix` characters where codes are nested (NAICS 11, 111, 1111).
+
+    column: of the table; prefix: how many characters, None for all. Raises `InvalidProblem` for neither a name nor a
+    positive length.
+
+    >>> Key("naics", 2).label({"naics": "1119"})
+    '11'
+    """
+
+    column: str
+    prefix: int | None = None
+    schema = Named("column", record({"column": text(), "prefix": or_null(COUNT)}))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise InvalidProblem(f"key: {self.column!r} is not the name of a column.", value=self.column)
+        if self.prefix is not None:
+            count(self.prefix, "prefix")
+
+    @property
+    def name(self) -> str:
+        """The column, with the length of its prefix."""
+        return self.column if self.prefix is None else f"{self.column}[:{self.prefix}]"
+
+    def label(self, record: Mapping[str, Any]) -> str | None:
+        """The label of a public or hypothetical record; None where it is missing or shorter than the prefix."""
+        text = label(entry(record, self.column), self.column)
+        return text if text is None or self.prefix is None else self._cut(text)
+
+    def _cut(self, text: str) -> str | None:
+        return text[: self.prefix] if len(text) >= (self.prefix or 0) else None
+
+    def expression(self, table: Any) -> Any:
+        """The column of an Ibis table to group by: texts as their bytes, so that no collation merges them;
+        labels are its texts."""
+        column = self.plain(table)
+        return octets(column) if column.type().is_string() else column
+
+    def plain(self, table: Any) -> Any:
+        """The column whose texts are the labels, as it is; texts are not to be compared but by their bytes."""
+        if self.column not in table.columns:
+            raise InvalidProblem(f"records: the table has no column {self.column!r}; rename one.")
+        require_table_columns(table, [self.column])
+        column = label_column(table[self.column])
+        if self.prefix is None:
+            return column
+        text = column.cast("string")
+        return (text.length() >= self.prefix).ifelse(text.left(self.prefix), None)
+
+    def octets(self, table: Any) -> Any:
+        """The labels of an Ibis table as bytes, whatever the type of the column."""
+        column = self.expression(table)
+        return column if column.type().is_binary() else octets(column.cast("string"))
+
 
 Thresholds = tuple[Fraction, ...]
 

@@ -9,15 +9,14 @@ from functools import cached_property
 from typing import Any
 
 from designer.base.arrays import Immutable
-from designer.base.checks import rational, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, Named, keys, record
 from designer.tables.groups import Groups, Labels
-from designer.tables.key import Key
 from designer.tables.measure import Given
-from designer.tables.policies.values import label
+from designer.tables.policies.hierarchies import label
+from designer.tables.unit_splitting import Key
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ import numpy as np
 
 from designer import datasets
 from designer.accounting import EpsilonDelta, Gaussian
-from designer.mechanisms.odds_ratio.fisher import Margins, fisher_test
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins, fisher_test
 
 promises = {
     "epsilon 1/10": (EpsilonDelta(Fraction(1, 10)), "#3a5ce1", "-"),

@@ -9,9 +9,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from designer.base.progress import each_of, showing_progress, step
+from designer.base.errors import each_of, showing_progress, step
 from designer.base.progress_line import time_words
-from designer.reports.pictures.figures import styled
+from designer.publish.pictures.figures import styled
 from examples.papers.frame import Numbers, Paper, results
 from examples.papers.pages import index, page
 

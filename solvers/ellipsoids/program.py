@@ -13,17 +13,248 @@ C).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.ellipsoids.independent_rows import DEPENDENT, follow
-from solvers.ellipsoids.planes import Found, cover
-from solvers.ellipsoids.reduction import Reduction, Roots, apply, cost_roots, query_roots
+from solvers.ellipsoids.dual import DEPENDENT, DIRECT_ROWS, DualPoint, follow, follow_path, is_direct
 from solvers.ellipsoids.rows import Array, Differences, Rows, VectorRows, scan_differences
-from solvers.solution import Solution
-from solvers.status import Status
+from solvers.polytopes.extremes import pivots
+from solvers.solution import Solution, Status
+from solvers.work import is_over, spend
+
+# Cutting planes for the ellipsoid program in reduced coordinates: solve on a working set, scan the rest, add what sticks out.
+#
+# The bound that a working set leaves proven: docs/theory/ellipsoid.md, section 2.
+
+
+# A working set can hold every row that binds, q (q + 1) / 2 at most in general position, up to this dimension.
+WORKING_DIMENSION = 50
+ROUNDS = 100
+# Relative sizes that tell apart, among equal weights, rows of one length and directions that rows reach.
+EVEN = 1e-9
+
+
+@dataclass(frozen=True)
+class Found:
+    """The point to use, the largest ratio `worst` of any row known there, and the point that proves the best bound."""
+
+    point: DualPoint
+    worst: float
+    prover: DualPoint
+    iterations: int
+    method: str
+
+    @property
+    def value(self) -> float:
+        """The cost once the covariance is multiplied by `worst`."""
+        return self.point.cost * self.worst
+
+    @property
+    def bound(self) -> float:
+        """What no covering ellipsoid can beat."""
+        return self.prover.bound
+
+
+Scan = Callable[[Found], tuple[float, VectorRows]]
+
+
+def cover(rows: Rows, queries: VectorRows, scan: Scan | None, tolerance: float, max_iterations: int) -> Found:
+    """Solve for all rows at once, or on a working set when `scan` sees more or when the rows are many and short."""
+    if rows.count <= DIRECT_ROWS or scan is not None:
+        rows = rows.select(slice(None))
+    if scan is not None:
+        return cut(rows, queries, scan, tolerance, max_iterations)
+    if isinstance(rows, VectorRows) and (even := _even(rows, queries, tolerance)) is not None:
+        return even
+    if rows.count <= 30 * rows.dimension or rows.dimension > WORKING_DIMENSION:
+        return _follow(rows, queries, tolerance, max_iterations)
+    return cut(first_rows(rows), queries, lambda found: outstanding(rows, found), tolerance, max_iterations)
+
+
+def _even(rows: VectorRows, queries: VectorRows, tolerance: float) -> Found | None:
+    """Equal weights on all rows, or on those that are then the longest, where that is the optimum: rows that are the images of
+    one under symmetries, as the changes of a table with published margins are."""
+    weights, costs = np.ones(rows.count), np.ones(queries.count)
+    for step in (1, 2):
+        try:
+            point = DualPoint.at(rows, queries, weights, costs)
+        except np.linalg.LinAlgError:
+            return None
+        if not point.roots.min() > EVEN * point.roots.max():
+            return None
+        if point.value - point.bound <= tolerance * point.value:
+            return Found(point, float(point.ratios.max()), point, step, "equal weights")
+        weights = (point.ratios >= (1 - EVEN) * point.ratios.max()).astype(np.float64)
+    return None
+
+
+def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_iterations: int) -> Found:
+    """Rounds of solving and scanning. Every bound is a bound for the whole set, because fewer rows can only cost less.
+
+    Early rounds are solved as roughly as the last scan was violated: their optimum is thrown away.
+    """
+    best, prover, violation, steps = None, None, 0.1, 0
+    for _ in range(ROUNDS):
+        found = _follow(rows, queries, max(tolerance / 2.0, min(1e-2, violation / 10.0)), max_iterations)
+        worst, more = scan(found)
+        steps, violation = steps + found.iterations, worst - 1.0
+        prover = found.prover if prover is None or found.bound >= prover.bound else prover
+        method = f"{found.method}, cutting planes, {rows.count} rows at the end"
+        candidate = Found(found.point, found.worst * max(worst, 1.0), prover, steps, method)
+        best = candidate if best is None or candidate.value <= best.value else best
+        solved = best.value - prover.bound <= tolerance * best.value
+        if solved or is_over() or (not more.count and found.value - found.bound <= tolerance * found.value):
+            break
+        # Rows at half their length do not bind and hardly ever come back; without them the Newton systems stay small.
+        # A cost that all but ignores a direction may leave no such row along it: then all rows stay, because they must span.
+        kept = np.concatenate([rows.select(np.flatnonzero(found.point.ratios > 0.5 * found.worst)).vectors, more.vectors])
+        everything = rows.select(slice(None)).vectors
+        spans = np.linalg.matrix_rank(kept) == rows.dimension
+        rows = VectorRows(kept if spans else np.concatenate([everything, more.vectors]))
+    assert best is not None and prover is not None
+    return replace(best, prover=prover, iterations=steps)
+
+
+def outstanding(rows: Rows, found: Found) -> tuple[float, VectorRows]:
+    """The largest ratio over explicit or paired rows, and the rows beyond 1 that exceed it most."""
+    spend(entries=float(rows.count) * rows.dimension)
+    ratios = rows.ratios(found.point.precision) / found.worst
+    many = min(rows.count - 1, max(50, 8 * rows.dimension))
+    largest = np.argpartition(ratios, -many)[-many:]
+    return float(ratios.max()), rows.select(largest[ratios[largest] > 1.0])
+
+
+def first_rows(rows: Rows) -> VectorRows:
+    """Rows that span, by pivoted QR, and those of largest leverage `r' (sum r r')^-1 r`, which no change of basis alters."""
+    inverse = np.asarray(np.linalg.pinv(rows.moment(np.ones(rows.count)), hermitian=True), dtype=np.float64)
+    many = min(rows.count, 6 * rows.dimension)
+    longest = rows.select(np.argpartition(rows.ratios(inverse), -many)[-many:])
+    spanning = rows.spanning().vectors
+    return VectorRows(np.concatenate([spanning[pivots(spanning.T)[0]], longest.vectors]))
+
+
+def _follow(rows: Rows, queries: VectorRows, tolerance: float, max_iterations: int) -> Found:
+    point, prover, steps = follow_path(rows, queries, tolerance, max_iterations)
+    method = "interior point, " + ("Cholesky" if is_direct(rows, queries) else "conjugate gradients")
+    return Found(point, float(point.ratios.max()), prover, steps, method)
+
+
+# From any cost and any vectors to the ellipsoid program with unit cost and vectors that span: a change of coordinates and its
+# inverse.
+#
+# Why nothing is lost: docs/theory/ellipsoid.md, section 5.
+
+
+@dataclass(frozen=True)
+class Roots:
+    """`C = root root'` and `coroot = root^(+')`, each (s, q) or, for a diagonal, (s,)."""
+
+    root: Array
+    coroot: Array
+
+
+def cost_roots(cost: Array | None, dimension: int) -> Roots:
+    """The symmetric roots of a cost matrix, of a diagonal (s,), or of the identity (None).
+
+    Raises:
+        ValueError: wrong shape, not symmetric, or a negative direction beyond rounding.
+    """
+    if cost is None:
+        return Roots(np.ones(dimension), np.ones(dimension))
+    if cost.shape not in ((dimension,), (dimension, dimension)):
+        raise ValueError(
+            f"cost has shape {cost.shape}: pass ({dimension},) or ({dimension}, {dimension}) for rows of length {dimension}"
+        )
+    values, vectors = (cost, np.eye(dimension)) if cost.ndim == 1 else np.linalg.eigh(_symmetric(cost))
+    floor = 0.0 if cost.ndim == 1 else dimension * np.finfo(float).eps * np.abs(values).max()
+    if values.min() < -floor:
+        raise ValueError(f"cost has the negative direction {values.min():.3g}: pass a positive semidefinite matrix such as Q'Q")
+    if cost.ndim == 1 and values.min() > 0.0:
+        return Roots(np.sqrt(values), 1.0 / np.sqrt(values))
+    kept = values > floor
+    sizes = np.sqrt(values[kept])
+    return Roots(vectors[:, kept] * sizes, vectors[:, kept] / sizes)
+
+
+def query_roots(queries: Array) -> Roots:
+    """The roots of `C = Q'Q` from singular values of Q (K, s): squaring would lose half the digits of a short direction."""
+    _, sizes, vectors = np.linalg.svd(queries, full_matrices=False)
+    kept = sizes > max(queries.shape) * np.finfo(float).eps * sizes.max(initial=0.0)
+    return Roots(vectors[kept].T * sizes[kept], vectors[kept].T / sizes[kept])
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Coordinates `t = forward' r` in which the cost is the identity and the vectors span.
+
+    A precision or covariance found there goes back by `forward W forward'` and `backward Sigma backward'`; forward and
+    backward are (s, q). Costs go back times `unit^2`: `t` is of order one.
+    `outside` (s, s - q at most) spans the directions that cost something and that no vector reaches.
+    """
+
+    forward: Array
+    backward: Array
+    outside: Array
+    unit: float
+
+    @classmethod
+    def of(cls, rows: Rows, roots: Roots) -> Reduction:
+        """The reduction for a nonempty family of nonzero vectors."""
+        vectors = rows.spanning().vectors
+        size = np.abs(vectors).max()
+        reached = apply(vectors / size, roots.root)
+        inside, outside = split_space(reached)
+        unit = float(size * np.abs(reached).max())
+        root, coroot = (expand(matrix) for matrix in (roots.root, roots.coroot))
+        return cls(root @ inside / unit, coroot @ inside * unit, root @ outside / unit, unit)
+
+    @property
+    def queries(self) -> Array:
+        """The map of queries, `q` to `backward' q / unit`."""
+        return self.backward / self.unit
+
+    def precision(self, canonical: Array) -> Array:
+        """W in the caller's coordinates."""
+        return np.asarray(self.forward @ canonical @ self.forward.T)
+
+    def covariance(self, canonical: Array) -> Array:
+        """Sigma in the caller's coordinates."""
+        return np.asarray(self.backward @ canonical @ self.backward.T)
+
+
+def split_space(vectors: Array) -> tuple[Array, Array]:
+    """Orthonormal bases of the span of the rows and of its complement.
+
+    The rank is decided after every column is scaled to length one, so that a coordinate in small units is not taken for
+    rounding.
+    """
+    lengths = np.linalg.norm(vectors, axis=0)
+    lengths[lengths == 0.0] = 1.0
+    _, values, right = np.linalg.svd(np.linalg.qr(vectors / lengths, mode="r"), full_matrices=False)
+    rank = int((values > max(vectors.shape) * np.finfo(float).eps * values[0]).sum())
+    if rank == vectors.shape[1]:
+        return np.eye(rank), np.zeros((rank, 0))
+    basis = np.linalg.qr(lengths[:, None] * right[:rank].T, mode="complete")[0]
+    return basis[:, :rank], basis[:, rank:]
+
+
+def apply(vectors: Array, matrix: Array) -> Array:
+    """`vectors matrix`, where a vector stands for a diagonal matrix."""
+    return np.asarray(vectors * matrix if matrix.ndim == 1 else vectors @ matrix)
+
+
+def expand(matrix: Array) -> Array:
+    """The matrix itself, or the diagonal matrix that a vector stands for."""
+    return np.diag(matrix) if matrix.ndim == 1 else matrix
+
+
+def _symmetric(cost: Array) -> Array:
+    if np.abs(cost - cost.T).max() > 1e-9 * np.abs(cost).max():
+        raise ValueError("cost is not symmetric: pass (cost + cost.T) / 2 if that is what is meant")
+    return np.asarray((cost + cost.T) / 2.0)
+
 
 __all__ = ["Differences", "Ellipsoid", "Separation", "minimise_maximum", "minimise_trace", "scan_differences"]
 

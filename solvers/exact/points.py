@@ -10,11 +10,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Integers = NDArray[np.object_]
+if TYPE_CHECKING:
+    from flint import fmpz_mat
+
+
+ExactIntegers = NDArray[np.object_]
 LARGEST = 1e150  # up to here a product of two entries neither overflows nor loses more than 2^-900 to underflow
 PAIRS = 2_000_000  # of products held at a time
 
@@ -30,8 +36,8 @@ class Points:
     ([[1, 2], [9, -2]], [2, 3])
     """
 
-    numerators: Integers
-    denominators: Integers
+    numerators: ExactIntegers
+    denominators: ExactIntegers
 
     def __post_init__(self) -> None:
         for array in (self.numerators, self.denominators):
@@ -109,7 +115,7 @@ class Points:
         return [(d, *row) for d, row in zip(self.denominators.tolist(), self.numerators.tolist(), strict=True)]
 
 
-def _integers(name: str, values: ArrayLike) -> Integers:
+def _integers(name: str, values: ArrayLike) -> ExactIntegers:
     """An object array of Python integers; floats are refused because their rounding would go unnoticed.
 
     Lists are taken as objects: numpy would make floats of integers on both sides of 2^63.
@@ -208,5 +214,162 @@ def _exact_positions(facets: Points, points: Points, rows: NDArray[np.intp], col
     return np.asarray(np.where(products > 0, position, -position), np.int8)
 
 
-def _peak(values: Integers) -> int:
+def _peak(values: ExactIntegers) -> int:
     return max((abs(int(x)) for x in values.flat), default=0)
+
+
+# The linear span of exact points and their coordinates in it.
+#
+# Why a hull is built in its own span: docs/theory/hull.md.
+
+
+ROWS = 2000  # reduced together
+
+
+def span_coordinates(points: Points) -> tuple[Points, Points]:
+    """`(basis, coordinates)` with `points = coordinates @ basis` exactly; basis (rank, s), coordinates (M, rank).
+
+    The basis is the reduced row echelon form: it is the identity on its pivot columns, hence the coordinates of a point are its
+    own entries in those columns, with no growth of numerators or denominators.
+
+    >>> basis, coordinates = span_coordinates(Points.of([[1, -1, 0], [0, 1, -1], [1, 0, -1]]))
+    >>> basis.numerators.tolist(), coordinates.numerators.tolist()
+    ([[1, 0, -1], [0, 1, -1]], [[1, -1], [0, 1], [1, 0]])
+    """
+    basis = row_echelon(points.numerators)
+    if len(basis) == 0:
+        raise ValueError("points: every row is zero, so that there is no span; drop the zero rows")
+    pivots = [next(j for j, x in enumerate(row) if x) for row in basis.numerators]
+    return basis, Points.from_integers(points.numerators[:, pivots], points.denominators)
+
+
+def row_echelon(rows: ExactIntegers) -> Points:
+    """Reduced row echelon form over the rationals of an integer matrix (m, n): (rank, n), zero rows dropped.
+
+    `ROWS` rows are reduced at a time, exactly.
+    """
+    from flint import fmpz_mat
+
+    reduced: list[list[int]] = []
+    below: list[int] = []
+    width = rows.shape[1]
+    queue = iter(rows.tolist())
+    while (block := list(islice(queue, ROWS))) and len(reduced) < width:
+        stacked = reduced + block
+        form, common, rank = fmpz_mat(len(stacked), width, [x for row in stacked for x in row]).rref()
+        reduced = [[int(form[i, j]) for j in range(width)] for i in range(rank)]
+        below = [int(common)] * rank
+    if not reduced:
+        return Points(np.zeros((0, width), object), np.zeros(0, object))
+    signs = [1 if d > 0 else -1 for d in below]
+    return Points.from_integers([[s * x for x in row] for s, row in zip(signs, reduced, strict=True)], [abs(d) for d in below])
+
+
+# Hermite and Smith normal forms of integer matrices of any shape, with the unimodular matrices that produce them.
+#
+# What the forms are for: docs/theory/lattice.md, section 0.
+
+
+REDUCED_AT_ONCE = 256  # rows
+
+
+def hermite_form(matrix: ArrayLike) -> tuple[ExactIntegers, ExactIntegers]:
+    """`(H, T)` with `H = T A` in row echelon form, positive pivots, entries above a pivot in [0, pivot), and T unimodular.
+
+    >>> hermite_form([[2, 3], [4, 1]])[0].tolist()
+    [[2, 3], [0, 5]]
+    """
+    rows = integer_matrix("matrix", matrix)
+    if not rows.size:
+        return rows, np.eye(len(rows), dtype=int).astype(object)
+    form, transform = as_matrix(rows).hnf(True)
+    return entries(form), entries(transform)
+
+
+def is_combination(vector: Sequence[int], rows: ArrayLike) -> bool:
+    """Whether a vector (d,) is a sum of whole multiples of the rows (n, d).
+
+    >>> is_combination([4, 6], [[2, 3], [0, 5]]), is_combination([2, 4], [[2, 3], [0, 5]])
+    (True, False)
+    """
+    given = integer_matrix("rows", rows)
+    form = given[:0]
+    for start in range(0, len(given), REDUCED_AT_ONCE):
+        form = entries(as_matrix(np.concatenate([form, given[start : start + REDUCED_AT_ONCE]])).hnf())
+        form = form[[any(row) for row in form]]
+    rest = [int(entry) for entry in vector]
+    for row in form.tolist():
+        pivot = next(k for k, entry in enumerate(row) if entry)
+        times = rest[pivot] // row[pivot]
+        rest = [a - times * b for a, b in zip(rest, row, strict=True)]
+    return not any(rest)
+
+
+def smith_form(matrix: ArrayLike) -> tuple[int, ...]:
+    """The invariant factors `d_1 | d_2 | ... | d_r` of A, r its rank.
+
+    All are 1 exactly when the lattice of the rows contains every integer point of their span.
+
+    >>> smith_form([[2, 0], [0, 3]]), smith_form([[1, 1], [1, 1]])
+    ((1, 6), (1,))
+    """
+    rows = integer_matrix("matrix", matrix)
+    if not rows.size:
+        return ()
+    form = as_matrix(rows).snf()
+    factors = (abs(int(form[i, i])) for i in range(min(rows.shape)))
+    return tuple(factor for factor in factors if factor)
+
+
+def smith_transforms(matrix: ArrayLike) -> tuple[ExactIntegers, ExactIntegers, ExactIntegers]:
+    """`(U, D, V)` with `U A V = D` diagonal and U, V unimodular; the last d - rank columns of V are a basis of the kernel.
+
+    Row and column Hermite forms in turn end at a diagonal matrix, since each round divides or keeps every pivot; the diagonal
+    is that of the Smith form up to the divisibility of its entries, which no use here needs.
+    """
+    form = integer_matrix("matrix", matrix)
+    left, right = (np.eye(n, dtype=int).astype(object) for n in form.shape)
+    while True:  # one round at least: it moves the zeros of a diagonal matrix to its end
+        form, step = hermite_form(form)
+        left = step @ left
+        transposed, step = hermite_form(form.T)
+        form, right = transposed.T, right @ step.T
+        if not _off_diagonal(form):
+            return left, form, right
+
+
+def _off_diagonal(form: ExactIntegers) -> bool:
+    return any(x and i != j for (i, j), x in np.ndenumerate(form))
+
+
+def integer_matrix(name: str, values: ArrayLike, width: int | None = None) -> ExactIntegers:
+    """A new (n, d) object array of Python integers; whole floats are refused like all others,
+    since their rounding is unknown."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)  # not floats for 2^63 beside -1
+    if array.ndim != 2 or (width is not None and array.shape[1] != width):
+        wanted = "rows of equal length" if width is None else f"rows of length {width}"
+        raise ValueError(f"{name}: shape {array.shape}; give {wanted}.")
+    if array.size and array.dtype.kind not in "iu" and not _whole(array):
+        raise ValueError(f"{name}: entries of type {array.dtype} are not all integers; round them before, knowingly.")
+    flat = [int(x) for x in array.flat]
+    result = np.empty(len(flat), dtype=object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def _whole(array: ExactIntegers) -> bool:
+    return array.dtype.kind == "O" and all(isinstance(x, (int, np.integer)) and not isinstance(x, bool) for x in array.flat)
+
+
+def as_matrix(rows: ExactIntegers) -> fmpz_mat:
+    """The same matrix (m, n) of integers in FLINT."""
+    from flint import fmpz_mat
+
+    return fmpz_mat(int(rows.shape[0]), int(rows.shape[1]), rows.ravel().tolist())
+
+
+def entries(matrix: fmpz_mat) -> ExactIntegers:
+    """The same matrix as an object array of Python integers."""
+    values = np.empty(matrix.nrows() * matrix.ncols(), dtype=object)
+    values[:] = [int(x) for x in matrix.entries()]
+    return values.reshape(matrix.nrows(), matrix.ncols())

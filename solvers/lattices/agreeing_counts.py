@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from solvers.limited import integer_program
 from solvers.programs.nearest_sums import NearestSums, fitted_sums, left_over, none_at_all, told_by
-from solvers.status import Status
+from solvers.solution import Status
 
 Array = NDArray[np.float64]
 

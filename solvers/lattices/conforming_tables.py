@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.exact.hermite import is_combination
+from solvers.exact.points import is_combination
 from solvers.limited import integer_program
 from solvers.programs.nearest_sums import none_at_all
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.exact.hermite import as_matrix, entries, hermite_form, integer_matrix
-from solvers.exact.points import Integers
+from solvers.exact.points import ExactIntegers, as_matrix, entries, hermite_form, integer_matrix
 
 if TYPE_CHECKING:
     from flint import fmpq_mat
@@ -40,7 +39,7 @@ class Lattice:
     [True, False]
     """
 
-    basis: Integers
+    basis: ExactIntegers
 
     def __post_init__(self) -> None:
         basis = integer_matrix("basis", self.basis)
@@ -70,7 +69,7 @@ class Lattice:
         return int(self.basis.shape[1])
 
     @cached_property
-    def gram(self) -> Integers:
+    def gram(self) -> ExactIntegers:
         """Inner products of the basis vectors, (m, m)."""
         return _frozen(self.basis @ self.basis.T if self.dimension else np.zeros((0, 0), dtype=object))
 
@@ -135,7 +134,7 @@ class Lattice:
             raise ValueError("points: one does not lie in the span of the lattice.")
         return [[Fraction(int(x), int(common) * d) for x in row] for row, d in zip(found, below, strict=True)]
 
-    def coordinates(self, points: ArrayLike) -> Integers:
+    def coordinates(self, points: ArrayLike) -> ExactIntegers:
         """Integers c, (n, m), of the lattice points `c @ basis` that nearest plane (Babai) assigns to integer points (n, d).
 
         A lattice point is assigned to itself. What is left, `points - c @ basis`,
@@ -150,11 +149,11 @@ class Lattice:
             rest -= np.multiply.outer(chosen[:, i], self.basis[i])
         return chosen
 
-    def nearest_plane(self, points: ArrayLike) -> Integers:
+    def nearest_plane(self, points: ArrayLike) -> ExactIntegers:
         """The lattice points of `coordinates`, (n, d)."""
         return np.asarray(self.coordinates(points) @ self.basis)
 
-    def representative(self, points: ArrayLike) -> Integers:
+    def representative(self, points: ArrayLike) -> ExactIntegers:
         """The one member of the coset `point + lattice` in the nearest-plane cell: equal for equal cosets, (n, d)."""
         rows = integer_matrix("points", points, self.ambient)
         return np.asarray(rows - self.nearest_plane(rows))
@@ -164,7 +163,7 @@ class Lattice:
         return np.asarray((self.representative(points) == 0).all(axis=1), dtype=np.bool_)
 
     @cached_property
-    def _eliminated(self) -> Integers:
+    def _eliminated(self) -> ExactIntegers:
         """Fraction-free elimination of [Gram | basis], (m, m + d): row i is `(D_(i+1) mu[j][i] for j, then D_i b*_i)`."""
         if not self.dimension:
             return np.zeros((0, self.ambient), dtype=object)
@@ -172,7 +171,7 @@ class Lattice:
         return _frozen(entries(upper))
 
 
-def gram_schmidt(gram: Integers) -> tuple[tuple[Fraction, ...], tuple[tuple[Fraction, ...], ...]]:
+def gram_schmidt(gram: ExactIntegers) -> tuple[tuple[Fraction, ...], tuple[tuple[Fraction, ...], ...]]:
     """Squared lengths and coefficients `mu[i][j]`, j < i, of a basis with this integer Gram matrix (m, m), exactly.
 
     >>> gram_schmidt(integer_matrix("gram", [[2, 1], [1, 2]]))
@@ -208,7 +207,7 @@ def integer_kernel(matrix: ArrayLike) -> Lattice:
     return Lattice(_reduced(saturated(vectors // np.gcd.reduce(vectors, axis=1)[:, None])))
 
 
-def saturated(vectors: Integers) -> Integers:
+def saturated(vectors: ExactIntegers) -> ExactIntegers:
     """A basis of all integer points in the span of linearly independent integer vectors (m, d)."""
     m = len(vectors)
     form = hermite_form(vectors.T)[0][:m].T
@@ -219,7 +218,7 @@ def saturated(vectors: Integers) -> Integers:
     return np.asarray(entries(solved) // int(below))
 
 
-def particular_solution(matrix: ArrayLike, target: ArrayLike) -> Integers | None:
+def particular_solution(matrix: ArrayLike, target: ArrayLike) -> ExactIntegers | None:
     """An integer x (d,) with `A x = t`, reduced by the kernel of A to a short one; None if there is none.
 
     >>> particular_solution([[1, 1, 1]], [7]).sum()
@@ -244,7 +243,7 @@ def particular_solution(matrix: ArrayLike, target: ArrayLike) -> Integers | None
     return None if any(wanted) else np.asarray(integer_kernel(rows).representative([solution])[0])
 
 
-def _reduced(vectors: Integers) -> Integers:
+def _reduced(vectors: ExactIntegers) -> ExactIntegers:
     return entries(as_matrix(vectors).lll()) if len(vectors) else vectors
 
 

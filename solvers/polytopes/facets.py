@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from solvers.exact.points import Points, against_one
 from solvers.polytopes.triangulation import Labels, closes, corners, opposite, signed, solved
-from solvers.status import Status
+from solvers.solution import Status
 
 Backend = Literal["qhull", "cdd"]
 BACKENDS: tuple[Backend, ...] = ("qhull", "cdd")

@@ -17,7 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
-from solvers.exact.points import Integers, Points
+from solvers.exact.points import ExactIntegers, Points
 from solvers.polytopes.hull import Polytope
 
 LARGEST_CUBE = 14  # dimensions in which the 2^s sign vectors are listed
@@ -140,7 +140,7 @@ class EllipsoidBall:
             raise ValueError("shape: not positive definite; work in the span of the vectors")
 
     @cached_property
-    def _integers(self) -> tuple[Integers, int]:
+    def _integers(self) -> tuple[ExactIntegers, int]:
         common = int(np.lcm.reduce(self.shape.denominators))
         return self.shape.numerators * (common // self.shape.denominators)[:, None], common
 
@@ -211,7 +211,7 @@ def _inside(first: Ball, second: Ball, grown: Fraction, room: Fraction) -> bool:
     return _semidefinite(a * factor.numerator - b * factor.denominator)
 
 
-def _semidefinite(matrix: Integers) -> bool:
+def _semidefinite(matrix: ExactIntegers) -> bool:
     """Is a symmetric integer matrix positive semidefinite?
 
     All roots of det(x - M) are real, so none is negative if and only if the coefficients alternate in sign (Descartes).
@@ -222,7 +222,7 @@ def _semidefinite(matrix: Integers) -> bool:
     return all(c * (-1) ** (len(matrix) - k) >= 0 for k, c in enumerate(coefficients))
 
 
-def _quadratic(matrix: Integers, below: int, z: Points) -> list[Fraction]:
+def _quadratic(matrix: ExactIntegers, below: int, z: Points) -> list[Fraction]:
     values = ((z.numerators @ matrix) * z.numerators).sum(axis=1)
     return [Fraction(int(v), int(d) ** 2 * below) for v, d in zip(values, z.denominators, strict=True)]
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.exact.points import Integers, Points
+from solvers.exact.points import ExactIntegers, Points
 from solvers.work import spend
 
 Labels = NDArray[np.int64]
@@ -42,13 +42,13 @@ def closes(simplices: Labels) -> bool:
     return bool((np.diff(np.append(starts, len(order))) == 2).all())
 
 
-def corners(points: Points, simplices: Labels) -> Integers:
+def corners(points: Points, simplices: Labels) -> ExactIntegers:
     """Integer numerators of the corners, (T, s, s); corner j of simplex t is row j over its vertex's denominator."""
     rows, signs = signed(simplices, len(points))
     return np.asarray(points.numerators[rows] * signs[..., None])
 
 
-def solved(block: Integers, right: list[list[int]]) -> tuple[Integers, int]:
+def solved(block: ExactIntegers, right: list[list[int]]) -> tuple[ExactIntegers, int]:
     """`block @ x = right` over the rationals: x is the returned (s, k) integers over the returned positive integer.
 
     Raises ZeroDivisionError where the block is singular.
@@ -150,7 +150,7 @@ def covers_once(points: Points, simplices: Labels, facet_of: Labels) -> bool:
     return not any(_holds(block, inner) for block in corners(points, simplices[same[1:]]))
 
 
-def _holds(rows: Integers, x: list[Fraction]) -> bool:
+def _holds(rows: ExactIntegers, x: list[Fraction]) -> bool:
     """Is x a nonnegative combination of the rows?"""
     from flint import fmpq, fmpq_mat, fmpz_mat
 
@@ -168,7 +168,7 @@ def integer_volumes(points: Points, simplices: Labels, minors: list[int]) -> tup
     return [abs(n) * (common // d) for n, d in zip(minors, below, strict=True)], common
 
 
-def pair_weights(simplices: Labels, weights: list[int], m: int) -> Integers:
+def pair_weights(simplices: Labels, weights: list[int], m: int) -> ExactIntegers:
     """C (m, m) with `sum_t n_t (sum_i v_i v_i' + (sum_i v_i)(sum_i v_i)') = V' C V`, v_i the corners of simplex t."""
     rows, signs = signed(simplices, m)
     values = np.array(weights, dtype=object)
@@ -180,7 +180,7 @@ def pair_weights(simplices: Labels, weights: list[int], m: int) -> Integers:
     return total
 
 
-def second_moment(points: Points, pairs: Integers, total: int) -> list[list[Fraction]]:
+def second_moment(points: Points, pairs: ExactIntegers, total: int) -> list[list[Fraction]]:
     """`E[U U']`, U uniform on the polytope: `V' C V / ((s + 1)(s + 2) sum_t n_t)`, exact: s lists of s.
 
     points V: (m, s). pairs C: (m, m) integers. total: `sum_t n_t`. Derivation: docs/theory/hull.md, "Volume and moments".

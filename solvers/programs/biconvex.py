@@ -8,17 +8,215 @@ Q is the best P for its own scales and they are the best for it. Derivations in 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.programs.changes import ChangeSet, Steepest, WorkingSet
-from solvers.programs.restriction import ScaledFit, solve_restriction
-from solvers.programs.row_losses import TOTAL_SQUARES, RowsLoss, WorstOfQueries
-from solvers.programs.rows_alone import fit_rows_alone
+from solvers.programs.changes import Changes, ChangeSet, Steepest, WorkingSet
+from solvers.programs.lipschitz import fit_jointly
+from solvers.programs.loads import Cone, ConicBlock, solve_conic, sparse_entries
+from solvers.programs.row_losses import TOTAL_SQUARES, Entangled, RowByRow, RowsLoss, WorstOfQueries
 from solvers.programs.scales import minimise_scales
-from solvers.solution import Solution
-from solvers.status import Status
+from solvers.solution import Solution, Status
 from solvers.work import is_over
+
+# Several rows, each with all of every budget to itself: a relaxation of their joint limits that is convex in (P, c).
+#
+# `min loss(P - Q, c)` s.t. `|P_k d_m| <= c_k b_m` for every row k and change m: a bound of what rows lose that share the
+# budgets, and rows to start from (docs/theory/biased.md, section 4).
+
+
+def fit_rows_alone(
+    targets: Array, changes: ChangeSet, count: float, loss: RowsLoss, tolerance: float = 1e-4, rounds: int = 60
+) -> tuple[Array, float]:
+    """The rows (K, N) of the relaxation, nearly optimal, and a certified bound of its least loss.
+
+    targets: (K, N), rows that move.
+    """
+    if isinstance(loss, RowByRow):
+        found = [fit_jointly(q, changes, count, loss.single) for q in targets]
+        return np.array([one.point.values for one in found]), loss.combined(np.array([one.lower_bound for one in found]))
+    assert isinstance(loss, Entangled)
+    return _entangled(targets, changes, count, loss, tolerance, rounds)
+
+
+def _entangled(
+    targets: Array, changes: ChangeSet, count: float, loss: Entangled, tolerance: float, rounds: int
+) -> tuple[Array, float]:
+    """Cutting planes for all rows at once, a working set for each."""
+    found = [changes.steepest(q[None], 2 * q.size) for q in targets]
+    known = [WorkingSet.of(one) for one in found]
+    scales = np.array([one.worst for one in found])
+    rows, bound = targets, 0.0
+    value = loss.value(rows - targets, scales, count)
+    for _ in range(rounds):
+        proposal = _proposal(targets, scales, known, count, loss)
+        if proposal is None:
+            break
+        moved, forces, reach = proposal
+        bound = max(bound, loss.alone(targets, forces, reach, count))
+        found = [changes.steepest(p[None], 2 * p.size) for p in moved]
+        needed = np.array([one.worst for one in found])
+        better = loss.value(moved - targets, needed, count)
+        if better < value:
+            rows, value, scales = moved, better, np.maximum(needed, 1e-9 * needed.max())
+        if value - bound <= tolerance * value or not _grown(known, found):
+            break
+    return rows, bound
+
+
+def _grown(known: list[WorkingSet], found: list[Steepest]) -> bool:
+    """Whether any working set took something in; each is offered what was found for its row."""
+    taken = [old.add(new) for old, new in zip(known, found, strict=True)]
+    return any(taken)
+
+
+def _proposal(
+    targets: Array, scales: Array, known: list[WorkingSet], count: float, loss: Entangled
+) -> tuple[Array, Array, Array] | None:
+    """Rows, and `forces`, `reach` of the multipliers, of the program on the known changes.
+
+    Unknowns: `delta = n (P - Q) / c`, `x = c' / c` for present scales c, and those of the loss, whose price is here x^power.
+    """
+    k, n = targets.shape
+    form, prices = loss.epigraph(scales / scales.max(), n), slice(k * n, k * n + k)
+    curvature, linear = form.curvature.copy(), form.linear.copy()
+    if loss.power == 2:
+        curvature[prices], linear[prices] = 2.0 * linear[prices], 0.0
+    limits = [
+        _limits(one.changes, q / c, row, k, count, linear.size)
+        for row, (one, q, c) in enumerate(zip(known, targets, scales, strict=True))
+    ]
+    answer = solve_conic(curvature, linear, [*limits, form.block])
+    if answer is None:
+        return None
+    x, multipliers = answer
+    forces, reach = np.zeros((k, n)), np.zeros(k)
+    for row, (one, z) in enumerate(zip(known, multipliers[:-1], strict=True)):
+        upper, lower = np.split(z, 2)
+        load = (upper - lower) / (one.changes.budget * scales[row])
+        forces[row], reach[row] = one.changes.matrix @ load, np.abs(load) @ one.changes.budget
+    return targets + x[: k * n].reshape(k, n) * (scales / count)[:, None], forces, reach
+
+
+def _limits(changes: Changes, target: Array, row: int, rows: int, count: float, width: int) -> ConicBlock:
+    """`|d_m' (target + delta_row / n)| / b_m <= x_row`, above, then below."""
+    picked, size = changes.matrix.tocoo(), changes.count
+    slopes, moves = picked.data / changes.budget[picked.col] / count, changes.along(target)[0] / changes.budget
+    entries = [
+        *[(picked.col + part * size, row * target.size + picked.row, sign * slopes) for part, sign in ((0, 1.0), (1, -1.0))],
+        (np.arange(2 * size), rows * target.size + row, -1.0),
+    ]
+    return ConicBlock(sparse_entries(entries, 2 * size, width), np.concatenate([-moves, moves]), [("nonnegative", 2 * size)])
+
+
+# The convex restriction of the joint limits of several rows at a feasible point, and the bound that its multipliers prove.
+#
+# `sum_k x_km^2 / (2 t_km) + t_km w_k^2 / 2 <= b_m` with `x = P d` and `w = 1 / c`, in units of the present scales (w = 1
+# there): docs/theory/biased.md, section 4.
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledFit:
+    """Rows `values` P (K, N) and `scales` c (K,), each 0 only where the row does not move."""
+
+    values: Array
+    scales: Array
+
+    def __post_init__(self) -> None:
+        values, scales = np.array(self.values, dtype=float), np.array(self.scales, dtype=float)
+        if values.ndim != 2 or scales.shape != values.shape[:1] or not (scales >= 0.0).all() or not np.isfinite(scales).all():
+            raise ValueError(f"values {values.shape} and scales {scales.shape}: give one finite scale >= 0 for each row.")
+        for array, name in ((values, "values"), (scales, "scales")):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    def worst(self, changes: ChangeSet) -> float:
+        """The largest `sum_k |P_k d_m| / (c_k b_m)`: at most 1 where feasible. 0 / 0 counts as 0."""
+        still = self.scales == 0.0
+        if still.any() and changes.steepest(self.values[still], 1).worst > 0.0:
+            return float("inf")
+        return changes.steepest(self.values[~still] / self.scales[~still, None], 1).worst
+
+
+def solve_restriction(
+    fit: ScaledFit, targets: Array, changes: Changes, count: float, loss: RowsLoss, floor: float
+) -> tuple[ScaledFit, float] | None:
+    """The optimum of the restriction at `fit` on these changes, and the Lagrangian bound that its multipliers prove for the
+    true program; None when the backend has no answer.
+
+    floor: t is kept above this part of the budget, as terms with x = 0 would need t = 0 and never move again. The present point
+    then breaks the restriction by at most half of it for each row, and so does its solution the true limits, or less.
+    Unknowns `delta = n (P - Q) / c` (K N), prices r (K) with `r >= w^-power`, what the loss needs, and w (K).
+    """
+    k, n = targets.shape
+    form = loss.epigraph(fit.scales / fit.scales.max(), n)
+    width = form.linear.size + k
+    moves = changes.along(fit.values / fit.scales[:, None])
+    split = np.hypot(moves, floor * changes.budget)
+    blocks = [
+        _row_limits(fit.scales, targets, changes, count, split, width),
+        _prices(k, n, loss.power, width),
+        _widened(form.block, k),
+    ]
+    answer = solve_conic(np.pad(form.curvature, (0, k)), np.pad(form.linear, (0, k)), blocks)
+    if answer is None or not (answer[0][-k:] > 0.0).all():
+        return None
+    x, multipliers = answer
+    values = targets + x[: k * n].reshape(k, n) * (fit.scales / count)[:, None]
+    moved = ScaledFit(values, fit.scales / x[-k:])
+    # The cone bounds ||v|| <= 1 where the limit is b ||v||^2 <= b: its multiplier is smaller by the factor 2 b.
+    load = multipliers[0][:: 2 * k + 1] * fit.scales.max() ** loss.power / (2.0 * changes.budget)
+    signs = changes.along(moved.values / moved.scales[:, None]) / split
+    return moved, multiplier_bound(targets, changes, count, loss, load, signs, fit)
+
+
+def multiplier_bound(
+    targets: Array, changes: Changes, count: float, loss: RowsLoss, multipliers: Array, signs: Array, fit: ScaledFit
+) -> float:
+    """Lagrangian bound for multipliers `l >= 0` (M,) and any `signs` (K, M) in [-1, 1], the best over multiples of l.
+
+    fit: any scales, and rows near the optimum, which guide what the loss may choose. docs/theory/biased.md, section 4.
+    """
+    load = np.maximum(multipliers, 0.0)
+    forces = np.asarray((changes.matrix @ (np.clip(signs, -1.0, 1.0) * load).T).T)
+    uses = np.abs(changes.along(fit.values / fit.scales[:, None])) @ load
+    if not uses.any():
+        return 0.0
+    return loss.shared(targets, forces, float(load @ changes.budget), fit.scales, uses, count)
+
+
+def _row_limits(scales: Array, targets: Array, changes: Changes, count: float, split: Array, width: int) -> ConicBlock:
+    """Cones `(1, x_k / sqrt(2 b t_k), sqrt(t_k / (2 b)) w_k)`, one after the other."""
+    (k, n), m = targets.shape, changes.count
+    stride, picked = 2 * k + 1, changes.matrix.T.tocoo()
+    inverse, weight = 1.0 / np.sqrt(2.0 * changes.budget * split), np.sqrt(split / (2.0 * changes.budget))
+    query, limit = np.arange(k)[:, None], np.arange(m)[None, :]
+    entries = [
+        (picked.row * stride + 1 + query, query * n + picked.col, -inverse[:, picked.row] * picked.data / count),
+        (limit * stride + 1 + k + query, width - k + query, -weight),
+    ]
+    side = np.zeros((m, stride))
+    side[:, 0], side[:, 1 : k + 1] = 1.0, (changes.along(targets / scales[:, None]) * inverse).T
+    cones: list[Cone] = [("second_order", stride)] * m
+    return ConicBlock(sparse_entries(entries, m * stride, width), side.ravel(), cones)
+
+
+def _prices(rows: int, elements: int, power: int, width: int) -> ConicBlock:
+    """Cones `(r_k, w_k, 1)`: `r^a w^(1 - a) >= 1` with `a = 1 / (1 + power)`."""
+    each = np.arange(rows)
+    entries = [(3 * each, rows * elements + each, -1.0), (3 * each + 1, width - rows + each, -1.0)]
+    cones: list[Cone] = [("power", 1.0 / (1.0 + power))] * rows
+    return ConicBlock(sparse_entries(entries, 3 * rows, width), np.tile([0.0, 0.0, 1.0], rows), cones)
+
+
+def _widened(block: ConicBlock, further: int) -> ConicBlock:
+    """The block over `further` unknowns more, which it does not hold."""
+    from scipy.sparse import csc_array, hstack
+
+    return ConicBlock(hstack([block.matrix, csc_array((block.side.size, further))]), block.side, block.cones)
+
 
 Array = NDArray[np.float64]
 

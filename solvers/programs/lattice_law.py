@@ -12,20 +12,69 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from solvers.exact.rational import float_above
-from solvers.lattices.peaked_law import LawTooWide, PeakedLaw
-from solvers.lattices.steps import FAR, Points, Walks, moves
-from solvers.lattices.symmetries import Matrix, symmetries_of
+from solvers.lattices.peaked_law import (
+    FAR,
+    LawTooWide,
+    Matrix,
+    PeakedLaw,
+    Points,
+    Walks,
+    keeps_form,
+    keeps_rows,
+    moves,
+    symmetries_of,
+)
 from solvers.limited import Method, linear_program
-from solvers.programs.linear_loss import LinearLoss
-from solvers.solution import Solution, relative_gap
-from solvers.status import Status
+from solvers.solution import Solution, Status, relative_gap
 from solvers.work import is_over, spend, units_left
+
+# Losses that are expectations of a function of the noise on a lattice, or the largest of a few of them.
+
+
+@dataclass(frozen=True, eq=False)
+class LinearLoss:
+    """`sum_k w_k (r_k . z)^2`, `sum_k w_k |r_k . z|`, or the largest `w_k E (r_k . z)^2`; rows r (K, s), w (K,), positive."""
+
+    rows: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    kind: Literal["squared", "absolute", "max"]
+
+    @property
+    def power(self) -> int:
+        """1 for absolute values, 2 for squares."""
+        return 1 if self.kind == "absolute" else 2
+
+    def each(self, points: Points) -> NDArray[np.float64]:
+        """The weighted loss of each row at doubled points, (n, s) -> (n, K)."""
+        return np.asarray(np.abs(points @ (self.rows.T / 2)) ** self.power * self.weights)
+
+    def parts(self, points: Points) -> NDArray[np.float64]:
+        """The losses of which the expectations count, the largest one alone: (n, J), J = 1 for sums."""
+        each = self.each(points)
+        return each if self.kind == "max" else each.sum(axis=1, keepdims=True)
+
+    def keeps(self, g: Matrix) -> bool:
+        """Whether the loss of `z g` is that of z, exactly."""
+        rows = [tuple(map(Fraction, row)) for row in self.rows.tolist()]
+        weights = [Fraction(w) for w in self.weights.tolist()]
+        if self.kind != "squared":
+            return keeps_rows(g, rows, weights)
+        exact = np.array(rows, dtype=object)
+        return keeps_form(g, exact.T @ (np.array(weights, dtype=object)[:, None] * exact))
+
+    def least_beyond(self, k: int, widths: tuple[int, ...], shares: NDArray[np.float64]) -> float:
+        """A lower bound of `shares . parts`, shares (J,), beyond shell k, by the least eigenvalue of a form."""
+        weights = self.weights * shares if self.kind == "max" else self.weights
+        scaled = self.rows * (weights[:, None] if self.kind == "absolute" else np.sqrt(weights)[:, None])
+        least = max(0.0, float(np.linalg.eigvalsh(scaled.T @ scaled)[0]) * (1 - 1e-9))
+        return float((math.sqrt(least) * k * min(widths)) ** self.power)
+
 
 # Orbits, how faint their points may be, exp(-12), the gap above which the domain is worth its work, and that, in units.
 DOMAINS = ((800, 12, 0.0, 1.0), (2500, 16, 0.0, 2.0), (6000, 16, 1e-3, 6.0), (12_000, 20, 5e-3, 20.0))

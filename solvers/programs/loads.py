@@ -13,15 +13,17 @@ the feasible point `max_j e_j(p) p`, and the two meet (Kelley's method; derivati
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from solvers.limited import linear_program
-from solvers.solution import Solution, relative_gap
-from solvers.status import Status
-from solvers.work import spend
+from solvers.limited import conic_program, linear_program
+from solvers.solution import Solution, Status, relative_gap
+from solvers.work import is_over, spend
 
 Floats = NDArray[np.float64]
 # (n,) positive precisions to (J,) errors, all that may be the largest among them, and their (J, n) slopes.
@@ -116,3 +118,164 @@ def bound_near(loads: Floats, errors: Errors, point: Floats, scale: Floats) -> f
     unit = float((scaled @ (point / scale)).max())
     outer = _outer(scaled / unit, slopes * scale / values[:, None] ** 2)
     return 0.0 if outer is None else outer[1] * unit
+
+
+# The least factor at which a ratio that falls about in proportion comes down to 1: bracketed by two evaluations.
+
+
+LEAST, LARGEST = 1e-30, 1e30  # factors
+MOST = 200  # evaluations
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """`ratio(met) <= 1 < ratio(missed)`, `met <= missed (1 + step)`: shown by evaluation, whatever lies between.
+
+    evaluations: all factors that were tried, with their ratios, in order.
+    """
+
+    met: float
+    missed: float
+    evaluations: tuple[tuple[float, float], ...]
+
+
+def least_factor(ratio: Callable[[float], float], step: float, start: float = 1.0) -> Bracket | None:
+    """The bracket of relative width `step`; None where no factor from 1e-30 to 1e30 lies on each side of it.
+
+    The next factor is where the last ratio would be 1 if it fell in proportion, a little beyond; a ratio that does not fall
+    like that, such as one in steps, is followed by growing strides until both sides are known, and bisected. Where it rises
+    and falls, some bracket is found, not the least of all.
+
+    >>> found = least_factor(lambda factor: 7 / factor, 1e-4)
+    >>> found.missed < 7 <= found.met, len(found.evaluations)
+    (True, 3)
+    """
+    tried: list[tuple[float, float]] = []
+    missed, met, factor = 0.0, math.inf, start
+    while len(tried) < MOST and LEAST <= factor <= LARGEST:
+        value = ratio(factor)
+        tried.append((factor, value))
+        if value <= 1:
+            met = factor
+        else:
+            missed = factor
+        if met <= missed * (1 + step):
+            return Bracket(met, missed, tuple(tried))
+        factor = _next(factor, value, missed, met, step, len(tried))
+    return None
+
+
+def _next(factor: float, value: float, missed: float, met: float, step: float, tries: int) -> float:
+    """In proportion while that helps, within what is known; then the middle of what is known."""
+    if not value:
+        return met / 1e3 if not missed else math.sqrt(missed * met)
+    guess, stride = factor * value * (1 + step / 3), _stride(step, tries)
+    if value <= 1 and guess > met / (1 + step):
+        guess = met / stride
+    if value > 1 and math.isinf(met) and tries > 2:
+        guess = max(guess, missed * stride)
+    if math.isfinite(met) and missed and (tries > 8 or not missed < guess < met):
+        return math.sqrt(missed * met)
+    return guess
+
+
+def _stride(step: float, tries: int) -> float:
+    """One step, a little less; after three evaluations twice as many steps each time, up to a factor of 1,000."""
+    return math.exp(min(0.999 * math.log1p(step) * 2.0 ** max(0, tries - 3), math.log(1e3)))
+
+
+# L-BFGS as all searches of strategies use it.
+#
+# What they search: docs/theory/strategies.md, section 4.
+
+
+Array = NDArray[np.float64]
+Objective = Callable[[Array], tuple[float, Array]]
+
+
+def minimised(
+    objective: Objective, start: Array, iterations: int, nonnegative: bool = False, memory: int = 20
+) -> tuple[Array, int]:
+    """Where the descent ended, (n,), at the end of its work at the latest, and after how many steps.
+
+    What the solver says of its end is not asked: points that are worse than the start, or no numbers, give way to it.
+
+    objective: returns a value and its gradient (n,).
+    """
+    from scipy.optimize import Bounds, minimize
+
+    bounds = Bounds(0.0, np.inf) if nonnegative else None
+    found = minimize(
+        objective,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        callback=_until_the_limit,
+        options={"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "ftol": 1e-10, "gtol": 1e-9},
+    )
+    end = np.maximum(found.x, 0.0) if nonnegative else np.asarray(found.x)
+    better = np.isfinite(end).all() and objective(end)[0] <= objective(start)[0]
+    return (end if better else np.array(start)), int(found.nit)
+
+
+def _until_the_limit(intermediate_result: object) -> None:
+    spend(calls=1)
+    if is_over():
+        raise StopIteration
+
+
+# Conic programs put together block by block, for Clarabel: `min 1/2 x' diag(curvature) x + linear x` with `side - matrix x`
+# in the cones of every block.
+
+
+# Of each cone its kind and its size, of a power cone (always three rows) the power.
+STEPS = 30  # of the backend, about, each of which looks at every entry
+Cone = tuple[Literal["zero", "nonnegative", "second_order", "power"], float]
+
+
+@dataclass(frozen=True, eq=False)
+class ConicBlock:
+    """Rows `matrix` (sparse) with `side` (m,), cone after cone."""
+
+    matrix: Any
+    side: Array
+    cones: Sequence[Cone]
+
+
+def sparse_entries(groups: Sequence[tuple[Any, Any, Any]], rows: int, columns: int) -> Any:
+    """A sparse matrix from groups of (row, column, value), each broadcast; what falls on one place adds up."""
+    from scipy.sparse import coo_array
+
+    full = [np.broadcast_arrays(*group) for group in groups]
+    row, column, value = (np.concatenate([group[part].ravel() for group in full]) for part in range(3))
+    return coo_array((value.astype(float), (row, column)), shape=(rows, columns))
+
+
+def solved(found: Any) -> bool:
+    """Does Clarabel say that it solved a program, if less sharply than asked? Where it ends otherwise, its point is the last of
+    a search, or a direction that is to prove that there is none."""
+    import clarabel
+
+    return found.status in (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+
+
+def solve_conic(curvature: Array, linear: Array, blocks: Sequence[ConicBlock]) -> tuple[Array, list[Array]] | None:
+    """The solution x and the multipliers of every block, or None where the backend does not say that it solved the program."""
+    import clarabel
+    from scipy.sparse import csc_matrix, diags_array, vstack
+
+    made = {"zero": clarabel.ZeroConeT, "nonnegative": clarabel.NonnegativeConeT, "second_order": clarabel.SecondOrderConeT}
+    cones = [
+        clarabel.PowerConeT(size) if kind == "power" else made[kind](int(size))
+        for block in blocks
+        for kind, size in block.cones
+        if size
+    ]
+    matrix, side = csc_matrix(vstack([block.matrix for block in blocks])), np.concatenate([block.side for block in blocks])
+    spend(calls=20, pivots=STEPS * (matrix.nnz + side.size))
+    found = conic_program(csc_matrix(diags_array(curvature)), linear, matrix, side, cones)
+    x, z = np.array(found.x), np.array(found.z)
+    if not solved(found):
+        return None
+    return x, np.split(z, np.cumsum([block.side.size for block in blocks])[:-1])

@@ -20,14 +20,21 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.ellipsoids.independent_rows import follow
+from solvers.ellipsoids.dual import follow
 from solvers.lattices.kernel import pseudo_inverse
 from solvers.programs.changes import Changes
-from solvers.programs.descent import minimised
-from solvers.programs.p_identities import best_p_identity, p_identity_matrix
-from solvers.programs.strategy import Strategy, best_fixed, fit_to_budgets, gram_error, independent_rows, spectral
-from solvers.solution import Solution
-from solvers.status import Status
+from solvers.programs.loads import minimised
+from solvers.programs.strategy import (
+    Strategy,
+    best_fixed,
+    best_p_identity,
+    fit_to_budgets,
+    gram_error,
+    independent_rows,
+    p_identity_matrix,
+    spectral,
+)
+from solvers.solution import Solution, Status
 from solvers.work import is_over, spend
 
 Array = NDArray[np.float64]
@@ -287,7 +294,7 @@ def unit_bound(gram: ArrayLike, budget: ArrayLike) -> float:
     """The bound of `singular_value_bound` at nearly the best weights, for changes that are unit vectors with these budgets.
 
     gram W: (N, N). budget b: (N,), infinite for elements that no change moves. The weights come from Newton's method on a
-    slightly fuller W (`solvers.ellipsoids.independent_rows`), and prove the bound for W itself whatever they are.
+    slightly fuller W (`solvers.ellipsoids.dual`), and prove the bound for W itself whatever they are.
     """
     b = np.asarray(budget, dtype=float)
     kept = np.isfinite(b)

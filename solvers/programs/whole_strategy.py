@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from solvers.programs.changes import Changes
-from solvers.programs.descent import minimised
+from solvers.programs.loads import minimised
 from solvers.programs.noise_costs import GaussianCost, NoiseCost
 from solvers.programs.scales import minimise_scales
 from solvers.programs.strategy import Strategy

@@ -14,8 +14,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.accounts import Ledger, checked
-from designer.accounts.chain import FIRST, Entry, alone
-from designer.accounts.entries import require_opened
+from designer.accounts.chain import FIRST, Entry, alone, require_opened
 from designer.base.errors import InvalidLedger
 from designer.base.json_text import canonical
 from tests.oracles.ledgers import busy_ledger, unlocked

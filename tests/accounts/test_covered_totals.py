@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from designer.accounts import Ledger, Total, checked
-from designer.accounts.entries import entry_reserved
-from designer.accounts.together.expense import expense_of
+from designer.accounts.chain import entry_reserved
+from designer.accounts.composition.cost_record import expense_of
 from designer.base.errors import InvalidLedger
-from designer.promises.costs import Cost, TotalCost
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
+from designer.tradeoff.costs import Cost, TotalCost
 from tests.oracles.ledgers import pure, stated
 
 SMALL = Fraction(1, 10)

@@ -28,20 +28,21 @@ from designer import (
     load,
     metrics,
 )
-from designer.accounts import Ledger, Recorded, Total, checked, place, store
+from designer.accounts import Ledger, Recorded, Total, checked, store
+from designer.accounts import store as place
 from designer.accounts.chain import output_hash
 from designer.accounts.check import require_recorded
+from designer.accounts.composition import cost_record as expense
+from designer.accounts.composition.cost_record import expense_of, spent
 from designer.accounts.ledger import Reservation
-from designer.accounts.together import expense
-from designer.accounts.together.expense import expense_of, spent
 from designer.base.errors import InvalidLedger, LedgerUnavailable, OverTotal
+from designer.domains.marginals_plan import design_marginals
 from designer.files.releases import verify_release
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.marginals.plan import design_marginals
 from designer.problem.domain import Domain
 from designer.problem.histogram import Keys
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
 from tests.oracles.ledgers import PUBLIC, busy_ledger, normal, pure, reserved_only, stated, unlocked
 
 

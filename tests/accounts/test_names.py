@@ -10,8 +10,8 @@ import pytest
 
 from designer import InvalidProblem
 from designer.accounts import Ledger, Total, checked
-from designer.accounts.names import ALIKE, dataset_name, escaped, look_alike
-from designer.base.printing import one_line, printed
+from designer.accounts.chain import ALIKE, dataset_name, escaped, look_alike
+from designer.base.display import one_line, printed
 from designer.cli import main
 from tests.oracles.ledgers import pure
 

@@ -14,13 +14,12 @@ import pytest
 
 from designer import InvalidProblem
 from designer.accounts import DataSet, Ledger, Total, chain, checked, ledger
-from designer.accounts.chain import Entry, next_entry
-from designer.accounts.entries import entry_reserved
-from designer.accounts.standing import SUMMED, Standing, advanced, summed
-from designer.accounts.together.expense import expense_of, spent
+from designer.accounts.chain import Entry, entry_reserved, next_entry
+from designer.accounts.composition.cost_record import expense_of, spent
+from designer.accounts.dataset_state import SUMMED, Standing, advanced, summed
 from designer.base.errors import InvalidLedger, OverTotal
-from designer.promises.costs import Cost, TotalCost
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
+from designer.tradeoff.costs import Cost, TotalCost
 from tests.oracles.ledgers import PUBLIC, normal, pure, reserved_only, stated, unlocked
 
 

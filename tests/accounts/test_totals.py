@@ -15,7 +15,7 @@ from designer import InvalidProblem
 from designer.accounts import Total
 from designer.accounts.totals import decimal_text
 from designer.base.errors import InvalidLedger
-from designer.promises.costs import Cost, TotalCost
+from designer.tradeoff.costs import Cost, TotalCost
 
 QUARTERS = TotalCost((Cost.pure(Fraction(1, 4)), Cost.pure(Fraction(1, 4))))
 

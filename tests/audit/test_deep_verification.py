@@ -18,12 +18,13 @@ import pytest
 
 from benchmarks.audit_power import GROSS, faults, limits, rejected, subjects
 from designer import InvalidProblem, Problem, Workload, design, metrics
-from designer.audit import DeepVerdict, TestPower, audit, deep, tally
+from designer.audit import DeepVerdict, TestPower, audit, deep
+from designer.audit import mean_tests as tally
+from designer.audit.mean_tests import needed_draws, watched
 from designer.audit.pairs import every_pair
-from designer.audit.tally import needed_draws, watched
 from designer.cli.entry import main
 from designer.files.kinds import KINDS
-from designer.mechanisms.additive.noise import noise_for
+from designer.mechanism.noise import noise_for
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.spec_specimens import one_of_each_format, specimens
 
@@ -100,7 +101,7 @@ def test_draws_that_are_needed_grow_with_the_square_of_what_is_to_be_seen() -> N
     source = QUICK[0].source(SeededEntropy(1))
     pilot = source.draw(source.pilot)
     watch: Any = source.watch(pilot)
-    from designer.audit.tally import Tally
+    from designer.audit.mean_tests import Tally
 
     sums = Tally()
     sums.add(watch.columns(pilot))

@@ -9,13 +9,13 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
+from designer.audit.balance_tests import MOST_CROSSED, BalanceStatistics, StatedLaw, _few_pairs
 from designer.audit.choice_sources import choice_law, mean_size, moved_size
-from designer.audit.noise_sources import additive_law
+from designer.audit.enumerated_laws import additive_law
 from designer.audit.row_sources import canonical_cdf, gaussian_energies, independent_law, laplace_energies, row_law
-from designer.audit.stated_law import MOST_CROSSED, BalanceStatistics, StatedLaw, _few_pairs
-from designer.certified.norms import Norm
-from designer.mechanisms.odds_ratio.noise import canonical_noise
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Tradeoff
+from designer.certificate.norms import Norm
+from designer.odds_ratio.noise import canonical_noise
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, Tradeoff
 from tests.oracles.selection_by_definition import BY_DEFINITION
 
 Floats = np.ndarray

@@ -8,15 +8,15 @@ import pytest
 
 from designer import Domain, InvalidSpec
 from designer.base.schema import ClosedList, keys
-from designer.certified.norm_specs import NORMS, norm_from_spec
-from designer.mechanisms.choice.mechanism import SCORES, score_from_spec
-from designer.mechanisms.marginals.protection import PROTECTIONS, protection_from_spec
-from designer.mechanisms.staircase import noise
-from designer.problem import attribute_queries
-from designer.promises import kinds as promises
+from designer.certificate.norm_kinds import NORMS, norm_from_spec
+from designer.domains import products_workload as attribute_queries
+from designer.domains.protection import PROTECTIONS, protection_from_spec
+from designer.mechanism import staircase_noise as noise
 from designer.relations import kinds as relations
+from designer.selection.mechanism import SCORES, score_from_spec
 from designer.tables import other_noise, query_file
 from designer.tables.policies import kinds as policies
+from designer.tradeoff import comparison as promises
 
 LISTS: dict[str, tuple[ClosedList[Any], Any]] = {
     "norm": (NORMS, norm_from_spec),

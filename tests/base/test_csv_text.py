@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer.base.csv_text import as_csv, guarded, unguarded
+from designer.base.labels import as_csv, guarded, unguarded
 
 NAMES = [
     *("plain", "a,b", 'say "x"', "two\nlines", "\r", "a\r\nb", "\t", "", " ", "=1+1", "+1", "-1", "@x", "-5+cmd|'/C calc'!A0"),

@@ -12,12 +12,11 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base.arrays import Floats, Immutable, real_array
-from designer.base.checks import count, positive, rational_from
-from designer.base.declared import Declared, assign, checked
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.base.checks import Declared, assign, checked, count, positive, rational_from
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
 from designer.tables.policies.policies import ScaledPolicy
 from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group
 
 
 @dataclass(frozen=True, eq=False)

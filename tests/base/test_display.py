@@ -25,7 +25,7 @@ from designer import (
     metrics,
 )
 from designer.base.display import Displayed, Preview, as_html
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 from designer.tables import Count, Groups, TablePlan
 
 NAMES = (

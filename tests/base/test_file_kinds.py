@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from designer.base.file_kinds import looks_like
+from designer.base.output import looks_like
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from designer import CannotWrite, InvalidProblem
-from designer.base import folders
-from designer.base.folders import INDEX, checked_folder, names_folder, write_folder
+from designer.base import output as folders
+from designer.base.output import INDEX, checked_folder, names_folder, write_folder
 
 ROOT = Path(__file__).parents[2]
 
@@ -166,7 +166,7 @@ def test_of_many_writers_at_once_one_writes_and_all_others_are_told(tmp_path: Pa
 SLOW = """
 import sys, time
 from pathlib import Path
-from designer.base.folders import write_folder
+from designer.base.output import write_folder
 
 def fill(folder):
     for k in range(1000):

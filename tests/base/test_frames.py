@@ -14,7 +14,7 @@ import pytest
 from designer import Domain, InvalidProblem, MarginalWorkload, Presence
 from designer.base.frames import BACKENDS, columns_of, frame_of, index_of, is_frame, series_of
 from designer.base.labels import is_missing
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})
 ROWS = {"age": [1, 2, 2, 1, 1], "other": ["x"] * 5, "sex": ["F", "M", "M", "M", "F"]}

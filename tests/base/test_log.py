@@ -37,5 +37,5 @@ def test_what_is_done_is_logged_and_no_line_holds_data(tmp_path: Path, caplog: p
 
 
 def test_nobody_who_does_not_log_loads_the_module() -> None:
-    code = "import sys, designer.base.log as made; made.logged('a %s', 1); print('logging' in sys.modules)"
+    code = "import sys, designer.base.progress_line as made; made.logged('a %s', 1); print('logging' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

@@ -18,7 +18,7 @@ from designer import CannotWrite, InvalidProblem, Problem, Workload, compare, de
 from designer.base import output
 from designer.base.output import checked_target, write_whole
 from designer.cli import main
-from designer.mechanisms.additive.release import Release
+from designer.mechanism.release import Release
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = """
@@ -120,7 +120,7 @@ def test_nothing_is_drawn_before_the_target_is_known_to_be_good(
     def spent(*_: object) -> Release:
         raise AssertionError("the budget was spent for a release that cannot be written")
 
-    monkeypatch.setattr("designer.mechanisms.additive.mechanism.AdditiveMechanism.release", spent)
+    monkeypatch.setattr("designer.mechanism.additive.AdditiveMechanism.release", spent)
     refused([*RELEASE, name], folder, capsys)
 
 
@@ -135,7 +135,7 @@ def test_a_folder_that_takes_no_files_is_known_before_a_release(
             raise PermissionError(13, "Permission denied", str(path))
         return opened(path, flags, *rest, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("designer.mechanisms.additive.mechanism.AdditiveMechanism.release", lambda *_: pytest.fail("spent"))
+    monkeypatch.setattr("designer.mechanism.additive.AdditiveMechanism.release", lambda *_: pytest.fail("spent"))
     monkeypatch.setattr(os, "open", read_only)
     assert "Permission denied" in refused([*RELEASE, "new.json"], folder, capsys, 11)
 

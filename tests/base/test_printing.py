@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, compare, design, invariants, metrics
-from designer.base.printing import in_markdown, one_line, printed
-from designer.certified.frozen import Specified, to_spec
-from designer.certified.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
+from designer.base.display import in_markdown, one_line, printed
+from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.cli import main
+from designer.designing import FAMILIES
 from designer.designing.printouts import page, summary
-from designer.families import FAMILIES
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Closeness
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
-from designer.problem.marginals_workload import MarginalWorkload
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
 from designer.relations.row_groups import RowGroups
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Closeness
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan, UnitSplitting
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens

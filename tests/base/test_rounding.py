@@ -8,9 +8,8 @@ from decimal import Decimal
 
 import pytest
 
-from designer.base.on_terminal import Column, text_table, wrapped
+from designer.base.display import SAME, Column, at_least, at_most, closest, share_at_least, share_at_most, text_table, wrapped
 from designer.base.progress_line import time_words
-from designer.base.rounding import SAME, at_least, at_most, closest, share_at_least, share_at_most
 
 DRAWN = random.Random(5)
 VALUES = [DRAWN.choice((1, -1)) * DRAWN.random() * 10.0 ** DRAWN.randint(-12, 14) for _ in range(3000)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidSpec
-from designer.base.runs import MOST, SHORT, in_runs, names_from, names_in_runs, numbers_from
+from designer.base.run_length import MOST, SHORT, in_runs, names_from, names_in_runs, numbers_from
 
 LISTS: dict[str, Any] = {
     "short": list(range(SHORT)),

@@ -20,10 +20,9 @@ from designer import (
     least_budget,
     metrics,
 )
-from designer.base.answer_table import AnswerTable
+from designer.base.answer_table import AnswerTable, numbers_of
 from designer.base.frames import BACKENDS, columns_of
-from designer.base.tabular import numbers_of
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 from designer.tables import Count, Groups, Measure, Quantile, TablePlan
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["1", "2"]})

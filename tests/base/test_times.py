@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from designer import InvalidProblem
-from designer.base.times import is_utc_text, utc_text
+from designer.base.json_text import is_utc_text, utc_text
 
 
 def test_a_time_is_said_in_utc_and_reads_back() -> None:

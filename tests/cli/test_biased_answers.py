@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.norms import weighted_l1
+from designer.certificate.norms import weighted_l1
 from designer.cli.entry import main
-from designer.designing.accuracy import largest_biases
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid
-from designer.reports.exploring import _answers_of
-from designer.reports.odds import off_by
+from designer.designing.factor_search import largest_biases
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import Grid
+from designer.publish.exploring import _answers_of
+from designer.publish.meanings import off_by
 
 WEIGHTS = np.array([[0.4, 0.0], [0.0, 1.0], [1e6, 0.0]])  # 0.4 rounds to 0 on a grid of whole numbers
 

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, datasets, design, load, metrics
-from designer.certified.frozen import seal
+from designer.certificate.frozen import seal
 from designer.cli import main
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 from designer.problem.histogram import UNUSABLE
+from designer.selection.mechanism import best_selection
 
 PROBLEM = """
 title = "Four towns"
@@ -416,7 +416,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_selection_is_verified_shown_reported_and_released(tmp_path, capsys):
     from designer import Workload, metrics
-    from designer.mechanisms.choice.scores import Linear
+    from designer.selection.scores import Linear
 
     made = best_selection(Linear(Workload(np.eye(3), queries=["a", "b", "c"])), metrics.uniform(3, 1.0))
     spec, counts = made.save(tmp_path / "choice.json"), tmp_path / "counts.csv"

@@ -12,11 +12,11 @@ import pytest
 
 from designer import Mechanism, Problem, Workload, design, metrics, save_release
 from designer.accounts import Ledger, Total
-from designer.base.csv_text import unguarded
-from designer.certified.about import About
+from designer.base.labels import unguarded
+from designer.certificate.guarantee import About
 from designer.cli import main
-from designer.exchange.noise_law import noise_document
-from designer.exchange.portable import portable_text, release_vectors
+from designer.exchange.device import portable_text, release_vectors
+from designer.exchange.opendp import noise_document
 
 COUNTS = Workload([[1, 1, 0], [0, 0, 1]], queries=["coast", "inland"], elements=["a", "b", "c"])
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from designer import Domain, Problem, Workload, design, metrics
-from designer.base.answer_table import AnswerTable, Limits
-from designer.base.answers_for_people import answer_lines
+from designer.base.answer_table import AnswerTable, Limits, answer_lines
 from designer.cli.entry import main
 
 

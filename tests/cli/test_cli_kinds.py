@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from designer import datasets, load
+from designer.averages.problem_file import AveragesFile
 from designer.cli import main
 from designer.files.data_files import read_table
-from designer.files.problem.averages import AveragesFile
-from designer.files.problem.kinds import read_request
-from designer.problem.unlisted import WORDS
+from designer.problem.histogram import WORDS
+from designer.problem_file.kinds import read_request
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DATA = datasets.adult().path.parent

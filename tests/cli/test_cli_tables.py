@@ -16,13 +16,14 @@ import pytest
 
 from designer import About, Domain, MarginalWorkload, Presence, Problem, Workload, design, invariants, metrics
 from designer.accounts import Ledger, Total
-from designer.base import folders
-from designer.base.csv_text import unguarded
-from designer.cli import main, table_commands
+from designer.base import output as folders
+from designer.base.labels import unguarded
+from designer.cli import main
+from designer.cli import release_commands as table_commands
+from designer.domains.marginals_plan import design_marginals
 from designer.files.releases import read_release, release_document, verify_release
 from designer.files.signatures import new_key
 from designer.files.table_files import file_names, write_tables
-from designer.mechanisms.marginals.plan import design_marginals
 from designer.tables import Average, Count, Measure, TablePlan, hierarchy
 
 EVIL = ["=cmd()", 'a,"b"', "two\nlines", "plain"]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from designer.cli import installation, main
-from designer.cli.installation import (
+from designer.cli import doctor as installation
+from designer.cli import main
+from designer.cli.doctor import (
     ADDS,
     DESIGNS,
     FRAMES,

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 
 from designer import design
+from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.base.rounding import at_least, at_most
 from designer.cli import main
-from designer.families.least_noise import least_half_widths, limit
-from designer.files.problem.kinds import read_request
-from designer.files.problem.varied import varied_file
-from designer.mechanisms.channel.problem import ReportProblem
-from designer.reports import exploring
-from designer.reports.exploring import DRAWN, LEFT_OUT, Explorer, explored
-from designer.reports.odds import NO_LIMIT, Risk, below, off_by, percent
-from designer.reports.page import contributor_of
+from designer.designing.least_noise import least_half_widths, limit
+from designer.local.problem import ReportProblem
+from designer.problem_file.kinds import read_request
+from designer.problem_file.what_if import varied_file
+from designer.publish import exploring
+from designer.publish.exploring import DRAWN, LEFT_OUT, Explorer, explored
+from designer.publish.meanings import NO_LIMIT, Risk, below, off_by, percent
+from designer.publish.page import contributor_of
 from solvers.work import spend
 
 REGIONS = '[elements]\ntable = "regions.csv"\nnames = ["region"]\n\n[workload]\nbuilder = "identity"\n\n'
@@ -181,7 +181,7 @@ def test_distances_are_the_same_at_every_budget(folder: Path) -> None:
 
 @pytest.mark.nightly
 def test_a_long_search_is_made_once_and_certified_at_each_budget(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("designer.reports.exploring.CHEAP", -1.0)
+    monkeypatch.setattr("designer.publish.exploring.CHEAP", -1.0)
     scaled = explored(folder / "uniform.toml", ["ellipsoid"], points=3)
     assert scaled["notes"] == ["ellipsoid: one search, certified anew at each budget"]
     monkeypatch.undo()
@@ -190,26 +190,26 @@ def test_a_long_search_is_made_once_and_certified_at_each_budget(folder: Path, m
 
 
 def test_what_does_not_fit_into_the_work_is_refused_with_a_forecast(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 40.0)
+    monkeypatch.setattr("designer.publish.exploring.estimated", lambda *_: 40.0)
     told = explored(folder / "uniform.toml", ["laplace"], points=3)
     assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
     (note,) = told["notes"]
     assert note.startswith(
         "laplace: not designed at 1 of 3 points; all take about 80 units of work, and all families have 60 t"
     )
-    monkeypatch.setattr("designer.reports.exploring.estimated", lambda *_: 70.0)
+    monkeypatch.setattr("designer.publish.exploring.estimated", lambda *_: 70.0)
     with pytest.raises(DesignFailed, match=r"about 140 units of work.*--points"):
         explored(folder / "uniform.toml", ["laplace"], points=3)
 
 
 def test_what_is_told_of_answers_is_forecast_from_the_budget_of_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
+    monkeypatch.setattr("designer.publish.exploring._floor", lambda *_: [])
 
     def costly(*_: object) -> list[str]:
         spend(25.0)
         return ["1"]
 
-    monkeypatch.setattr("designer.reports.exploring._answers_of", costly)
+    monkeypatch.setattr("designer.publish.exploring._answers_of", costly)
     told = explored(folder / "uniform.toml", ["laplace"], points=3)
     assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
     (note,) = told["notes"]
@@ -226,7 +226,7 @@ def test_points_stop_when_the_work_is_spent_whatever_was_forecast(folder: Path, 
         return real(self, name, values, problem)
 
     monkeypatch.setattr(Explorer, "designed", costly)
-    monkeypatch.setattr("designer.reports.exploring._floor", lambda *_: [])
+    monkeypatch.setattr("designer.publish.exploring._floor", lambda *_: [])
     told = explored(folder / "uniform.toml", ["laplace"], points=5)
     assert [sorted(point["families"]) for point in told["points"]] == [[], ["laplace"], ["laplace"], ["laplace"], []]
     assert told["notes"] == ["2 of 5 points: some families left out when all 60 units were spent"]
@@ -237,7 +237,7 @@ def test_widths_are_told_of_the_best_families_where_many_answers_would_be_simula
 ) -> None:
     families = ["laplace", "k_norm", "ellipsoid", "l2_ball"]
     whole = explored(folder / "uniform.toml", families, points=3)
-    monkeypatch.setattr("designer.reports.exploring.MOST_WIDTHS", 1)
+    monkeypatch.setattr("designer.publish.exploring.MOST_WIDTHS", 1)
     told = explored(folder / "uniform.toml", families, points=3)
     (note,) = told["notes"]
     assert not whole["notes"] and note.endswith(": how far off answers are is left out where another family loses less")
@@ -255,7 +255,7 @@ def test_families_of_little_work_are_whole_before_others_begin_and_no_baseline_s
 ) -> None:
     """k_norm loses least at the budget of the file, and here it is said to be slow; laplace and uniform_budget are the same."""
     work = {"k_norm": 50.0, "laplace": 5.0, "uniform_budget": 5.0}
-    monkeypatch.setattr("designer.reports.exploring.estimated", lambda family, *_: work[family.name])
+    monkeypatch.setattr("designer.publish.exploring.estimated", lambda family, *_: work[family.name])
     told = explored(folder / "uniform.toml", ["uniform_budget", "k_norm", "laplace"], points=3)
     assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["k_norm", "laplace"], ["laplace"]]
     assert [point["best"] for point in told["points"]] == ["laplace", "k_norm", "laplace"]

@@ -21,7 +21,7 @@ from designer.cli import main
 from designer.problem.histogram import UNUSABLE
 from designer.tables import Count, Groups, TablePlan
 from designer.tables.condition import Condition
-from designer.tables.opening import open_table
+from designer.tables.records import open_table
 
 ROOT = Path(__file__).parents[2]
 PROBLEM = '[workload]\nbuilder = "identity"\nsize = 3\n[relation]\nmetric = "uniform"\nepsilon = 1\n'
@@ -134,13 +134,13 @@ def test_what_brings_a_missing_module_is_named(
     def lacking(*_: Any, **__: Any) -> Any:
         raise ModuleNotFoundError("gone", name=module)
 
-    monkeypatch.setattr("designer.files.problem.linear_request.design", lacking)
+    monkeypatch.setattr("designer.problem_file.linear.design", lacking)
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and f"pip install {package}" in err and "[all]" not in err
 
 
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("designer.files.problem.linear_request.design", lambda *_, **__: __import__("no_such_solver"))
+    monkeypatch.setattr("designer.problem_file.linear.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and "no_such_solver" in err and 'whl[all]"' in err
 
@@ -152,8 +152,8 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("designer.mechanisms.additive.mechanism.AdditiveMechanism.release", fails)
-    monkeypatch.setattr("designer.files.problem.linear_request.design", fails)
+    monkeypatch.setattr("designer.mechanism.additive.AdditiveMechanism.release", fails)
+    monkeypatch.setattr("designer.problem_file.linear.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]
     assert "nothing was released" in first[1]

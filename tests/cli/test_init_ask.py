@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from designer.accounts.together.privacy_in_words import cost_words
+from designer.accounts.composition.privacy_in_words import cost_words
 from designer.base.errors import InvalidProblem
 from designer.cli import main
-from designer.files.problem.deciding import QUESTIONS, columns_of, decided_file, paths
-from designer.files.problem.kinds import read_request
-from designer.promises.costs import Cost
-from designer.reports.odds import times
+from designer.problem_file.kinds import read_request
+from designer.problem_file.templates import QUESTIONS, columns_of, decided_file, paths
+from designer.publish.meanings import times
+from designer.tradeoff.costs import Cost
 
 TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
 LEAVES = list(paths(TYPED))

@@ -22,7 +22,7 @@ RELEASE = ("release", "spec.json", "--histogram", "counts.csv", "--ledger", "l",
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("designer.reports.page.drawings_of", lambda made, released: ())
+    monkeypatch.setattr("designer.publish.page.drawings_of", lambda made, released: ())
     pure().save("spec.json")
     Path("counts.csv").write_text("count\n5\n1\n0\n")
     return tmp_path
@@ -105,7 +105,7 @@ def test_a_deep_verification_and_other_families_stand_in_the_page(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = ["laplace", "uniform_budget"]
-    monkeypatch.setattr("designer.cli.report_commands.compare", lambda problem: compare(problem, few))
+    monkeypatch.setattr("designer.cli.export_commands.compare", lambda problem: compare(problem, few))
     monkeypatch.setattr("designer.designing.comparison.limit", lambda problem: None)  # it takes seconds
     code, _, _ = run(capsys, "report", "spec.json", "-o", "page.html", "--deep", "--seconds", "0.2", "--compare")
     text = words("page.html")
@@ -173,7 +173,7 @@ def test_the_command_on_the_page_prints_the_fingerprint(folder: Path, capsys: py
 def test_without_the_template_engine_the_page_says_what_to_install(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from designer.reports import html as form
+    from designer.publish import page as form
 
     form.template.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)

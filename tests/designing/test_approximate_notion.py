@@ -27,19 +27,19 @@ from designer import (
     metrics,
 )
 from designer.accounts import composed
-from designer.certified.frozen import to_spec
-from designer.certified.norms import Norm
-from designer.families import register
-from designer.families.family import Family
-from designer.families.least_noise import limit
-from designer.families.listed import forget
-from designer.files.problem.linear import read_problem
-from designer.mechanisms.additive.noise import Grid
+from designer.certificate.frozen import to_spec
+from designer.certificate.norms import Norm
+from designer.designing import register
+from designer.designing.family import Family
+from designer.designing.least_noise import limit
+from designer.designing.listed import forget
+from designer.mechanism.noise import Grid
 from designer.problem.relation import Relation
-from designer.promises.accounting import gdp_mu
+from designer.problem_file.linear import read_problem
 from designer.relations.joint_promises import for_groups
 from designer.relations.metrics.presence import AddRemove
 from designer.relations.row_groups import RowGroups
+from designer.tradeoff.conversions import gdp_mu
 from tests.files.test_spec import read, resealed
 
 DELTA = 1e-3

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from designer import Problem, Targets, Workload, design, least_budget, metrics
-from designer.promises.analytic_gaussian import largest_mu
+from designer.tradeoff.conversions import largest_mu
 
 DRAWS = 20_000
 

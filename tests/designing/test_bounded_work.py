@@ -33,17 +33,18 @@ from designer import (
     metrics,
 )
 from designer.accounting import Account, EpsilonDelta
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from designer.cli import main
-from designer.designing import least, whole_products
+from designer.designing import least
 from designer.designing.factor_search import factor_of_family
-from designer.designing.marginals_least import least_marginal_budget
-from designer.designing.products_plan import design_structured
-from designer.families.channel import pole_budgets
-from designer.families.convex.solving import solve_with
-from designer.mechanisms.channel.described import MOST_DECIDED, DescribedTable
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.promises.account import MOST_COARSE
+from designer.domains import whole_products
+from designer.domains.marginals_least import least_marginal_budget
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.local.design import pole_budgets
+from designer.local.peaks import MOST_DECIDED, DescribedTable
+from designer.programs.rounds import solve_with
+from designer.tradeoff.account import MOST_COARSE
 from designer.verifier import standalone as untyped
 from solvers import limited, work
 from solvers.limited import options_of_cvxpy

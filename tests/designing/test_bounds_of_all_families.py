@@ -11,14 +11,14 @@ import pytest
 
 from designer import MarginalWorkload, Presence, Problem, StructuredWorkload, Workload, compare, design, metrics
 from designer.base.errors import DesignFailed
-from designer.designing.products_plan import design_structured
-from designer.families.listed import known_families
-from designer.families.made import Design
-from designer.mechanisms.additive.interface import Mechanism
-from designer.mechanisms.marginals.noise import mean_variances
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.designing.design_result import Design
+from designer.designing.listed import known_families
+from designer.domains.marginals_noise import mean_variances
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.mechanism.interface import Mechanism
 from designer.problem.domain import Domain
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 
 BUDGETS = (0.25, 1.0, 2.0, 5.0, 20.0)
 CONTINUOUS = "of continuous noise of this kind"

@@ -15,12 +15,12 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, metrics
-from designer.certified.bundle_norm import BundleNorm
-from designer.certified.norms import Gauge
-from designer.families.least_noise import limit
+from designer.certificate.norm_kinds import BundleNorm
+from designer.certificate.norms import Gauge
+from designer.designing.least_noise import limit
 from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
-from solvers.programs.bundling import _different, best_bundling, bundle_costs, bundle_weights
+from solvers.programs.scales import _different, best_bundling, bundle_costs, bundle_weights
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 BUDGETS = (0.5, 0.8, 1.1, 1.4, 1.7, 2.0)

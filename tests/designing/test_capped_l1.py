@@ -13,13 +13,13 @@ from scipy import stats
 from scipy.optimize import linprog
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, compare, design, metrics
-from designer.certified.capped_norm import CappedNorm
-from designer.certified.norms import Norm
-from designer.families.least_noise import limit
-from designer.families.listed import family_named
-from designer.families.sizes import Sizes
+from designer.certificate.norm_kinds import CappedNorm
+from designer.certificate.norms import Norm
+from designer.designing.family import Sizes
+from designer.designing.least_noise import limit
+from designer.designing.listed import family_named
 from designer.sampling.entropy import SeededEntropy
-from solvers.exact.corners_cut import capped_cube
+from solvers.exact.rational import capped_cube
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, load
 from designer.base.json_text import canonical
-from designer.certified.frozen import seal, to_spec
-from designer.designing.choosing import Allowance, automatic_families, ways_of
-from designer.families import even
+from designer.certificate.frozen import seal, to_spec
+from designer.designing import evenness as even
+from designer.designing.auto import Allowance, automatic_families, ways_of
 from designer.relations.invariants import Invariant, linear, margins, partition
 from designer.relations.invariants.one_budget import InvariantChanges
 from solvers.work import spend

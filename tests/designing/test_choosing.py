@@ -26,22 +26,20 @@ from designer import (
     metrics,
 )
 from designer.base.errors import Refusal
-from designer.certified.frozen import to_spec
-from designer.designing import factor_search
-from designer.designing.choosing import CHEAP, ROOM, automatic_families, ways_of
+from designer.certificate.frozen import to_spec
+from designer.designing import factor_search, forget, listed, register
+from designer.designing import family as outdone
+from designer.designing.auto import CHEAP, ROOM, automatic_families, ways_of
+from designer.designing.family import Family, Outdone, Sizes, beside
+from designer.designing.k_norm import K_NORM
+from designer.designing.laplace import LAPLACE, design_laplace
 from designer.designing.printouts import budget_summary, design_summary
-from designer.families import forget, listed, outdone, register
-from designer.families.family import Family
-from designer.families.k_norm import K_NORM
-from designer.families.laplace import LAPLACE, design_laplace
-from designer.families.lattice import LATTICE_LAPLACE
-from designer.families.outdone import Outdone, beside
-from designer.families.sizes import Sizes
-from designer.families.staircase import STAIRCASE
-from designer.families.strategy_geometric import STRATEGY_GEOMETRIC
-from designer.families.strategy_laplace import STRATEGY_LAPLACE
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.staircase.mechanism import StaircaseMechanism
+from designer.designing.staircase import STAIRCASE
+from designer.designing.strategy_geometric import STRATEGY_GEOMETRIC
+from designer.designing.strategy_laplace import STRATEGY_LAPLACE
+from designer.lattice.design import LATTICE_LAPLACE
+from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.staircase import StaircaseMechanism
 from solvers import work
 from solvers.work import go_on, spend, within
 from tests.oracles.asked_problems import asked

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, compare, metrics, plot
+from designer.designing import FAMILIES
 from designer.designing.comparison import COLUMNS, Comparison
-from designer.designing.comparison_words import sorted_rows
-from designer.families import FAMILIES
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.designing.printouts import sorted_rows
+from designer.mechanism.additive import AdditiveMechanism
 
 
 @pytest.fixture(scope="module")

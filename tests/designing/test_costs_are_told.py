@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.base.progress import showing_progress
-from designer.certified.sensitivity import SensitivitySet
+from designer.base.errors import showing_progress
+from designer.certificate.sensitivity import SensitivitySet
 
 
 def places(elements: int, queries: int) -> Problem:
@@ -26,7 +26,7 @@ def test_the_greedy_split_refuses_before_it_writes_pairs_out() -> None:
 
 
 def test_the_greedy_split_says_how_long_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    with patch("designer.families.laplace.SPLIT", 1e-3), showing_progress():
+    with patch("designer.designing.laplace.SPLIT", 1e-3), showing_progress():
         made = design(places(60, 3), "strategy_3")
     assert "strategy_3: 1,770 pairs with 3 answers each are written out and split, up to 21 s" in capsys.readouterr().err
     assert made.loss >= design(places(60, 3), "laplace").loss
@@ -35,13 +35,13 @@ def test_the_greedy_split_says_how_long_it_takes(capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(("family", "searches"), [("strategy_1", 4), ("strategy_2", 1), ("uniform_budget", 2)])
 def test_baselines_say_how_many_searches_they_make(family: str, searches: int, capsys: pytest.CaptureFixture[str]) -> None:
     expected = design(places(60, 3), family).loss
-    with patch("designer.problem.nearness.SCANNED", 0), showing_progress():
+    with patch("designer.problem.budget_bounds.SCANNED", 0), showing_progress():
         assert design(places(60, 3), family).loss == pytest.approx(expected, rel=1e-12)
     assert f"{family}: {searches} searches among 1.8e+03 pairs" in capsys.readouterr().err
 
 
 def test_a_hull_says_how_it_grows_and_how_long_its_proof_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    with patch("designer.families.k_norm.proof_of", lambda simplices, dimension: 1e12), showing_progress():
+    with patch("designer.designing.k_norm.proof_of", lambda simplices, dimension: 1e12), showing_progress():
         made = design(places(60, 3), "k_norm")
     told = capsys.readouterr().err
     assert "simplices are proven in exact integers, about" in told
@@ -50,7 +50,7 @@ def test_a_hull_says_how_it_grows_and_how_long_its_proof_takes(capsys: pytest.Ca
 
 
 def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    with patch("designer.families.k_norm.PAIRS", 100), showing_progress():
+    with patch("designer.designing.k_norm.PAIRS", 100), showing_progress():
         design(places(60, 3), "k_norm")
     told = [line.split(" > ")[-1] for line in capsys.readouterr().err.splitlines() if "> round " in line]
     assert told[0].startswith("round 1 of at most 60") and "a search took" in told[0]
@@ -60,13 +60,13 @@ def test_a_hull_that_grows_from_searches_says_how_far_it_is(capsys: pytest.Captu
 def test_strategies_of_records_that_appear_reach_further_than_others(capsys: pytest.CaptureFixture[str]) -> None:
     sums, changing = Workload.prefix(16), metrics.uniform(16, 1.0)
     expected = design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss
-    with patch("designer.families.strategy_laplace.ELEMENTS", 10):
+    with patch("designer.designing.strategy_laplace.ELEMENTS", 10):
         assert design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace").loss == expected
         with pytest.raises(DesignFailed, match="16 elements, more than 10"):
             design(Problem(sums, changing), "strategy_laplace")
-    with patch("designer.families.strategy_laplace.UNIT_ELEMENTS", 10), pytest.raises(DesignFailed, match="than 10"):
+    with patch("designer.designing.strategy_laplace.UNIT_ELEMENTS", 10), pytest.raises(DesignFailed, match="than 10"):
         design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
-    with patch("designer.families.strategy_laplace._work", lambda sizes: 33.0), showing_progress():
+    with patch("designer.designing.strategy_laplace._work", lambda sizes: 33.0), showing_progress():
         design(Problem(sums, metrics.add_remove(16, 1.0)), "strategy_laplace")
     assert "a strategy for 16 elements, about 33 s" in capsys.readouterr().err
 
@@ -91,7 +91,7 @@ def test_a_hull_that_is_too_large_names_families_that_serve_and_their_cost() -> 
 )
 def test_queries_that_are_known_by_a_rule_are_named_where_a_search_is_too_large(rows: np.ndarray, rule: str) -> None:
     asked = Problem(Workload(rows), metrics.add_remove(12, 1.0))
-    with patch("designer.families.strategy_laplace.UNIT_ELEMENTS", 10):
+    with patch("designer.designing.strategy_laplace.UNIT_ELEMENTS", 10):
         with pytest.raises(DesignFailed, match=f"by the rule {rule}: .*StructuredProblem.*otherwise use ellipsoid"):
             design(asked, "strategy_laplace")
         with pytest.raises(DesignFailed, match="more than 10; use ellipsoid"):

@@ -16,16 +16,16 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
-from designer.certified.frozen import to_spec
-from designer.certified.guarantee import ADDITIVE_FAMILIES
-from designer.certified.norms import weighted_l1
-from designer.certified.sensitivity import SensitivitySet
-from designer.families import FAMILIES
-from designer.families.least_noise import limit
-from designer.families.measured import dimension_of
-from designer.mechanisms.additive.bounds import error_bounds
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid
+from designer.certificate.frozen import to_spec
+from designer.certificate.guarantee import ADDITIVE_FAMILIES
+from designer.certificate.norms import weighted_l1
+from designer.certificate.sensitivity import SensitivitySet
+from designer.designing import FAMILIES
+from designer.designing.least_noise import limit
+from designer.designing.measured import dimension_of
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.bounds import error_bounds
+from designer.mechanism.noise import Grid
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 
@@ -431,7 +431,7 @@ def test_auto_goes_on_past_its_time_until_there_is_a_design(monkeypatch: pytest.
         raise DesignFailed("laplace: not today")
 
     listed = tuple(replace(family, build=refuse) if family.name == "laplace" else family for family in FAMILIES)
-    monkeypatch.setattr("designer.families.listed.FAMILIES", listed)
+    monkeypatch.setattr("designer.designing.listed.FAMILIES", listed)
     found = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "auto", seconds=1e-9)
     assert found.mechanism.family == "k_norm" and "not today" in found.mechanism.provenance["tried"]["laplace"]
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, NotPrivate, Problem, Workload, compare, design, metrics
-from designer.families import FAMILIES, listed
-from designer.families.element_classes import classes
-from designer.families.least_noise import limit
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.designing import FAMILIES, listed
+from designer.designing.implicit_rows import classes
+from designer.designing.least_noise import limit
+from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Block
 from designer.relations.metrics.metric import Uniform
 

@@ -90,7 +90,7 @@ def test_a_hull_that_would_keep_cdd_busy_for_minutes_is_refused_with_a_way_on(
 ) -> None:
     """With the limit at 400; the 68,000 simplices of 4 x 4 tables are above the true one."""
     pytest.importorskip("cdd")
-    monkeypatch.setattr("designer.families.k_norm.CDD_SIMPLICES", 400)
+    monkeypatch.setattr("designer.designing.k_norm.CDD_SIMPLICES", 400)
     with pytest.raises(DesignFailed, match=r"= 400; .*use backend = 'qhull' \(larger hulls\), .*ellipsoid"):
         design(table((3, 4)), family, backend="cdd", **SHAPES[family])
     assert design(table((3, 4)), family, backend="qhull", **SHAPES[family]).privacy.holds

@@ -112,7 +112,7 @@ def test_scanned_pairs_give_the_design_of_written_out_ones(queries: int, monkeyp
     relation = metrics.euclidean(np.random.default_rng(6).random((24, 2)))
     problem = Problem(Workload.random(queries, 24, "real", 6), relation, records=20.0)
     whole = design(problem, "laplace_joint")
-    monkeypatch.setattr("designer.families.laplace_joint.WRITTEN_OUT", 0)
+    monkeypatch.setattr("designer.designing.laplace_joint.WRITTEN_OUT", 0)
     scanned = design(problem, "laplace_joint")
     assert scanned.privacy.holds
     assert scanned.loss == pytest.approx(whole.loss, rel=1e-6 if queries == 1 else 2e-3)
@@ -130,7 +130,7 @@ def test_scanned_pairs_give_the_design_of_written_out_ones(queries: int, monkeyp
 )
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
 def test_scans_know_the_origin_and_components(relation: Metric, loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("designer.families.laplace_joint.WRITTEN_OUT", 0)
+    monkeypatch.setattr("designer.designing.laplace_joint.WRITTEN_OUT", 0)
     problem = Problem(Workload(np.vstack([QUERY, QUERY[0, ::-1] ** 2])), relation, loss=loss, records=4.0)
     made = design(problem, "laplace_joint")
     assert made.privacy.holds and made.optimality.lower_bound <= made.loss

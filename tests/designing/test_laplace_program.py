@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, metrics, programs
-from designer.families.programs.laplace_program import LaplaceProgram
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism
+from designer.programs.laplace_program import LaplaceProgram
 from designer.relations.metrics.presence import AddRemove
 
 LOSSES = ("squared", "absolute", "max")

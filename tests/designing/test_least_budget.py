@@ -28,13 +28,12 @@ from designer import (
     plot,
 )
 from designer.cli import main
-from designer.designing.accuracy import reached_by, towards, worst_of
-from designer.designing.factor_search import problem_at
+from designer.designing.factor_search import problem_at, reached_by, towards, worst_of
 from designer.designing.printouts import budget_summary, design_summary
-from designer.families.stretching import stretched, stretches
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.designing.stretching import stretched, stretches
+from designer.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Relation
-from designer.relations.budget_factor import with_budgets_times
+from designer.relations.delta_lengths import with_budgets_times
 from designer.relations.row_groups import RowGroups
 
 ONE = Problem(Workload([[1.0]], queries=["all"]), metrics.add_remove(1, 1.0))

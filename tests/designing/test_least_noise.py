@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.norms import weighted_l1
-from designer.families import protected_pairs
-from designer.families.least_noise import limit
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid
-from designer.mechanisms.lattice.accuracy import ROUNDED
+from designer.certificate.norms import weighted_l1
+from designer.designing import repair as protected_pairs
+from designer.designing.least_noise import limit
+from designer.lattice.accuracy import ROUNDED
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import Grid
 from solvers.ellipsoids.program import minimise_trace
 from tests.oracles.noise_on_cosets import Floats, Steps, best_loss, best_on, box, extended, loss_of, signed
 from tests.oracles.public_records import least_loss

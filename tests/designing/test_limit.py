@@ -14,10 +14,10 @@ import pytest
 
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.base.errors import UntrueBound
-from designer.certified.guarantee import bounded
+from designer.certificate.guarantee import bounded
+from designer.designing import repair as freezing
+from designer.designing.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change
 from designer.designing.printouts import design_summary
-from designer.families import repair as freezing
-from designer.families.least_noise import limit, part_of_loss, records_for_each_change, records_for_every_change
 from designer.problem.relation import Relation
 from tests.oracles.public_records import least_loss
 
@@ -257,7 +257,7 @@ def test_a_bound_above_its_value_is_an_error_and_not_clipped(monkeypatch: pytest
         return honest(objective, lower * (1 + 1e-6), method, **rest)
 
     for family, module in (("laplace", "laplace"), ("gaussian", "ellipsoid"), ("diagonal_gaussian", "ellipsoid")):
-        monkeypatch.setattr(f"designer.families.{module}.Bound", wrong)
+        monkeypatch.setattr(f"designer.designing.{module}.Bound", wrong)
         notion: Any = "pure" if family == "laplace" else "zcdp"
         with pytest.raises(ArithmeticError, match=r"bound .* exceeds"):
             design(Problem(Workload.identity(3), metrics.uniform(3, 1.0), notion=notion), family, tolerance=1e-8)

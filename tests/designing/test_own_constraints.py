@@ -13,8 +13,9 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics, programs
-from designer.families.convex import conflicts, rounds, solving
-from designer.families.convex import program as base
+from designer.programs import conflicts, rounds
+from designer.programs import program as base
+from designer.programs import rounds as solving
 
 
 def ring(queries: int = 3, **given: Any) -> Problem:
@@ -199,7 +200,7 @@ def test_a_solver_that_has_no_fit_for_the_variables_of_the_user_leaves_their_val
         return said
 
     program, highest = programs.laplace(problem), cp.Variable(name="highest")
-    monkeypatch.setattr("designer.families.convex.program.solve_with", lost)
+    monkeypatch.setattr("designer.programs.program.solve_with", lost)
     made = program.subject_to(program.standard_errors <= highest, highest <= cap * 1.01 * least).minimise(highest).design()
     largest = np.sqrt(made.mechanism.query_variances().max())
     assert made.privacy.holds and largest <= float(highest.value) * (1 + 1e-6) <= cap * 1.01 * least * (1 + 1e-5)

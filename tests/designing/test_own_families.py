@@ -28,19 +28,19 @@ from designer import (
     load,
     metrics,
 )
-from designer.accounts.together.common import CommonChanges, CommonPairs
-from designer.certified.norms import Norm, weighted_l1
-from designer.families import FAMILIES, family_named, forget, known_families, register
-from designer.families.family import Family
-from designer.families.measured import Coordinates
-from designer.families.repair import freeze
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.choice.tabulated import Neighbours
+from designer.accounts.composition.common_relation import CommonChanges, CommonPairs
+from designer.certificate.norms import Norm, weighted_l1
+from designer.designing import FAMILIES, family_named, forget, known_families, register
+from designer.designing.family import Family
+from designer.designing.measured import Coordinates
+from designer.designing.repair import freeze
 from designer.problem.relation import Relation
-from designer.relations.allowed import Allowed
+from designer.relations.delta_lengths import Allowed
 from designer.relations.kinds import RELATIONS
 from designer.relations.metrics.metric import Metric
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.selection.tabulated import Neighbours
 
 THREE = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 

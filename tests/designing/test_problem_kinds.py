@@ -35,17 +35,17 @@ from designer import (
     metrics,
     plot,
 )
-from designer.designing.marginals_least import least_marginal_budget, marginals_meeting
 from designer.designing.problem_kinds import KINDS, NAMES, kind_of
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.synthetic.multiplicative import mwem
-from designer.mechanisms.synthetic.small_databases import small_db
+from designer.domains.marginals_least import least_marginal_budget, marginals_meeting
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import mwem
+from designer.synthetic.small_databases import small_db
 from designer.tables import Accuracy, Count, Groups, Measure, PriorRecords, TablePlan, hierarchy, tree
-from designer.tables.from_records import design_table_plan
 from designer.tables.least import least_plan
+from designer.tables.records import design_table_plan
 
 PEOPLE = Domain.of({"age": 3, "sex": 2})
 TABLES = MarginalWorkload.up_to(PEOPLE, 2)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.families.made import Design
-from designer.families.programs.listed import PROGRAMS
+from designer.designing.design_result import Design
 from designer.problem.relation import Relation
+from designer.programs.listed import PROGRAMS
 
 COUNT, ALWAYS = 50, {"strategy_laplace": 1}  # a search for strategies takes seconds
 CASES = [

@@ -10,15 +10,15 @@ import pytest
 
 from designer import DesignFailed, Problem, Workload, compare, design, invariants, metrics
 from designer.cli import main
-from designer.designing import best, published
-from designer.designing.caution_lines import cautions
-from designer.designing.choosing import ways_of
-from designer.designing.published import BREAKS, FRACTIONS, is_whole, keeps_published, told_combinations
-from designer.families import listed
-from designer.families.laplace import LAPLACE
-from designer.families.lattice import LATTICE_GAUSSIAN, LATTICE_LAPLACE
-from designer.families.outdone import beside
-from designer.families.projected import PROJECTED_LAPLACE
+from designer.designing import consistency as published
+from designer.designing import dispatch as best
+from designer.designing import listed
+from designer.designing.auto import ways_of
+from designer.designing.consistency import BREAKS, FRACTIONS, is_whole, keeps_published, told_combinations
+from designer.designing.family import beside
+from designer.designing.laplace import LAPLACE, PROJECTED_LAPLACE
+from designer.lattice.design import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+from designer.mechanism.caution_lines import cautions
 from tests.oracles.asked_problems import asked
 
 MARGINS = invariants.margins((2, 3))

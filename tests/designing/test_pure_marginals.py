@@ -9,8 +9,8 @@ import pytest
 from scipy.optimize import brentq
 
 from designer import DesignFailed, Domain, MarginalProblem, MarginalWorkload, Presence, Targets, design, least_budget, metrics
-from designer.designing.pure_marginals import ADDITIVE
-from designer.mechanisms.marginals.protection import Protection
+from designer.domains.protection import Protection
+from designer.domains.pure_marginals import ADDITIVE
 
 DOMAIN = Domain.of({"age": 4, "sex": 2, "state": 3})
 ASK = MarginalWorkload.up_to(DOMAIN, 2)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics, programs
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism
 
 NAMES = {"pure": "ellipsoid", "zcdp": "gaussian"}
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics
-from designer.families import FAMILIES, measured
-from designer.families.group_privacy import weights_for_records
+from designer.designing import FAMILIES, measured
+from designer.designing.group_privacy import weights_for_records
 from designer.problem.workload import Workload as Rows
 from designer.relations.metrics.metric import Metric
 

@@ -13,13 +13,12 @@ import pytest
 from scipy.optimize import linprog
 
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.certified.certificate import certify
-from designer.certified.norms import Gauge
-from designer.certified.sensitivity import SensitivitySet
-from designer.families.element_classes import classes
-from designer.families.projected import project
-from designer.families.subspace import subspace_mechanism
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.certificate.certificate import certify
+from designer.certificate.norms import Gauge
+from designer.certificate.sensitivity import SensitivitySet
+from designer.designing.implicit_rows import classes
+from designer.designing.laplace import project, subspace_mechanism
+from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.domain import Domain
 from solvers.programs.strategy_search import optimise_workload
 

@@ -12,9 +12,9 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics
 from designer.cli import main
+from designer.designing import FAMILIES
 from designer.designing.printouts import design_summary
-from designer.families import FAMILIES
-from designer.families.programs.listed import PROGRAMS
+from designer.programs.listed import PROGRAMS
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 PLACES = [[0.0, 1.0], [2.0, 0.0], [1.0, 5.0]]
@@ -95,7 +95,7 @@ def test_the_own_solver_loads_no_cvxpy() -> None:
     code = (
         "import sys; from designer import Problem, Workload, design, metrics; "
         "design(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), 'laplace', "
-        "solver='auto'); print({'cvxpy', 'designer.families.programs.listed'} & {*sys.modules})"
+        "solver='auto'); print({'cvxpy', 'designer.programs.listed'} & {*sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.guarantee import ADDITIVE_FAMILIES
-from designer.families import FAMILIES
-from designer.families.family import Family
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
+from designer.certificate.guarantee import ADDITIVE_FAMILIES
+from designer.designing import FAMILIES
+from designer.designing.family import Family
+from designer.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Relation
+from designer.synthetic.queries import LipschitzQueries
 from tests.oracles.shallow import shallow
 
 BUDGETS = (1e-3, 0.05, 1.0, 8.0, 30.0, 1e3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, metrics, programs
-from designer.families.programs.strategy_program import StrategyProgram
+from designer.programs.strategy_program import StrategyProgram
 
 
 def ranges(loss: Any = "squared", n: int = 4) -> Problem:

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Targets, Workload, design, invariants, load, metrics
-from designer.designing.accuracy import reached_by, worst_of
-from designer.designing.best import best_of_all
+from designer.designing.dispatch import best_of_all
+from designer.designing.factor_search import reached_by, worst_of
 
 POINTS = np.random.default_rng(0).normal(size=(12, 2))
 CITIES = Problem(Workload.random(6, 12, "real", 3), metrics.euclidean(POINTS, per_unit=0.5))

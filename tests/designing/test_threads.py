@@ -11,11 +11,11 @@ from dataclasses import replace
 import pytest
 
 from designer import Problem, Targets, Workload, compare, design, least_budget, metrics
-from designer.families import forget, register
-from designer.families.family import Family
-from designer.families.laplace import design_laplace
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from solvers.threads import one_thread
+from designer.designing import forget, register
+from designer.designing.family import Family
+from designer.designing.laplace import design_laplace
+from designer.mechanism.additive import AdditiveMechanism
+from solvers.work import one_thread
 
 ASKED = """
 import numpy as np

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.families import FAMILIES
+from designer.designing import FAMILIES
 from solvers.exact.points import Points
 from solvers.polytopes.hull import convex_hull
 

@@ -9,8 +9,8 @@ import pytest
 
 from designer import MarginalWorkload, Presence, Problem, StructuredWorkload, Workload, design, metrics
 from designer.designing.printouts import cautions, page, summary
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
 from designer.problem.domain import Domain
 from designer.tables import Count, Groups, Measure, PureSum, Sum, TablePlan
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from designer import AdditiveMechanism, Problem, Workload, design, invariants, load, metrics, programs
-from designer.certified.norms import weighted_l1
-from designer.mechanisms.additive.noise import Grid
+from designer.certificate.norms import weighted_l1
+from designer.mechanism.noise import Grid
 
 # Of the two-sided geometric law, digit by digit: `sum z^2 e^(-b |z|) / sum e^(-b |z|)`.
 PUBLISHED = {1.0: 1.8413, 2.0: 0.36203, 4.0: 0.038009, 8.0: 0.00067138}

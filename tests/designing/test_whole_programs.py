@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, metrics, programs
-from designer.families.convex.program import Program
-from tests.families.averages.test_statistical_program import apart
+from designer.programs.program import Program
+from tests.averages.test_statistical_program import apart
 from tests.tables.policies.test_records_program import KINDS, case
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from designer import Design, DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
-from designer.families.atoms import Atoms
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
+from designer.designing.repair import Atoms
+from designer.mechanism.additive import AdditiveMechanism
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import hierarchical, prefix

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, metrics
-from designer.certified.guarantee import ADDITIVE_FAMILIES
-from designer.families import FAMILIES
-from designer.families.family import Family
+from designer.certificate.guarantee import ADDITIVE_FAMILIES
+from designer.designing import FAMILIES
+from designer.designing.family import Family
 from designer.problem.relation import Relation
 from tests.oracles.shallow import shallow
 

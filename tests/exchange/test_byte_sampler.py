@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.exchange.byte_sampler import (
+from designer.exchange.device import (
     ByteGaussian,
     ByteLaplace,
     GivenBytes,
@@ -20,8 +20,8 @@ from designer.exchange.byte_sampler import (
     laplace_number,
     uniform_number,
 )
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integer_gaussian import DiscreteGaussian
+from designer.sampling.integer_laplace import DiscreteLaplace
 from tests.oracles.goodness_of_fit import p_value
 
 FAILURE_PROBABILITY = 1e-6  # of each chi-square test; seeds are fixed

@@ -17,7 +17,7 @@ from scipy.spatial import ConvexHull, Delaunay
 from scipy.stats import norm as normal
 
 from designer import InvalidProblem, Mechanism, Problem, Workload, design, invariants, metrics
-from designer.exchange.noise_law import SINGLE, noise_document, noise_rows, noise_schema
+from designer.exchange.opendp import SINGLE, noise_document, noise_rows, noise_schema
 from tests.oracles.lazy import Lazy
 from tests.oracles.spec_specimens import specimens
 

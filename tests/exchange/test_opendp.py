@@ -12,11 +12,11 @@ import pytest
 
 from designer import InvalidProblem, Mechanism, Problem, Release, Workload, design, invariants, metrics
 from designer.accounts import expense_of, spent
-from designer.certified.frozen import Specified
+from designer.certificate.frozen import Specified
 from designer.exchange import spending
 from designer.exchange.opendp import as_measurement, counting, features, own_noise
 from designer.exchange.spending import spending_of
-from designer.promises.accounting import zcdp_epsilon
+from designer.tradeoff.conversions import zcdp_epsilon
 from tests.oracles.goodness_of_fit import p_value_of_integers
 from tests.oracles.spec_specimens import specimens
 

@@ -27,12 +27,12 @@ from designer import (
     metrics,
     verify_release,
 )
-from designer.certified.norms import weighted_l1
-from designer.exchange.noise_law import noise_document
-from designer.exchange.portable import byte_laws, portable_noise, portable_text, release_vectors, short_number
+from designer.certificate.norms import weighted_l1
+from designer.exchange.device import byte_laws, portable_noise, portable_text, release_vectors, short_number
+from designer.exchange.opendp import noise_document
 from designer.files.releases import sealed
 from designer.files.spec import from_spec
-from designer.mechanisms.additive.noise import Grid
+from designer.mechanism.noise import Grid
 from tests.oracles.spec_specimens import specimens
 
 ROOT = Path(__file__).parents[2]

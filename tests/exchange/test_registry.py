@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from designer import Domain, InvalidProblem, MarginalWorkload, Mechanism, Problem, Workload, design, invariants, metrics
 from designer.accounts import Ledger, Total, expense_of
 from designer.base.schema import bundle
-from designer.certified.about import About
-from designer.exchange.registry import ENTRY, NO_DATE, TO_FILL_IN, registry_entry
-from designer.exchange.yaml_lines import Unknown, known_data, yaml_text
+from designer.certificate.guarantee import About
+from designer.domains.marginals_plan import design_marginals
+from designer.exchange.registry import ENTRY, NO_DATE, TO_FILL_IN, Unknown, known_data, registry_entry, yaml_text
 from designer.files.releases import release_document
-from designer.mechanisms.marginals.plan import design_marginals
 from tests.oracles.spec_specimens import specimens
 
 yaml: Any = pytest.importorskip("yaml", reason="PyYAML reads what is written here")

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from designer import About, InvalidSpec, load, verify_release
-from designer.certified.frozen import Specified, seal, to_spec
+from designer.certificate.frozen import Specified, seal, to_spec
 from designer.files.releases import SAID, release_document, save_release, sealed
 from designer.files.schema import release_file_schema, spec_schema
 from designer.files.spec import from_spec

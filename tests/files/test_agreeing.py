@@ -23,12 +23,12 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.base.published import PublishedSums
-from designer.certified.agreement import agreed
-from designer.designing.products_plan import design_structured
-from designer.files.agreeing import agreeing_tables, negative_words, require_agreement
-from designer.mechanisms.additive.release import nearest_table
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.base.published_margins import PublishedSums
+from designer.certificate.agreement import agreed
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.files.table_files import agreeing_tables, negative_words, require_agreement
+from designer.mechanism.release import nearest_table
 from designer.tables import OTHERS, Average, Count, Groups, Measure, PartitionSelection, Quantile, Sum, TablePlan, hierarchy
 
 TRUE = np.array([3, 0, 1, 2, 5, 0])

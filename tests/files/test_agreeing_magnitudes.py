@@ -24,11 +24,11 @@ from designer import (
     design,
     metrics,
 )
-from designer.base.published import PublishedSums
-from designer.certified.frozen import Specified
-from designer.designing.products_plan import design_structured
-from designer.files.agreeing import agreeing_tables
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.base.published_margins import PublishedSums
+from designer.certificate.frozen import Specified
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.files.table_files import agreeing_tables
 from designer.sampling.entropy import SeededEntropy
 from tests.oracles.nearest_in_rationals import minimum, rational, squares
 

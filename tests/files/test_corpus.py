@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from designer import load
-from designer.certified.frozen import Specified, to_spec
+from designer.certificate.frozen import Specified, to_spec
 from designer.cli import main
 from designer.designing.printouts import cautions, summary
 from designer.files.kinds import KINDS

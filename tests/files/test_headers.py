@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from designer.base.errors import InvalidProblem
-from designer.files.headers import LONGEST, FileColumn, columns_of_file
+from designer.files.data_files import LONGEST, FileColumn, columns_of_file
 
 CANARY = "982451653"
 ROWS = b'4,x\n5\n"broken,\n\xff\xfe\0\n'

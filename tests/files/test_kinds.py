@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 
-import designer.mechanisms
-from designer.audit.inspections import Inspection
-from designer.certified.agreement import Agreement
-from designer.certified.frozen import Kind, Part, Specified
-from designer.certified.release_form import ReleaseForm
-from designer.files.kinds import KINDS, LISTED, kind_of
-from designer.mechanisms.additive.kind import ADDITIVE
-from designer.mechanisms.composition import Composition
-from designer.reports.contributor import Contributor, Told
+import designer.mechanism
+from designer.audit.deep import Inspection
+from designer.certificate.agreement import Agreement, ReleaseForm
+from designer.certificate.frozen import Kind, Part, Specified
+from designer.files.kinds import ADDITIVE, KINDS, LISTED, kind_of
+from designer.mechanism.composition import Composition
+from designer.publish.contributor import Contributor, Told
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 
@@ -76,7 +74,7 @@ def omissions(kind: Kind) -> Iterator[str]:
 
 def stated() -> Iterator[tuple[str, Kind]]:
     """Every kind that any module states, with the place."""
-    for room in ("designer.mechanisms", "designer.tables"):
+    for room in ("designer.mechanism", "designer.tables"):
         path = [str(ROOT.joinpath(*room.split(".")))]
         for module in pkgutil.walk_packages(path, f"{room}."):
             if module.name.rpartition(".")[2] == "kind":
@@ -100,8 +98,8 @@ def test_every_part_of_a_kind_is_there(kind: Kind) -> None:
 
 @pytest.mark.parametrize("name", list(PARTS))
 def test_a_part_that_is_missing_is_named(name: Part) -> None:
-    gone, wrong = "designer.mechanisms.additive.spec:Nothing", "designer.mechanisms.additive.noise:Grid"
-    nowhere = "designer.mechanisms.additive.nowhere:GridForm"
+    gone, wrong = "designer.mechanism.spec:Nothing", "designer.mechanism.noise:Grid"
+    nowhere = "designer.mechanism.nowhere:GridForm"
     for address in (gone, wrong, nowhere):
         (fault,) = faults(replace(ADDITIVE, **{name: address}))
         assert fault.startswith(f"dp-designer/mechanism: {name}: ")
@@ -110,7 +108,7 @@ def test_a_part_that_is_missing_is_named(name: Part) -> None:
 
 
 def test_a_part_that_says_nothing_is_named() -> None:
-    silent = {"inspection": "designer.audit.inspections:Inspection", "page": "tests.files.test_kinds:Silent"}
+    silent = {"inspection": "designer.audit.deep:Inspection", "page": "tests.files.test_kinds:Silent"}
     for name, address in silent.items():
         (fault,) = faults(replace(ADDITIVE, **{name: address}))
         assert fault.startswith(f"dp-designer/mechanism: {name}: ")
@@ -139,8 +137,8 @@ def test_every_kind_that_is_stated_is_listed_once_and_every_folder_states_one() 
     places = dict(stated())
     assert {place for place, kind in places.items() if kind not in LISTED} == set()
     assert len(LISTED) == len(KINDS) == len(places)
-    folders = {path.name for path in Path(designer.mechanisms.__path__[0]).iterdir() if (path / "__init__.py").exists()}
-    assert folders == {place.split(".")[2] for place in places if place.startswith("designer.mechanisms.")}
+    folders = {path.name for path in Path(designer.mechanism.__path__[0]).iterdir() if (path / "__init__.py").exists()}
+    assert folders == {place.split(".")[2] for place in places if place.startswith("designer.mechanism.")}
 
 
 def test_every_frozen_class_is_the_one_of_a_kind() -> None:

@@ -25,7 +25,7 @@ from designer import (
 )
 from designer.base.checks import names
 from designer.base.json_text import array, canonical, plain
-from designer.certified.frozen import seal, to_spec
+from designer.certificate.frozen import seal, to_spec
 from designer.files import spec as specs
 from tests.files.test_spec import mechanisms
 

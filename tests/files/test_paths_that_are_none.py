@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from designer import load, read_problem
-from designer.accounts.content import content_hash
+from designer.accounts.store import content_hash
 from designer.base.errors import Refusal
-from designer.files.problem.kinds import read_request
 from designer.files.signatures import SigningKey
+from designer.problem_file.kinds import read_request
 
 READERS: dict[str, Callable[[str], object]] = {
     "load": load,

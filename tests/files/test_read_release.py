@@ -8,7 +8,7 @@ import pytest
 from designer import InvalidProblem, InvalidSpec, read_release
 from designer.base.answer_table import AnswerTable, interval_data
 from designer.files.releases import release_document
-from designer.mechanisms.additive.release import Release
+from designer.mechanism.release import Release
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
 

@@ -19,15 +19,15 @@ import pytest
 
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
 from designer.base.json_text import plain
-from designer.certified.frozen import Specified, seal
+from designer.certificate.frozen import Specified, seal
+from designer.domains.marginals import MarginalMechanism
 from designer.files.releases import release_document, sealed, verify_release
 from designer.files.schema import release_file_schema
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.release import determines
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.noise import canonical_noise
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.release import determines
+from designer.odds_ratio.noise import canonical_noise
+from designer.tradeoff.functions import EpsilonDelta, Gaussian
 from tests.files.test_spec import changed, delete, edits, get, leaves
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import names_of, one_of_each_format, specimens
@@ -144,8 +144,8 @@ def test_floats_alone_would_not_tell_the_multiples() -> None:
 
 def hidden_total() -> AdditiveMechanism:
     """Of one answer, the noisy part and a number without noise, which only their sum tells."""
-    from designer.certified.norms import Norm
-    from designer.mechanisms.additive.noise import Grid
+    from designer.certificate.norms import Norm
+    from designer.mechanism.noise import Grid
 
     measured, rebuilt = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]), np.array([[1.0, 1.0]])
     norm, apart = Norm(np.array([1.0, np.inf]), "l1"), metrics.from_matrix([[0, 1, np.inf], [1, 0, np.inf], [np.inf] * 2 + [0]])

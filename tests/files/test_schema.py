@@ -10,13 +10,13 @@ import pytest
 
 from designer.base.errors import InvalidSpec
 from designer.base.schema import Named, bundle, keys, list_of, number, record, refer, whole
-from designer.certified.guarantee import BUDGET_RANGE
+from designer.certificate.guarantee import BUDGET_RANGE
 from designer.cli import main
-from designer.cli.schema_command import SCHEMAS
+from designer.cli.export_commands import SCHEMAS
 from designer.files.kinds import KINDS
 from designer.files.schema import spec_schema
-from designer.promises.piecewise import from_distributions
 from designer.relations.kinds import RELATIONS, relation_from_spec
+from designer.tradeoff.piecewise import from_distributions
 
 SPEC = Path(__file__).parents[1] / "data" / "specs" / "laplace_product.json"
 

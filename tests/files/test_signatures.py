@@ -18,7 +18,7 @@ import pytest
 
 from designer import InvalidProblem, InvalidSpec, load
 from designer.base.json_text import signature_path
-from designer.certified.frozen import seal, to_spec
+from designer.certificate.frozen import seal, to_spec
 from designer.cli import main, parser
 from designer.files.releases import release_document
 from designer.files.schema import signature_schema
@@ -317,7 +317,7 @@ def test_the_command_line_signs_and_asks_who_signed(tmp_path: Path, capsys: pyte
 def test_a_key_that_cannot_be_read_stops_a_release_before_it_spends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from designer.mechanisms.additive.mechanism import AdditiveMechanism
+    from designer.mechanism.additive import AdditiveMechanism
 
     path = written(tmp_path, "spec")
     monkeypatch.setattr(AdditiveMechanism, "release", lambda *_: pytest.fail("data were touched"))

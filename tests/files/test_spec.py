@@ -33,8 +33,8 @@ from designer import (
     metrics,
 )
 from designer.base.json_text import canonical, plain
-from designer.certified.certificate import describe_pair
-from designer.certified.frozen import save, seal, to_spec
+from designer.certificate.certificate import describe_pair
+from designer.certificate.frozen import save, seal, to_spec
 from designer.cli import main
 from designer.designing.printouts import page
 from designer.files.schema import spec_schema

@@ -16,11 +16,11 @@ import pytest
 
 from designer import DesignFailed, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from designer.files.kinds import KINDS
 from designer.files.spec import _mechanism, reading
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
+from designer.lattice.mechanism import LatticeMechanism
+from designer.odds_ratio.mechanism import OddsRatioTest
 from tests.files.test_spec import VALIDATOR, changed, delete, double, edits, get, leaves, put, read, resealed
 from tests.oracles.promises import LOSSES as LOSSES_BUT_OF_STAIRCASES
 from tests.oracles.promises import keeps_tradeoff
@@ -53,8 +53,8 @@ def test_every_format_and_every_kind_of_part_has_a_specimen() -> None:
             for value in node.values():
                 yield from kinds(value)
 
-    from designer.mechanisms.choice.mechanism import SCORES
     from designer.relations.kinds import RELATIONS
+    from designer.selection.mechanism import SCORES
 
     wanted = {
         *RELATIONS,

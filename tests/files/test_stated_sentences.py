@@ -7,8 +7,8 @@ import re
 import pytest
 
 from designer import InvalidSpec
-from designer.certified.frozen import seal, to_spec
-from designer.certified.guarantee import ESTIMATED, POST_PROCESSING, TRADEOFFS_MULTIPLY
+from designer.certificate.frozen import seal, to_spec
+from designer.certificate.guarantee import ESTIMATED, POST_PROCESSING, TRADEOFFS_MULTIPLY
 from designer.files.spec import from_spec
 from tests.oracles.spec_specimens import specimens
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from designer.certified import guarantee
-from designer.certified.guarantee import ADDITIVE_FAMILIES, CUSTOM, LATTICE_FAMILIES, STAIRCASE_FAMILIES
+from designer.certificate import guarantee
+from designer.certificate.guarantee import ADDITIVE_FAMILIES, CUSTOM, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.cli import export_commands
 from designer.cli.export_commands import EXPORTS, Exported
-from designer.families.family import Family
-from designer.families.listed import FAMILIES
+from designer.designing.family import Family
+from designer.designing.listed import FAMILIES
 from designer.problem.relation import Relation
 from designer.relations import metrics
 from designer.relations.kinds import RELATIONS
@@ -88,11 +88,11 @@ def test_every_function_that_makes_a_metric_is_handed_out() -> None:
 
 
 def test_every_family_is_in_the_list_and_has_a_name_that_guarantees_may_print() -> None:
-    missing = sorted({family.name for family in stated("designer.families", Family) if family not in FAMILIES})
-    assert not missing, f"list {missing} in FAMILIES of designer/families/listed.py"
+    missing = sorted({family.name for family in stated("designer.designing", Family) if family not in FAMILIES})
+    assert not missing, f"list {missing} in FAMILIES of designer/designing/listed.py"
     known = ADDITIVE_FAMILIES | LATTICE_FAMILIES | STAIRCASE_FAMILIES
     unnamed = sorted({family.name for family in FAMILIES} - known)
-    assert not unnamed, f"name {unnamed} in designer/certified/guarantee.py"
+    assert not unnamed, f"name {unnamed} in designer/certificate/guarantee.py"
 
 
 def test_every_name_that_guarantees_may_print_is_one_of_a_family() -> None:

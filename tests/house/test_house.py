@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from designer.families import FAMILIES
+from designer.designing import FAMILIES
 from designer.files.kinds import KINDS
 from tests.oracles.spec_specimens import specimens
 
@@ -53,13 +53,13 @@ def test_import_loads_neither_packages_nor_families() -> None:
     """`import designer` runs its own file and what loads a public name when it is asked for."""
     modules = loaded_by("import designer") - loaded_by("pass")  # what the environment itself loads
     assert {name for name in modules if name.split(".")[0] not in sys.stdlib_module_names} == {
-        *("designer", "designer.base", "designer.base.lazily")
+        *("designer", "designer.base", "designer.base.lazy_imports")
     }
 
 
 def test_the_first_design_imports_the_list_of_families_without_a_convex_solver() -> None:
-    modules = loaded_by("from designer.families import FAMILIES")
-    assert "designer.families.lattice" in modules
+    modules = loaded_by("from designer.designing import FAMILIES")
+    assert "designer.lattice.design" in modules
     assert {name.split(".")[0] for name in modules} & {"cvxpy", "clarabel", "cdd", "matplotlib", "networkx"} == set()
 
 
@@ -124,7 +124,7 @@ def test_python_of_the_readme_and_of_the_tour_passes_the_type_checker(tmp_path: 
         files[-1].write_text(block)
     typed = """from designer import Problem, Workload, design, load, metrics
 from designer.accounts import Ledger
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism
 problem = Problem(Workload.identity(3), metrics.uniform(3, 1.0))
 whole: tuple[int, ...] = design(problem, "lattice_laplace").mechanism.release([1, 2, 3]).table
 scales = design(problem, "laplace").mechanism.scales

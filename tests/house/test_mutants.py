@@ -204,8 +204,8 @@ def test_a_draw_tells_the_commit_that_it_depends_on(
     monkeypatch.setattr(command, "run", pretended)
     monkeypatch.setattr(command, "source", lambda: "0123abcd-dirty")
     table = tmp_path / "table.json"
-    assert command.main(["designer/promises/", "--random", "60", "--seed", "5", "--json", str(table)]) == 0
-    assert asked == [mutant for mutant in drawn(60, 5) if mutant.file.startswith("designer/promises/")] != []
+    assert command.main(["designer/tradeoff/", "--random", "60", "--seed", "5", "--json", str(table)]) == 0
+    assert asked == [mutant for mutant in drawn(60, 5) if mutant.file.startswith("designer/tradeoff/")] != []
     assert capsys.readouterr().out.splitlines()[-1] == "drawn from 0123abcd-dirty: --random 60 --seed 5"
     assert {verdict["commit"] for verdict in json.loads(table.read_text())} == {"0123abcd-dirty"}
 

@@ -18,8 +18,8 @@ from pkgutil import resolve_name
 from typing import Any
 
 from designer.cli import parser
-from designer.cli.schema_command import SCHEMAS
-from designer.files.problem.kinds import KINDS
+from designer.cli.export_commands import SCHEMAS
+from designer.problem_file.kinds import KINDS
 from tests.house.test_public_names import DEEPER, MEMBERS, NAMES
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -15,8 +15,7 @@ import pytest
 import designer
 from designer import Domain, Problem, Workload, design, invariants, metrics
 from designer.base import errors
-from designer.base.confidential import withholding
-from designer.base.errors import CLAUSES, FIELD, InvalidProblem, Refusal
+from designer.base.errors import CLAUSES, FIELD, InvalidProblem, Refusal, withholding
 from tests.house.test_layers import MODULES, ROOT, tree
 
 KINDS = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Refusal)}

@@ -77,7 +77,7 @@ def test_a_difference_touches_the_rooms_of_its_files() -> None:
     there = rooms()
     assert rooms_of("designer/sampling/entropy.py") == ("tests/sampling",)
     assert rooms_of("solvers/exact/balls.py") == ("tests/solvers/exact",)
-    assert rooms_of("tests/accounts/together/test_rounds.py") == ("tests/accounts",)
+    assert rooms_of("tests/accounts/composition/test_rounds.py") == ("tests/accounts",)
     assert rooms_of("designer/__init__.py") == ALWAYS and rooms_of("tests/oracles/pages.py") == tuple(there)
     packages = [path for path in (ROOT / "designer").iterdir() if path.is_dir() and (path / "__init__.py").exists()]
     assert {f"tests/{path.name}" for path in packages} <= set(there)

@@ -14,7 +14,7 @@ PAGE = ROOT / "docs" / "explanation" / "trusted_lines.md"
 ROW = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| (\d+) \| (.+) \|$", re.MULTILINE)
 DRAWN = re.compile(r"^\| `([\w/.]+)` \| (\d+) \| ([^|]+) \|$", re.MULTILINE)
 BETWEEN = "## Between the random bits and a number"
-UNTRUSTED = ("designer/designing/", "designer/families/", "solvers/programs/", "solvers/ellipsoids/")
+UNTRUSTED = ("designer/designing/", "designer/designing/", "solvers/programs/", "solvers/ellipsoids/")
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,6 @@ def test_lines_of_code_are_counted_without_what_no_machine_reads() -> None:
     code = [number for number, line in enumerate(source, 1) if line and not line.startswith('"""')]
     assert sorted(code_lines("designer/__main__.py")) == code and len(code) == 5
     assert lines_that_ran("designer/base/errors.py", [1]) == 0
-    whole = (ROOT / "solvers/exact/bits.py").read_text().splitlines()
+    whole = (ROOT / "solvers/exact/balls.py").read_text().splitlines()
     first = next(number for number, line in enumerate(whole, 1) if line.startswith("def precision"))
-    assert lines_that_ran("solvers/exact/bits.py", [first]) == 3
+    assert lines_that_ran("solvers/exact/balls.py", [first]) == 3

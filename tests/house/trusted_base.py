@@ -27,13 +27,12 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WIDTH = 124
 # What runs and can break no promise, with the reason.
 HARMLESS = {
-    "designer/base/errors.py": "texts of refusals",
-    "designer/base/progress.py": "progress bars",
+    "designer/base/errors.py": "texts of refusals; progress bars",
     "designer/base/progress_line.py": "the line that progress is told in",
     "solvers/work.py": "how long a search may take",
-    "solvers/status.py": "names of outcomes",
-    "solvers/programs/absolute_moments.py": "expected sizes of noise, which decide nothing",
-    "solvers/programs/multiplicative_weights.py": "what MWEM makes of noisy measurements",
+    "solvers/solution.py": "names of outcomes",
+    "solvers/programs/tails.py": "expected sizes of noise, which decide nothing",
+    "solvers/programs/nearest_sums.py": "what MWEM makes of noisy measurements",
 }
 # The order to read in: what must be true there, the folders, and the pages that prove it.
 STAGES = (
@@ -53,14 +52,14 @@ STAGES = (
     (
         "The certificate",
         "The worst ratio is at least that of every pair; exact numbers decide, and every rounding is away from 1.",
-        ("designer/certified/", "designer/promises/"),
+        ("designer/certificate/", "designer/tradeoff/"),
         "[foundations](../theory/foundations.md) 2, [very many pairs](../theory/million.md), "
         "[one delta](../theory/approximate.md), [tradeoffs](../theory/tradeoff.md)",
     ),
     (
         "What is released",
         "Exact integers meet noise of the law that was certified, and only the sum of the two goes on.",
-        ("designer/mechanisms/", "designer/tables/"),
+        ("designer/mechanism/", "designer/tables/"),
         "[foundations](../theory/foundations.md) 3, [lattice](../theory/lattice.md), [staircase](../theory/staircase.md), "
         "[structured](../theory/structured.md), [marginals](../theory/marginals.md), [selection](../theory/selection.md), "
         "[synthetic](../theory/synthetic.md), [tables](../theory/tables.md)",
@@ -74,13 +73,13 @@ STAGES = (
     (
         "What several releases cost",
         "No number is below what all of them together spend on a change that all of them protect.",
-        ("designer/accounts/together/",),
+        ("designer/accounts/composition/",),
         "[composition](../theory/composition.md), [tradeoffs](../theory/tradeoff.md)",
     ),
     (
         "The mathematics beneath",
         "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
-        ("solvers/exact/", "solvers/pairs/", "solvers/polytopes/", "solvers/lattices/"),
+        ("solvers/exact/", "solvers/dual_tree/", "solvers/polytopes/", "solvers/lattices/"),
         "[hull](../theory/hull.md), [lattice](../theory/lattice.md) 0 and 1, [very many pairs](../theory/million.md) 1",
     ),
 )
@@ -142,7 +141,7 @@ def _load_verify_release(path: str) -> None:
 def _add_up(loaded: Any) -> None:
     """What two such releases cost together, where that has an answer."""
     from designer import InvalidProblem
-    from designer.accounts.together.expense import expense_of, spent
+    from designer.accounts.composition.cost_record import expense_of, spent
 
     try:
         spent([expense_of(loaded)] * 2).epsilon_at("1e-6")

@@ -33,18 +33,18 @@ import numpy as np
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, design, load, read_problem
 from designer.base.json_text import plain
-from designer.certified.frozen import Specified, to_spec
+from designer.certificate.frozen import Specified, to_spec
 from designer.cli import main
-from tests.files.problem.test_problem_file import DOMAIN, ELEMENTS, GOOD, IDENTITY, TABLE
-from tests.files.problem.test_relation_file import GOOD as RELATIONS
-from tests.files.problem.test_relation_file import HEAD
-from tests.files.problem.test_relation_file import TABLE as PLACES
 from tests.files.test_spec import changed, delete, double, get, leaves, mechanisms, put, resealed
 from tests.files.test_spec_formats import core_edits, refused_or_loaded
 from tests.oracles.additive_promises import additive
 from tests.oracles.lazy import Lazy
 from tests.oracles.promises import LOSSES, keeps_tradeoff
 from tests.oracles.spec_specimens import specimens
+from tests.problem_file.test_problem_file import DOMAIN, ELEMENTS, GOOD, IDENTITY, TABLE
+from tests.problem_file.test_relation_file import GOOD as RELATIONS
+from tests.problem_file.test_relation_file import HEAD
+from tests.problem_file.test_relation_file import TABLE as PLACES
 
 SECONDS = 10
 MEMORY = 2 << 30

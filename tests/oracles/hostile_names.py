@@ -7,20 +7,20 @@ from fractions import Fraction
 from typing import Any
 
 from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
-from designer.certified.frozen import Specified
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.certificate.frozen import Specified
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.products_plan import design_structured
+from designer.domains.protection import Presence
+from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.domain import Domain
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.promises.tradeoff import EpsilonDelta
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
+from designer.tradeoff.functions import EpsilonDelta
 from tests.oracles.spec_specimens import MARGINS
 
 PLAIN = ("north", "south", "east", "west")

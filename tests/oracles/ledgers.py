@@ -11,7 +11,7 @@ from typing import Any
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import DataSet, Ledger, Total
-from designer.certified.frozen import Specified
+from designer.certificate.frozen import Specified
 
 PUBLIC = "The number of records is public."
 

@@ -16,12 +16,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from designer.base.confidential import withholding
-from designer.base.errors import InvalidProblem
+from designer.base.errors import InvalidProblem, withholding
 from designer.files.data_files import read_histogram, read_records
-from designer.relations.rows.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit
 from designer.tables import Count, Groups, Measure, Sum
-from designer.tables.opening import open_table
+from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 COLUMNS = ("k", "d", "n")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from designer.certified.frozen import Released, Specified
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.products.mechanism import StructuredMechanism
-from designer.relations.rows.tabulation import TakesCounts
+from designer.certificate.frozen import Released, Specified
+from designer.domains.marginals import MarginalMechanism
+from designer.domains.products import StructuredMechanism
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.relations.records.counting import TakesCounts
 from tests.oracles.lazy import Lazy
 from tests.oracles.spec_specimens import specimens
 

@@ -21,20 +21,18 @@ import numpy as np
 
 from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.base.json_text import readable_text
-from designer.certified.frozen import Specified, to_spec
-from designer.designing.products_plan import design_structured
+from designer.certificate.frozen import Specified, to_spec
+from designer.domains.products_plan import design_structured
+from designer.domains.protection import Presence
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.additive import AdditiveMechanism
+from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.domain import Domain
-from designer.promises.laplace import LaplaceTradeoff
-from designer.promises.tradeoff import EpsilonDelta
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import MWEM
 from designer.tables import (
     Condition,
     Count,
@@ -49,6 +47,7 @@ from designer.tables import (
     UnitSplitting,
     VarianceBy,
 )
+from designer.tradeoff.functions import EpsilonDelta, LaplaceTradeoff
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import MARGINS, specimens
 

@@ -13,31 +13,29 @@ from functools import cache, partial
 import numpy as np
 
 from designer import Problem, ReportProblem, StructuredWorkload, Workload, invariants, metrics
-from designer.certified.frozen import Specified
-from designer.certified.norms import Norm
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.channel.described import LossRule
-from designer.mechanisms.channel.mechanism import Channel
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import AbsoluteError, Closeness, LargestError, Linear, RankError
-from designer.mechanisms.choice.tabulated import Tabulated
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.certificate.frozen import Specified
+from designer.certificate.norms import Norm
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.products_plan import design_structured
+from designer.domains.protection import Presence
+from designer.lattice.chain import ChainPlan
+from designer.lattice.mechanism import LatticeMechanism
+from designer.local.mechanism import Channel
+from designer.local.peaks import LossRule
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
-from designer.problem.histogram import Keys
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.problem.unlisted import OTHERS
-from designer.promises.laplace import LaplaceTradeoff
-from designer.promises.piecewise import from_distributions
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.problem.histogram import OTHERS, Keys
 from designer.relations.row_groups import RowGroups
-from designer.sampling.lattices.lattice_chain import ChainPlan
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, RankError
+from designer.selection.tabulated import Tabulated
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
+from designer.synthetic.small_databases import SmallDB
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, LaplaceTradeoff
+from designer.tradeoff.piecewise import from_distributions
 from tests.oracles.lazy import Lazy, designed
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.oracles.table_plans import full_plan

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import examples.papers.__main__ as command
-from designer.families.listed import family_named
+from designer.designing.listed import family_named
 from examples.papers.__main__ import KEYS, PAGES, paper
 from examples.papers.frame import Choice, Erratum, Numbers, Paper, Read, Row, Section, Setting, Severity, Verdict
 from examples.papers.items import found, listed

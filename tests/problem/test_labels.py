@@ -14,10 +14,10 @@ import pytest
 
 from designer import Counts, Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.domains.marginals_plan import design_marginals
 from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
-from designer.relations.rows.tabulation import OUTSIDE, tabulated
-from designer.tables.csv_rows import COMMAS
+from designer.relations.records.counting import OUTSIDE, tabulated
+from designer.tables.records import COMMAS
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "1"]})
 TRUE = {("F", "young"): 5, ("F", "old"): 0, ("F", "1"): 7, ("M", "young"): 1000, ("M", "old"): 3, ("M", "1"): 12}
@@ -230,9 +230,9 @@ def test_records_are_tabulated_over_the_domain() -> None:
 
 def test_labelled_tables_of_marginals_and_of_the_odds_ratio_are_not_taken_by_position() -> None:
     from designer import MarginalWorkload
-    from designer.mechanisms.odds_ratio.fisher import Margins
-    from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-    from designer.promises.tradeoff import EpsilonDelta
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.odds_ratio.umpu import Margins
+    from designer.tradeoff.functions import EpsilonDelta
 
     pandas = pytest.importorskip("pandas")
     made = design_marginals(MarginalWorkload.of(PEOPLE, [["sex", "age"]]), metrics.hamming(PEOPLE, {"sex": 1.0, "age": 1.0}))
@@ -365,9 +365,9 @@ def test_odd_files_of_counts_are_refused(text: str, tmp_path: Path, capsys: pyte
 
 
 def test_the_odds_ratio_is_released_from_a_file(tmp_path: Path) -> None:
-    from designer.mechanisms.odds_ratio.fisher import Margins
-    from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-    from designer.promises.tradeoff import EpsilonDelta
+    from designer.odds_ratio.mechanism import OddsRatioTest
+    from designer.odds_ratio.umpu import Margins
+    from designer.tradeoff.functions import EpsilonDelta
 
     spec = OddsRatioTest(Margins((5, 6), (7, 4)), EpsilonDelta(1)).save(tmp_path / "test.json")
     for text in ("3,2\n4,2\n", "count\n3\n2\n4\n2\n", "3\n2\n4\n2\n"):

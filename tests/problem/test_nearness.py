@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from designer import metrics
-from designer.problem import nearness
-from designer.problem.nearness import Nearness, of_parts
+from designer.problem import budget_bounds as nearness
+from designer.problem.budget_bounds import Nearness, of_parts
 
 PLACES = np.random.default_rng(5).integers(-9, 9, (60, 2)).astype(float)  # some are equal
 

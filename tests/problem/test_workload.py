@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from designer import Domain, InvalidProblem, MarginalWorkload, StructuredWorkload, Workload
-from designer.problem.attribute_queries import recognised
+from designer.domains.products_workload import recognised
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["north", "south"]})
 RECORDS = [dict(zip(DOMAIN.attributes, row, strict=True)) for row in product(*DOMAIN.values)]

@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from designer.problem.relation import Relation
-from designer.promises.approximate import ROUNDING, Allowance, GaussianAllowance, PureAllowance
-from designer.relations import allowed
-from designer.relations.allowed import Allowed
-from designer.relations.budget_factor import with_budgets_times
+from designer.relations import delta_lengths as allowed
+from designer.relations.delta_lengths import Allowed, with_budgets_times
 from designer.relations.kinds import relation_from_spec, require_listed
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.presence import AppearOrChange
 from designer.relations.row_groups import RowGroups
+from designer.tradeoff.delta_rule import ROUNDING, Allowance, GaussianAllowance, PureAllowance
 
 PLACES = np.random.default_rng(3).uniform(0, 9, (70, 2))
 RELATIONS: dict[str, Relation] = {

@@ -14,11 +14,11 @@ from scipy import stats
 
 from designer import InvalidProblem
 from designer.sampling import integer_samplers
-from designer.sampling.bodies.bundle_grid import BundleGrid
-from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import RoundAndReject
+from designer.sampling.body_grids import PolytopeGrid
+from designer.sampling.box_grids import BundleGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integer_samplers import LazyUniform
+from designer.sampling.round_and_reject import RoundAndReject
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 ONE, FINE = Fraction(1), Fraction(1, 2**34)

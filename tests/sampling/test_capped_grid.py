@@ -14,11 +14,10 @@ from scipy import stats
 
 from designer import InvalidProblem
 from designer.sampling import integer_samplers
-from designer.sampling.bodies.capped_grid import CappedGrid
-from designer.sampling.bodies.nearest_plane import NearestPlane
-from designer.sampling.bodies.round_and_reject import RoundAndReject
+from designer.sampling.box_grids import CappedGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integer_samplers import LazyUniform
+from designer.sampling.round_and_reject import NearestPlane, RoundAndReject
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 ONE, FINE = Fraction(1), Fraction(1, 2**34)

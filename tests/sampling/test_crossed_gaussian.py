@@ -10,13 +10,11 @@ import numpy as np
 import pytest
 
 from designer.base.errors import InvalidProblem
+from designer.lattice import gaussian as klein_steps
+from designer.lattice.gaussian import KleinSteps, LatticeGaussian, Level
+from designer.lattice.table_gaussians import CellsInOrder, CrossedGaussian, LineGaussian, PartitionGaussian
 from designer.relations.invariants import margins
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattices import klein_steps
-from designer.sampling.lattices.crossed_gaussian import CellsInOrder, CrossedGaussian, PartitionGaussian
-from designer.sampling.lattices.klein_steps import KleinSteps, Level
-from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
-from designer.sampling.lattices.line_gaussian import LineGaussian
 from solvers.lattices.kernel import integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 

@@ -11,11 +11,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from designer.sampling import integer_gaussian as discrete_gaussian
 from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_gaussian import COLUMNS, LARGEST_VARIANCE, DiscreteGaussian, plan_floats
 from designer.sampling.integer_samplers import GaussianPlan, LazyUniform
-from designer.sampling.integers import discrete_gaussian
-from designer.sampling.integers.discrete_gaussian import COLUMNS, LARGEST_VARIANCE, DiscreteGaussian, plan_floats
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from tests.oracles.scripted import Scripted
 

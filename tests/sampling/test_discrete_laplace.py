@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from designer.sampling import integer_laplace as discrete_laplace
 from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
+from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import LazyUniform
-from designer.sampling.integers import discrete_laplace
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
 from tests.oracles.scripted import Scripted
 

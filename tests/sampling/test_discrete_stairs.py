@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integers.discrete_stairs import TABLED, DiscreteStairs
+from designer.sampling.integer_tails import TABLED, DiscreteStairs
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 
 from designer.sampling.entropy import SeededEntropy, SystemEntropy
 from designer.sampling.integer_samplers import LazyUniform
-from designer.sampling.integers.discrete_student import DiscreteStudent
+from designer.sampling.integer_tails import DiscreteStudent
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
 
 NARROW = [(Fraction(1, 3), 2), (Fraction(1), 2), (Fraction(7, 2), 3), (Fraction(5), 9), (Fraction(20), 16)]

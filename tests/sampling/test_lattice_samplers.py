@@ -14,32 +14,29 @@ from flint import arb, ctx
 from numpy.typing import NDArray
 from scipy import stats
 
-from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
-from designer.sampling.bodies.nearest_plane import NearestPlane
-from designer.sampling.bodies.round_and_reject import RoundAndReject
-from designer.sampling.entropy import SeededEntropy
-from designer.sampling.finite_law import FiniteLaw
-from designer.sampling.integer_samplers import LazyUniform
-from designer.sampling.integers.centred_gaussian import CentredGaussian
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
-from designer.sampling.integers.theta_ratio import ThetaRatio
-from designer.sampling.lattices import zero_sum
-from designer.sampling.lattices.balanced_rows import balanced, random_orders
-from designer.sampling.lattices.determined_cells import DeterminedLaplace, determinations
-from designer.sampling.lattices.lattice_chain import Assessment
-from designer.sampling.lattices.lattice_choice import (
+from designer.lattice import table_gaussians as zero_sum
+from designer.lattice.chain import Assessment, LatticeNorm, LatticeShape
+from designer.lattice.gaussian import LatticeGaussian
+from designer.lattice.sampler_choice import (
+    DeterminedLaplace,
     EllipsoidNorm,
     LatticeSampler,
     PolytopeNorm,
     ThinnedL1,
+    determinations,
     lattice_sampler_for,
     rate_below_ellipsoid,
     rate_below_l2,
     rate_below_polytope,
 )
-from designer.sampling.lattices.lattice_gaussian import LatticeGaussian
-from designer.sampling.lattices.lattice_norm import LatticeNorm, LatticeShape
-from designer.sampling.lattices.zero_sum import PartitionLaplace, ZeroSum
+from designer.lattice.table_gaussians import PartitionLaplace, ZeroSum, balanced, random_orders
+from designer.sampling.body_grids import EllipsoidGrid
+from designer.sampling.entropy import SeededEntropy
+from designer.sampling.finite_law import FiniteLaw
+from designer.sampling.integer_gaussian import CentredGaussian
+from designer.sampling.integer_laplace import DiscreteLaplace, ThetaRatio
+from designer.sampling.integer_samplers import LazyUniform
+from designer.sampling.round_and_reject import NearestPlane, RoundAndReject
 from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.scripted import Scripted

@@ -11,9 +11,16 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer import invariants
+from designer.lattice.sampler_choice import (
+    Determination,
+    DeterminedLaplace,
+    MirroredLaplace,
+    determinations,
+    halved_signs,
+    lattice_sampler_for,
+    partners,
+)
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattices.determined_cells import Determination, DeterminedLaplace, determinations
-from designer.sampling.lattices.lattice_choice import MirroredLaplace, halved_signs, lattice_sampler_for, partners
 from solvers.lattices.kernel import integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
@@ -70,7 +77,7 @@ def test_two_exact_samplers_agree(shape):
 
 def test_floats_decide_nothing_that_balls_would_not(monkeypatch):
     """With every float decision thrown away the exact path alone gives the same draws."""
-    from designer.sampling.lattices import lattice_choice as mirrored_cells
+    from designer.lattice import sampler_choice as mirrored_cells
 
     sampler = mirrored((4, 4), Fraction(1, 2))
     usual = sampler.draw(40, SeededEntropy(3))

@@ -8,9 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.lattices.peaked_sampler import PeakedSampler
-from solvers.lattices.peaked_law import PeakedLaw
-from solvers.lattices.steps import Shells, Steps, Walks
+from designer.sampling.peaked_sampler import PeakedSampler
+from solvers.lattices.peaked_law import PeakedLaw, Shells, Steps, Walks
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 REACH = 40

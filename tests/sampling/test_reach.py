@@ -11,12 +11,22 @@ import pytest
 
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
-from designer.mechanisms.products.accuracy import laplace_margins
+from designer.domains.products_release import laplace_margins
 from designer.sampling.entropy import Entropy
-from designer.sampling.integers.discrete_stairs import DiscreteStairs
-from designer.sampling.integers.margins import sum_of_gaussians_margin
-from designer.sampling.reach import NoiseFacts, NoiseReach, confidence_of
-from designer.sampling.simulated_reach import FAILURE, Draws, Simulated, least, margins_of_all, margins_of_each, safe_rank
+from designer.sampling.integer_margins import sum_of_gaussians_margin
+from designer.sampling.integer_tails import DiscreteStairs
+from designer.sampling.margins import (
+    FAILURE,
+    Draws,
+    NoiseFacts,
+    NoiseReach,
+    Simulated,
+    confidence_of,
+    least,
+    margins_of_all,
+    margins_of_each,
+    safe_rank,
+)
 from designer.tables.intervals import student_margin
 
 LEVELS = (0.5, 0.9, 0.95, 0.99)

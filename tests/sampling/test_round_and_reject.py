@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer.sampling import integer_samplers
-from designer.sampling.bodies.box_grid import BoxGrid
-from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
-from designer.sampling.bodies.polytope_grid import PolytopeGrid
-from designer.sampling.bodies.round_and_reject import NormLaw, RoundAndReject
+from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid
+from designer.sampling.box_grids import BoxGrid
 from designer.sampling.entropy import SeededEntropy
+from designer.sampling.integer_gaussian import DiscreteGaussian
+from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import LazyUniform
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.round_and_reject import NormLaw, RoundAndReject
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 Shape = Callable[[Fraction, NormLaw], EllipsoidGrid | PolytopeGrid]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from designer import InvalidProblem
-from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
-from designer.sampling.bodies.round_and_reject import NormLaw
+from designer.sampling import integer_tails as rounded_normal
+from designer.sampling.body_grids import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
-from designer.sampling.integers import rounded_normal
-from designer.sampling.integers.rounded_normal import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
+from designer.sampling.integer_tails import RoundedNormal, RoundedVector, rounded_absolutes, rounded_variances
+from designer.sampling.round_and_reject import NormLaw
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value, p_value_of_integers
 from tests.oracles.scripted import Scripted
 

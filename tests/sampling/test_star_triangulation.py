@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from designer.base.errors import InvalidProblem
-from designer.certified.norms import Gauge
-from designer.mechanisms.additive.noise import gauge_parts
-from designer.sampling.bodies.star_triangulation import certified_determinants
+from designer.certificate.norms import Gauge
+from designer.mechanism.noise import gauge_parts
+from designer.sampling.body_grids import certified_determinants
 from solvers.exact.points import Points
 from solvers.polytopes.extremes import on_an_ellipsoid
 from solvers.polytopes.hull import convex_hull

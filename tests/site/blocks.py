@@ -34,9 +34,9 @@ from sybil.parsers.abstract.doctest import DocTestStringParser
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 from sybil.parsers.myst.lexers import DirectiveLexer
 
-from designer.base.on_terminal import WIDTH
+from designer.base.display import WIDTH
 from designer.cli import main
-from designer.families import forget, known_families
+from designer.designing import forget, known_families
 
 OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 SESSION = DocTestStringParser(DocTestEvaluator(OUTPUT))

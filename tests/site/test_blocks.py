@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sybil.example import SybilFailure
 
-from designer.families import known_families
+from designer.designing import known_families
 from tests.site.blocks import by_call, by_shell, matches, run_page
 
 FENCE = "```"
@@ -116,7 +116,7 @@ def test_classes_of_a_page_have_a_module_and_its_families_are_forgotten(assert_r
     names = assert_runs(
         fenced(
             "python",
-            "from dataclasses import dataclass\nfrom designer.families import Family, register\n"
+            "from dataclasses import dataclass\nfrom designer.designing import Family, register\n"
             "@dataclass\nclass Own:\n    size: 'int'\nregister(Family('own', 'a test', 'pure', Own))",
         )
     )

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from designer.families import FAMILIES
-from designer.files.problem.deciding import decided_file
+from designer.designing import FAMILIES
+from designer.problem_file.templates import decided_file
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))

@@ -9,7 +9,7 @@ from benchmarks.which_family.chart import CHART, NEAR
 from benchmarks.which_family.grid import GRID
 from benchmarks.which_family.measuring import Measured, measured, saved, ways
 from benchmarks.which_family.page import PAGE, written
-from designer.families import known_families
+from designer.designing import known_families
 from tests.oracles.asked_problems import KINDS
 
 FIGURES = {one.key: one for one in saved()}

@@ -19,11 +19,11 @@ from solvers.work import within
 NAMED = re.compile(r"from scipy\.optimize import ([\w, ]+)|\b(scipy\.optimize|optimize|opt|so)\.\w+\(|\b(DefaultSolver)\(")
 # Beside the doors: what takes a number of steps that its size bounds, or counts its work at every step.
 ELSEWHERE = {
-    ("solvers/programs/descent.py", "Bounds, minimize"),
+    ("solvers/programs/loads.py", "Bounds, minimize"),
     ("solvers/lattices/transport.py", "lsq_linear"),
     ("solvers/lattices/conforming_tables.py", "Bounds, LinearConstraint"),
     ("solvers/lattices/agreeing_counts.py", "Bounds, LinearConstraint"),
-    ("designer/accounts/together/common.py", "linear_sum_assignment"),
+    ("designer/accounts/composition/common_relation.py", "linear_sum_assignment"),
 }
 
 

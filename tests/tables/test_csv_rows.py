@@ -9,8 +9,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
-from designer.tables.csv_rows import Marks
-from designer.tables.opening import open_table
+from designer.tables.records import Marks, open_table
 from designer.tables.scans import numbers
 
 

@@ -12,17 +12,16 @@ from scipy.stats import binom, norm
 
 from benchmarks.interval_coverage import Plan, plan
 from designer import About
-from designer.base.answers_for_people import answer_lines
-from designer.base.tabular import numbers_of
+from designer.base.answer_table import answer_lines, numbers_of
 from designer.files.releases import release_document
-from designer.reports.evidence import SeenRelease
-from designer.reports.sections import answers
+from designer.publish.content import SeenRelease
+from designer.publish.sections import answers
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Average, Condition, Count, Groups, Measure, Quantile, Sum, TablePlan
 from designer.tables.answers import Answer, Answers
 from designer.tables.intervals import limits_of_answers
 from designer.tables.other_noise import PureSum
-from designer.tables.run import answer_of, noisy_integers, ratio_of
+from designer.tables.scans import answer_of, noisy_integers, ratio_of
 
 # Each of the statistical tests fails with a probability below 1e-9 where coverage is the level.
 FAILURE = 1e-9

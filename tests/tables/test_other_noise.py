@@ -13,7 +13,6 @@ import pytest
 from designer import InvalidProblem, NotPrivate, Targets
 from designer.base.errors import InvalidSpec
 from designer.files import spec
-from designer.promises.accounting import pure_rho
 from designer.tables import (
     Condition,
     Count,
@@ -29,6 +28,7 @@ from designer.tables import (
     UnitSplitting,
 )
 from designer.tables.least import least_plan
+from designer.tradeoff.conversions import pure_rho
 from tests.oracles.records_tables import firms, on_duckdb
 from tests.oracles.table_plans import STATES
 

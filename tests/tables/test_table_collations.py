@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem, MarginalWorkload
-from designer.mechanisms.marginals.tables import tables_of_database
+from designer.domains.marginals_tables import tables_of_database
 from designer.problem.domain import Domain
 from designer.tables import (
     Condition,
@@ -139,7 +139,7 @@ def test_key_columns_whose_texts_depend_on_more_than_the_value_are_refused() -> 
 
 @pytest.mark.parametrize("name", ["mysql", "oracle", "mssql", "sqlite", "some other"])
 def test_engines_whose_comparison_is_not_known_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import designer.relations.rows.texts as engine_text
+    import designer.relations.records.engines as engine_text
 
     monkeypatch.setattr(engine_text, "engine_of", lambda column: name)
     for query in (Sum("s", GROUPS, variance=1, measure=EMP), Count("c", Groups(), (Condition("k", "==", "a"),), 1)):

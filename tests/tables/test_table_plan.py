@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, NotPrivate
-from designer.base.confidential import WITHHELD
-from designer.relations.rows.row_unit import RowUnit
+from designer.base.errors import WITHHELD
+from designer.relations.records.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.aggregates import aggregation_of, parts_of
-from designer.tables.opening import open_table
+from designer.tables.records import open_table
 from designer.tables.scans import numbers
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
 from tests.oracles.records_tables import TABLE_2, firms, on_duckdb
@@ -58,7 +58,7 @@ def test_the_engine_finds_what_a_loop_over_records_finds() -> None:
 def test_aggregations_are_written_for_other_engines(dialect: str, octets: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """No engine at hand: that there is SQL in their dialect, with every aggregate in it, and that texts become bytes,
     is all that is claimed."""
-    monkeypatch.setattr("designer.relations.rows.texts.engine_of", lambda column: dialect)
+    monkeypatch.setattr("designer.relations.records.engines.engine_of", lambda column: dialect)
     columns = {"id": "int64", "state": "string", "county": "int32", "naics": "string", "emp": "int64", "pay": "float64"}
     plan, table = full_plan(), ibis.table(columns, name="firms")
     for level in plan.levels:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from designer.sampling.integers import discrete_gaussian
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
+from designer.sampling import integer_gaussian as discrete_gaussian
+from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.tables import Condition, Count, Groups, Key, Measure, Quantile, Sum, TablePlan, aggregates, scans
 from designer.tables.aggregates import cell_counts, exact_numbers
 from designer.tables.answers import Answer

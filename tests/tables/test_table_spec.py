@@ -17,7 +17,7 @@ import pytest
 from designer import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical
 from designer.base.schema import bundle
-from designer.certified.frozen import seal, to_spec
+from designer.certificate.frozen import seal, to_spec
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.plan import PARAMETERS

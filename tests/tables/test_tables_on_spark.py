@@ -15,14 +15,14 @@ import pytest
 
 from designer import Domain, InvalidProblem
 from designer.problem.histogram import Universe
-from designer.relations.rows.row_unit import RowUnit
-from designer.relations.rows.tabulation import tabulated
+from designer.relations.records.counting import tabulated
+from designer.relations.records.row_unit import RowUnit
 from designer.tables import Condition, Count, CountDistinct, Groups, Key, Measure, Quantile, Sum, UnitSplitting
 from designer.tables.aggregates import cell_counts
 from designer.tables.scans import level_numbers, numbers
 from tests.oracles.records_tables import AWKWARD, columns, firms, on_duckdb
 from tests.oracles.table_plans import COUNTY, LARGE, NATION, PAY, STATES, everything
-from tests.relations.rows.test_one_value_one_label import HELD, misread
+from tests.relations.records.test_one_value_one_label import HELD, misread
 from tests.tables.test_table_collations import TEXTS
 
 ibis = pytest.importorskip("ibis")

@@ -26,22 +26,22 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.mechanisms.choice.mechanism import best_selection, largest_rate
-from designer.mechanisms.choice.scores import LargestError, Linear
-from designer.mechanisms.choice.tabulated import Tabulated
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM, equal_shares, mwem
-from designer.mechanisms.synthetic.small_databases import Candidates, SmallDB, small_db
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.promises import accounting
-from designer.promises.piecewise import PiecewiseLinear, from_distributions, piecewise_below
-from designer.promises.tradeoff import EpsilonDelta, Gaussian, Group
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.protection import Presence
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
 from designer.relations.invariants.adjacency import Conforming, semi_adjacency
 from designer.relations.row_groups import RowGroups
+from designer.selection.mechanism import best_selection, largest_rate
+from designer.selection.scores import LargestError, Linear
+from designer.selection.tabulated import Tabulated
+from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
+from designer.synthetic.queries import LipschitzQueries
+from designer.synthetic.small_databases import Candidates, SmallDB, small_db
+from designer.tradeoff import conversions as accounting
+from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group
+from designer.tradeoff.piecewise import PiecewiseLinear, from_distributions, piecewise_below
 from tests.oracles.counted_calls import at_most
 
 NAN, INF = math.nan, math.inf

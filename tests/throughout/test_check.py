@@ -17,12 +17,12 @@ import pytest
 
 from designer import Counts, InvalidProblem, Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total
-from designer.certified.frozen import Specified
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.products.mechanism import StructuredMechanism
+from designer.certificate.frozen import Specified
+from designer.domains.marginals import MarginalMechanism
+from designer.domains.products import StructuredMechanism
+from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.histogram import Keys, Universe, counts
-from designer.relations.rows.tabulation import TakesCounts
+from designer.relations.records.counting import TakesCounts
 from designer.tables.plan import TablePlan
 from tests.oracles.release_specimens import invented, table_of
 from tests.oracles.spec_specimens import specimens

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from designer import InvalidSpec, read_release, save_release, verify_release
+from designer.base.display import one_line, printed
 from designer.base.json_text import plain
-from designer.base.printing import one_line, printed
-from designer.certified.certificate import PrivacyCertificate
-from designer.certified.frozen import INNER, Released, Specified, to_spec
+from designer.certificate.certificate import PrivacyCertificate
+from designer.certificate.frozen import INNER, Released, Specified, to_spec
 from designer.files.releases import release_document, sealed
 from designer.files.schema import release_file_schema
-from tests.certified.test_about import EVERYTHING
+from tests.certificate.test_about import EVERYTHING
 from tests.files.test_spec import VALIDATOR, read
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens

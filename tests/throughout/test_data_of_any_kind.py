@@ -21,12 +21,11 @@ from designer import (
     metrics,
 )
 from designer.accounts import Ledger, Total
-from designer.certified.frozen import INNER, Specified
-from designer.designing.products_plan import design_structured
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.relations.rows.given import form_for
-from designer.relations.rows.tabulation import TakesCounts
+from designer.certificate.frozen import INNER, Specified
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.products_plan import design_structured
+from designer.relations.records.counting import TakesCounts, form_for
+from designer.selection.mechanism import best_selection
 from designer.tables.plan import TablePlan
 from tests.oracles.release_specimens import invented, table_of
 from tests.oracles.spec_specimens import specimens
@@ -213,7 +212,7 @@ def drawn(simulated: Any) -> list[Any]:
 
 
 def test_a_selection_is_simulated_from_records_as_from_counts() -> None:
-    from designer.mechanisms.choice.scores import Linear
+    from designer.selection.scores import Linear
 
     asked = Workload(np.eye(4), elements=PEOPLE.elements, keys=PEOPLE.keys)
     made = best_selection(Linear(asked), metrics.uniform(4, 1.0))

@@ -18,7 +18,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
 from designer.base.arrays import locked, settled
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certified.frozen import Specified
+from designer.certificate.frozen import Specified
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)

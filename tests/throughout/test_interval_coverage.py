@@ -14,7 +14,7 @@ import pytest
 from scipy.stats import binom
 
 from benchmarks.interval_coverage import CASES, SEED, UNMEASURED, Symmetric
-from designer.certified.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, ROW_FAMILIES, STAIRCASE_FAMILIES
+from designer.certificate.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, ROW_FAMILIES, STAIRCASE_FAMILIES
 from designer.files.kinds import KINDS
 from designer.sampling.entropy import SeededEntropy
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem
-from designer.certified.frozen import Specified
+from designer.certificate.frozen import Specified
 from tests.oracles.release_specimens import releases
 
 ENTRIES = ("release",)  # which draws noise

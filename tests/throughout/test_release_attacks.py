@@ -31,18 +31,18 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import AbsoluteError, Linear
-from designer.mechanisms.choice.tabulated import Tabulated
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.multiplicative import mwem
-from designer.mechanisms.synthetic.small_databases import small_db
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.protection import Presence
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
 from designer.sampling import entropy
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import AbsoluteError, Linear
+from designer.selection.tabulated import Tabulated
+from designer.synthetic.multiplicative import mwem
+from designer.synthetic.small_databases import small_db
+from designer.tradeoff.functions import EpsilonDelta, Gaussian
 
 # A count that no noise of these scales produces by chance twice.
 CANARY = 7_654_321

@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certified.frozen import Specified
-from designer.certified.guarantee import Guarantee
-from designer.mechanisms.additive import mechanism as additive
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid, noise_for
+from designer.certificate.frozen import Specified
+from designer.certificate.guarantee import Guarantee
+from designer.mechanism import additive
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import Grid, noise_for
 from designer.problem import relation
 from designer.problem.histogram import ExactRows, Universe
 from designer.sampling import entropy
-from designer.sampling.integers.discrete_gaussian import DiscreteGaussian
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integer_gaussian import DiscreteGaussian
+from designer.sampling.integer_laplace import DiscreteLaplace
 from tests.oracles.spec_specimens import names_of, specimens
 
 ADDED = ("mechanism", "lattice-mechanism", "row-mechanism", "staircase-mechanism")

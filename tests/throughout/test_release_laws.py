@@ -23,25 +23,25 @@ import numpy as np
 import pytest
 
 from designer import Counts, Problem, ReportProblem, Selection, StructuredWorkload, Workload, design, invariants, metrics
-from designer.certified.guarantee import ADDITIVE_FAMILIES
-from designer.designing.products_plan import design_structured
-from designer.families import FAMILIES
+from designer.certificate.guarantee import ADDITIVE_FAMILIES
+from designer.designing import FAMILIES
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.products_plan import design_structured
+from designer.domains.protection import Presence
 from designer.files.kinds import KINDS
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.odds_ratio.noise import Tulap
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
-from designer.mechanisms.synthetic.small_databases import SmallDB
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.noise import Tulap
+from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.promises.tradeoff import EpsilonDelta
 from designer.sampling import entropy
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
+from designer.synthetic.small_databases import SmallDB
 from designer.tables import Count, Groups, TablePlan
+from designer.tradeoff.functions import EpsilonDelta
 from tests.oracles.shallow import shallow
 
 LIMIT, FAILURE_PROBABILITY = 2.6, 0.0094

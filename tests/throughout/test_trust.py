@@ -212,6 +212,6 @@ def test_not_private_is_not_silenced() -> None:
             "custom",
             Workload.identity(2),
             metrics.uniform(2, 1.0),
-            designer.certified.norms.weighted_l1([1.0, 1.0]),
-            designer.mechanisms.additive.noise.Grid((-30, -30)),
+            designer.certificate.norms.weighted_l1([1.0, 1.0]),
+            designer.mechanism.noise.Grid((-30, -30)),
         )

@@ -25,17 +25,17 @@ from designer import (
     load,
     metrics,
 )
-from designer.certified.frozen import Specified, to_spec
-from designer.certified.norms import weighted_l1
+from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.norms import weighted_l1
 from designer.cli import main
+from designer.domains.marginals import MarginalMechanism
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
 from designer.files.releases import read_release, save_release, verify_release
-from designer.mechanisms.additive.noise import Grid
-from designer.mechanisms.marginals.mechanism import MarginalMechanism
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.mechanism.noise import Grid
 from designer.problem.domain import Domain
-from designer.problem.marginals_workload import MarginalWorkload
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
 from tests.files.test_spec import VALIDATOR, read, resealed
 from tests.oracles.spec_specimens import specimens
 

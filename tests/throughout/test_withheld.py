@@ -26,19 +26,19 @@ from designer import (
     invariants,
     metrics,
 )
-from designer.base.confidential import WITHHELD, withholding
+from designer.base.errors import WITHHELD, withholding
 from designer.cli import main
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.marginals.plan import design_marginals
-from designer.mechanisms.marginals.protection import Presence
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.mechanism import OddsRatioTest
-from designer.mechanisms.synthetic.multiplicative import mwem
-from designer.mechanisms.synthetic.small_databases import small_db
-from designer.problem.marginals_workload import MarginalWorkload
-from designer.promises.tradeoff import EpsilonDelta
+from designer.domains.marginals_plan import design_marginals
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.protection import Presence
+from designer.odds_ratio.mechanism import OddsRatioTest
+from designer.odds_ratio.umpu import Margins
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import mwem
+from designer.synthetic.small_databases import small_db
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, Quantile, Sum, TablePlan
+from designer.tradeoff.functions import EpsilonDelta
 
 SECRET = "SECRET-7431"
 PEOPLE = Domain.of({"sex": ["F", "M"], "place": ["here", "there"]})

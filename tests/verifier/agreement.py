@@ -20,7 +20,7 @@ import numpy as np
 from designer import Problem, Workload, design, metrics
 from designer.base.errors import Refusal
 from designer.base.json_text import plain
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from tests.oracles.metric_kinds import SPECIMENS as RELATIONS
 from tests.verifier.altered import altered, bytes_of, main_verdict, standalone_verdict
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from designer.base.errors import DesignFailed, Refusal
 from designer.base.json_text import plain
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from designer.files.kinds import KINDS
 from designer.files.spec import load
 from designer.verifier import standalone

@@ -15,15 +15,15 @@ import pytest
 from designer import Workload, metrics
 from designer.base import json_text
 from designer.base.json_text import plain
-from designer.certified.frozen import to_spec
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.frozen import to_spec
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
 from designer.files import spec as spec_files
-from designer.mechanisms.additive import mechanism as additive
-from designer.mechanisms.additive.mechanism import AdditiveMechanism
-from designer.mechanisms.additive.noise import Grid
+from designer.mechanism import additive
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.noise import Grid
 from designer.problem.relation import Block, Relation
-from designer.relations.metrics.elements import Instance, PerElement
+from designer.relations.metrics.element_budgets import Instance, PerElement
 from designer.relations.metrics.metric import Metric, Uniform
 from designer.relations.metrics.presence import AddRemove
 from tests.verifier.altered import bytes_of, main_verdict, sealed, standalone_verdict

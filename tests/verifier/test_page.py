@@ -17,8 +17,8 @@ import pytest
 
 from designer import Problem, Workload, design, metrics
 from designer.base.json_text import plain
-from designer.certified.about import About
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
+from designer.certificate.guarantee import About
 from designer.problem.domain import Domain
 from designer.verifier import standalone
 from tests.verifier.altered import altered, bytes_of, core_verdicts, sealed

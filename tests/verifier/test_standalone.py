@@ -22,17 +22,17 @@ import pytest
 from scipy import sparse
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
-from designer.base import runs
+from designer.base import run_length as runs
+from designer.base.display import INVISIBLE
 from designer.base.errors import InvalidSpec
 from designer.base.json_text import plain
-from designer.base.printing import INVISIBLE
-from designer.certified.about import About
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
+from designer.certificate.guarantee import About
 from designer.files.kinds import KINDS
 from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
-from designer.promises.approximate import GaussianAllowance, PureAllowance
 from designer.tables import Count, Groups
+from designer.tradeoff.delta_rule import GaussianAllowance, PureAllowance
 from designer.verifier import standalone
 from tests.oracles.spec_specimens import specimens
 from tests.verifier.altered import (

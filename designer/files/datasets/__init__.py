@@ -6,7 +6,8 @@
 ((755, 8), 'New York City', 117759702)
 """
 
-from designer.files.datasets.collection import (
+from designer.files.datasets.public_data import (
+    PublicData,
     adult,
     adult_counts,
     adult_doctorates,
@@ -21,7 +22,6 @@ from designer.files.datasets.collection import (
     us_counties,
     us_counties_illinois,
 )
-from designer.files.datasets.public_data import PublicData
 
 __all__ = [
     "PublicData",

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem, Refusal
-from designer.files.datasets.collection import PUBLIC
-from designer.files.datasets.public_data import PublicData
+from designer.files.datasets.public_data import PUBLIC, PublicData
 
 PROGRAM = "python -m designer.files.datasets"
 

@@ -25,17 +25,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from designer.base.checks import count, rational, shown
-from designer.base.declared import Declared, checked
+from designer.base.checks import Declared, checked, count, rational, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.promises.account import Account
-from designer.promises.accounting import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
-from designer.promises.order import Strength, compare_tradeoffs, compose
-from designer.promises.piecewise import PiecewiseLinear
-from designer.promises.tradeoff import Gaussian, Tradeoff
-from designer.relations.invariants.impossible import proven_adjacency
 from designer.relations.invariants.invariant import Invariant
-from designer.relations.invariants.statistics import Integers, Statistics
+from designer.relations.invariants.statistics import Integers, Statistics, proven_adjacency
+from designer.tradeoff.account import Account
+from designer.tradeoff.comparison import Strength, compare_tradeoffs, compose
+from designer.tradeoff.conversions import zcdp_epsilon, zcdp_epsilon_bun_steinke, zcdp_group_rho
+from designer.tradeoff.functions import Gaussian, Tradeoff
+from designer.tradeoff.piecewise import PiecewiseLinear
 from solvers.exact.rational import integer_rank
 from solvers.lattices.conforming_tables import Fibre, most_moves
 
@@ -171,7 +169,7 @@ def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
 
     first: one promise. second: the other.
 
-    >>> from designer.promises.tradeoff import Gaussian
+    >>> from designer.tradeoff.functions import Gaussian
     >>> group = ScopedPromise(Scope(2), Gaussian.of(2))
     >>> semi = under_invariant(Gaussian.of(1), Scope(2, Statistics([[1, 1, 0]], ("t",))))
     >>> compare_promises(group, semi).order.name
@@ -206,7 +204,7 @@ def _at_least(first: Promise, second: Promise) -> bool:
     if isinstance(first, ZCDP) or isinstance(second, ZCDP):
         raise InvalidProblem(
             "promise: zCDP and a tradeoff function are not compared as they are; convert one with "
-            "designer.promises.accounting first."
+            "designer.tradeoff.conversions first."
         )
     return compare_tradeoffs(first, second).order in (Strength.EQUAL, Strength.STRONGER)
 
@@ -236,13 +234,13 @@ def _some(promises: Sequence[Promise]) -> list[Promise]:
 
 def _composed(promises: list[Promise]) -> Promise:
     """zCDP adds up, Gaussians and piecewise linear functions have exact products; of all others a piecewise linear function
-    that is proven to be at most the product (`designer.promises.account`)."""
+    that is proven to be at most the product (`designer.tradeoff.account`)."""
     if all(isinstance(promise, ZCDP) for promise in promises):
         return ZCDP(sum((promise.rho for promise in promises if isinstance(promise, ZCDP)), Fraction(0)))
     functions = [promise for promise in promises if isinstance(promise, Tradeoff)]
     if len(functions) < len(promises):
         raise InvalidProblem(
-            "promises: zCDP and tradeoff functions do not compose as they are; convert with designer.promises.accounting first."
+            "promises: zCDP and tradeoff functions do not compose as they are; convert with designer.tradeoff.conversions first."
         )
     if len(functions) == 1 or all(isinstance(f, Gaussian) for f in functions) or all(map(_is_piecewise, functions)):
         return reduce(compose, functions)

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
+from designer.base.display import counted
 from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
-from designer.base.printing import counted
 from designer.base.schema import POSITIVE, of_kind, one_of
-from designer.certified.norms import NormOrder
+from designer.certificate.norms import NormOrder
 from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.invariants.statistics import Distance, Integers, Statistics
 from solvers.exact.rational import integer_rank, root_below

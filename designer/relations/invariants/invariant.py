@@ -21,13 +21,12 @@ from designer.base.errors import InvalidProblem, NoAttribute
 from designer.base.labels import listed_label
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe, counts, exact_answers
-from designer.promises.accounting import smooth_budget
 from designer.relations.invariants.changes import InvariantDistance
-from designer.relations.invariants.impossible import proven_adjacency
 from designer.relations.invariants.one_budget import InvariantChanges
-from designer.relations.invariants.statistics import Distance, Integers, Statistics
+from designer.relations.invariants.statistics import Distance, Integers, Statistics, proven_adjacency
 from designer.relations.invariants.transport import InvariantMetric, transported
 from designer.relations.metrics.metric import Metric
+from designer.tradeoff.conversions import smooth_budget
 
 LARGEST_UNIVERSE = 10**8  # elements: 0.8 GB a statistic
 
@@ -50,7 +49,7 @@ class Invariant(Statistics):
     def semi_adjacency_bound(self) -> int:
         """`a(t) <= p + 1` for every value t (SEMI Theorem 16): a record can always become any other that t allows.
 
-        Impossible elements ask for more where two margins cross: see `designer.relations.invariants.impossible`.
+        Impossible elements ask for more where two margins cross: see `designer.relations.invariants.statistics`.
         """
         bound = proven_adjacency(self)
         if bound is None:

@@ -23,23 +23,21 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, real_array
 from designer.base.checks import count, positive, shown
+from designer.base.display import counted
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
-from designer.base.printing import counted
 from designer.base.schema import COUNT, NAMES, POSITIVE, Named, keys, list_of, of_kind, record
-from designer.certified.by_length import ByLength, Longest
-from designer.certified.norms import NormOrder as Order
-from designer.certified.unlisted import UnlistedSet
+from designer.certificate.by_length import ByLength, Longest
+from designer.certificate.implicit_changes import UnlistedSet
+from designer.certificate.norms import NormOrder as Order
 from designer.problem.domain import Domain, require_domain
-from designer.problem.histogram import Keys
+from designer.problem.histogram import REFUSE, Keys
 from designer.problem.relation import Block, Indices, Read
-from designer.problem.unlisted import REFUSE
 from designer.problem.workload import Workload
-from designer.relations.invariants.bounded import bounded_changes, in_row_space
 from designer.relations.invariants.changes import ChangeRelation, change_words, points_of_change, sums_are_exact
 from designer.relations.invariants.invariant import Invariant, margins, total
-from designer.relations.invariants.known import Booleans, KnownChanges, known_changes, measured
-from designer.relations.invariants.lengths import Change
+from designer.relations.invariants.known import Booleans, Change, KnownChanges, known_changes, measured
+from designer.relations.invariants.one_budget import bounded_changes, in_row_space
 from designer.relations.invariants.statistics import Integers, Statistics
 from solvers.exact.rational import root_above
 

@@ -8,17 +8,9 @@ inequality of every norm implies (docs/theory/foundations.md, 4; docs/theory/met
 
 from __future__ import annotations
 
-from designer.relations.metrics.algebra import maximum, restriction, root_sum_squares
+from designer.relations.metrics.algebra import from_matrix, maximum, restriction, root_sum_squares
 from designer.relations.metrics.attributes import attribute_values, hamming, product
-from designer.relations.metrics.elements import instance, partition, per_element
-from designer.relations.metrics.graphs import graph
-from designer.relations.metrics.matrix import from_matrix
-from designer.relations.metrics.metric import scaled, sum_of, uniform
-from designer.relations.metrics.points import euclidean, great_circle
-from designer.relations.metrics.presence import add_remove, after_noisy_total, appear_or_change, number_of_records
-from designer.relations.metrics.series import chebyshev, line, manhattan
-from designer.relations.metrics.taxonomies import taxonomy
-from designer.relations.metrics.thresholds import (
+from designer.relations.metrics.blowfish_policies import (
     blowfish,
     blowfish_attribute,
     blowfish_full_domain,
@@ -26,6 +18,12 @@ from designer.relations.metrics.thresholds import (
     blowfish_partition,
     smooth_threshold,
 )
+from designer.relations.metrics.element_budgets import instance, partition, per_element
+from designer.relations.metrics.graphs import graph
+from designer.relations.metrics.metric import scaled, sum_of, uniform
+from designer.relations.metrics.points import chebyshev, euclidean, great_circle, line, manhattan
+from designer.relations.metrics.presence import add_remove, after_noisy_total, appear_or_change, number_of_records
+from designer.relations.metrics.taxonomies import taxonomy
 
 __all__ = [
     "add_remove",

@@ -16,14 +16,13 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import near, positive, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, near, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BUDGETS, NAMES, VALUES, of_kind
+from designer.problem.budget_bounds import Nearness, all_pairs_of, of_parts
 from designer.problem.domain import Domain, attribute_lines, require_domain
-from designer.problem.nearness import Nearness, all_pairs_of, of_parts
 from designer.problem.relation import BLOCK_PAIRS, Block, Indices, Read, finite_pairs
-from designer.relations.metrics.elements import Instance, PerElement, broken_minimum, broken_words, own_budgets
+from designer.relations.metrics.element_budgets import Instance, PerElement, broken_minimum, broken_words, own_budgets
 from designer.relations.metrics.metric import (
     METRICS,
     Metric,

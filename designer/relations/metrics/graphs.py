@@ -7,7 +7,7 @@ Budgets of paths: docs/theory/metrics.md, section 1.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -16,15 +16,149 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats, frozen
-from designer.base.checks import count, positive, shown
-from designer.base.declared import assign
-from designer.base.errors import InvalidProblem
+from designer.base.checks import assign, count, names, positive, shown
+from designer.base.errors import InvalidProblem, announce
 from designer.base.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
 from designer.problem.relation import Block, Indices, Read, Relation
-from designer.relations.metrics.longest import LongestPath, csr_edges, longest_path
 from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric
-from designer.relations.metrics.networks import element_names, is_network, network_edges
 from solvers.exact.rational import dyadic_integers
+
+# The longest of all shortest paths of a graph, without the paths from every node.
+
+
+# Nodes that are reached in all: 5,000 nodes from each of them, in seconds; 100,000 from some hundreds of them.
+REACHED = 3 * 10**7
+CLOSE = 2.0**-40  # bounds of one length may be so far apart, relatively
+LONG = 10**6  # above so many nodes that are reached something is said
+
+
+@dataclass(frozen=True)
+class LongestPath:
+    """The length is at least `least`, that of a path that was found, and at most `most`; equal where it is known."""
+
+    least: float
+    most: float
+
+    @property
+    def stated(self) -> float:
+        """The length, or the upper bound."""
+        return self.least if self.most <= self.least * (1 + CLOSE) else self.most
+
+    @property
+    def words(self) -> str:
+        """A sentence for a guarantee where the length is a bound; none elsewhere."""
+        return "" if self.stated == self.least else " The largest finite budget is an upper bound."
+
+
+def csr_edges(left: Indices, right: Indices, lengths: Floats, nodes: int) -> Any:
+    """A sparse matrix of edges, each once.
+
+    left, right: (E,). lengths: (E,).
+    """
+    from scipy.sparse import csr_array
+
+    ends = left.astype(np.intc), right.astype(np.intc)  # the only indices that older versions of scipy take
+    return csr_array((lengths, ends), shape=(nodes, nodes))
+
+
+def longest_path(matrix: Any, label: Indices) -> LongestPath:
+    """The largest distance between nodes that a path joins; 0 where none are.
+
+    From paths of one node v, of which the longest is e(v), every node w of its component has its own longest path between
+    `max(d, e(v) - d)` and `e(v) + d`, d = d(v, w). Nodes that cannot have a longer one than was found are settled; paths start
+    from the others, far ones and central ones in turn (Takes and Kosters 2011, *Determining the diameter of small world
+    networks*). It ends with the length in most graphs after some dozens of nodes. Where all nodes are alike, as on a ring, and
+    there are very many, it ends with bounds.
+    matrix: (N, N) lengths of edges, sparse, each edge once. label: (N,), connected components.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    lengths = matrix.tocoo()
+    within = np.bincount(label[lengths.coords[0]], weights=lengths.data, minlength=int(label.max()) + 1)
+    most: Floats = np.asarray(within[label] * (1 + CLOSE), dtype=np.float64)
+    least = np.zeros(len(label))
+    found, reached, central = 0.0, 0, False
+    if len(label) > LONG:
+        announce("the longest path between elements")
+    while reached < REACHED and (open_ := most > found * (1 + CLOSE)).any():
+        nodes = np.flatnonzero(open_)
+        start = nodes[least[nodes].argmin()] if central else nodes[most[nodes].argmax()]
+        away = dijkstra(matrix, directed=False, indices=np.array([start]))[0]
+        there = np.isfinite(away)
+        longest = float(away[there].max())
+        found = max(found, longest)
+        least[there] = np.maximum(least[there], np.maximum(away[there], longest - away[there]))
+        most[there] = np.minimum(most[there], longest + away[there])
+        most[start] = longest
+        reached, central = reached + len(label), not central
+    return LongestPath(found, max(found, float(most.max(initial=0.0))))
+
+
+# Graphs of networkx as input: nodes are elements by their labels, never by their place in the graph.
+
+
+Node = Hashable
+
+
+def is_network(source: Any) -> bool:
+    """Whether something is a graph of networkx, or behaves like one."""
+    return hasattr(source, "nodes") and hasattr(source, "edges") and hasattr(source, "is_directed")
+
+
+def element_names(elements: Any, field: str) -> tuple[str, ...]:
+    """Names of the elements, in their order: a list of them, or what has them, such as a workload or a domain."""
+    listed = getattr(elements, "elements", elements)
+    if isinstance(listed, (str, bytes)) or not isinstance(listed, Sequence):
+        raise InvalidProblem(
+            f"{field}: {shown(elements)} names no elements; give the workload, or the list of their names.", value=elements
+        )
+    return names(listed, len(listed), field, "e")
+
+
+def places(nodes: Iterable[Node], elements: Any, field: str) -> dict[Node, int]:
+    """The number of the element that each node stands for.
+
+    With `elements` by label, `str(node)`; each element must be there, and nothing else. Without, the nodes must be the numbers
+    0, 1, ..., N - 1 of the elements themselves. `InvalidProblem` names labels that are unknown, missing, or twice there.
+    """
+    listed = list(nodes)
+    if not listed:
+        raise InvalidProblem(f"{field}: has no nodes; give one for each universe element.")
+    if elements is None:
+        return _numbered(listed, field)
+    named = element_names(elements, "metric.elements")
+    labels = names([str(node) for node in listed], len(listed), f"{field}.nodes", "")
+    unknown, missing = sorted(set(labels) - set(named)), sorted(set(named) - set(labels))
+    if unknown or missing:
+        raise InvalidProblem(
+            f"{field}: its nodes are not the elements: {shown(unknown[:4])} are no elements, {shown(missing[:4])} are missing "
+            f"({len(unknown)} and {len(missing)} in all); name the nodes like the elements, one node for each.",
+            value=unknown[:4],
+        )
+    number = {name: i for i, name in enumerate(named)}
+    return {node: number[label] for node, label in zip(listed, labels, strict=True)}
+
+
+def _numbered(listed: list[Node], field: str) -> dict[Node, int]:
+    numbers = set(range(len(listed)))
+    odd = next((node for node in listed if isinstance(node, bool) or node not in numbers), None)
+    if odd is not None:
+        raise InvalidProblem(
+            f"{field}: the node {shown(odd)} is no element number from 0 to {len(listed) - 1}; name the elements, "
+            "elements=workload.elements, so that nodes are matched by label (elements=list(G.nodes), where the elements are in "
+            "the order of the nodes)."
+        )
+    return {node: int(str(node)) for node in listed}
+
+
+def network_edges(source: Any, elements: Any, weight: str, field: str) -> tuple[list[tuple[int, int, Any]], int]:
+    """The edges of an undirected graph by the numbers of their elements, of length 1 where they carry no `weight`;
+    and how many elements there are."""
+    if source.is_directed():
+        raise InvalidProblem(f"{field}: is directed, but a change and its reverse have one budget; pass G.to_undirected().")
+    place = places(source.nodes, elements, field)
+    return [(place[u], place[v], length) for u, v, length in source.edges(data=weight, default=1.0)], len(place)
+
 
 MOST_NODES = 10**6  # 0.7 s
 

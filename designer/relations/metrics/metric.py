@@ -14,15 +14,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import count, positive, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
 from designer.base.schema import COUNT, POSITIVE, list_of, of_kind, refer
+from designer.problem.budget_bounds import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
 from designer.problem.domain import Domain, attribute_lines
-from designer.problem.nearness import Nearness, all_pairs_of, of_parts, scaled_rule, without_features
+from designer.problem.histogram import Unlisted
 from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, of_ones_own, rectangles
-from designer.problem.unlisted import Unlisted
 from solvers.exact.rational import last_float_above
 
 # A sum of scaled products of graphs takes four levels; deeper nests are mistakes, or files made to exhaust a reader.

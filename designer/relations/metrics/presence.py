@@ -14,18 +14,16 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import count, positive, shown
-from designer.base.declared import assign
+from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem
-from designer.base.runs import in_runs, numbers_from, or_runs
+from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import BOOLEAN, BUDGETS, of_kind
-from designer.problem.nearness import Nearness
+from designer.problem.budget_bounds import Nearness
 from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
-from designer.relations.metrics.elements import own_budgets
+from designer.relations.metrics.algebra import ROUNDING, unclipped
+from designer.relations.metrics.element_budgets import own_budgets
 from designer.relations.metrics.metric import METRIC, Metric, inner_words, metric_from_spec, require_metric
-from designer.relations.metrics.midrange import unclipped
-from designer.relations.metrics.series import Ordered
-from designer.relations.metrics.triangle import ROUNDING
+from designer.relations.metrics.points import Ordered
 from solvers.exact.rational import float_above
 
 MOST_ELEMENTS = 10**8

@@ -17,11 +17,11 @@ from designer.base.arrays import Floats, frozen
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import BUDGETS, PLACE, Named, list_of, of_kind, one_of
-from designer.problem.nearness import MOST_FEATURES, Nearness, all_pairs_of
+from designer.problem.budget_bounds import MOST_FEATURES, Nearness, all_pairs_of
 from designer.problem.relation import Indices, Read
-from designer.relations.metrics.elements import own_budgets
+from designer.relations.metrics.element_budgets import own_budgets
+from designer.relations.metrics.graphs import is_network, places
 from designer.relations.metrics.metric import Metric, relabelled
-from designer.relations.metrics.networks import is_network, places
 from solvers.exact.rational import float_below
 
 Form = Literal["sum", "max"]

@@ -2,17 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from designer.base.lazily import public_names
+from designer.base.lazy_imports import public_names
 
 if TYPE_CHECKING:
-    from designer.tables.policies.group_privacy import (
-        advanced_group_loss,
-        group_loss,
-        group_losses,
-        group_policy_loss,
-        one_sided_loss,
-        simple_group_loss,
-    )
     from designer.tables.policies.metrics import (
         Losses,
         NoisySum,
@@ -25,6 +17,14 @@ if TYPE_CHECKING:
     from designer.tables.policies.plain_policies import ConstantPolicy, LaplaceSums, Splitting
     from designer.tables.policies.policies import AsZcdp, MaximumOfPolicies, Piecewise, ScaledPolicy, SumOfPolicies
     from designer.tables.policies.policy import Policy
+    from designer.tables.policies.renyi import (
+        advanced_group_loss,
+        group_loss,
+        group_losses,
+        group_policy_loss,
+        one_sided_loss,
+        simple_group_loss,
+    )
 
 __all__ = [
     "AsZcdp",
@@ -54,10 +54,10 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "group_privacy": "advanced_group_loss group_loss group_losses group_policy_loss one_sided_loss simple_group_loss",
-        "metrics": "Losses NoisySum absolute_relative_error gaussian_relative_error policy_losses policy_min realized_losses",
-        "plain_policies": "ConstantPolicy LaplaceSums Splitting",
-        "policies": "AsZcdp MaximumOfPolicies Piecewise ScaledPolicy SumOfPolicies",
-        "policy": "Policy",
+        "designer.tables.policies.renyi": "advanced_group_loss group_loss group_losses group_policy_loss one_sided_loss simple_group_loss",
+        "designer.tables.policies.metrics": "Losses NoisySum absolute_relative_error gaussian_relative_error policy_losses policy_min realized_losses",
+        "designer.tables.policies.plain_policies": "ConstantPolicy LaplaceSums Splitting",
+        "designer.tables.policies.policies": "AsZcdp MaximumOfPolicies Piecewise ScaledPolicy SumOfPolicies",
+        "designer.tables.policies.policy": "Policy",
     },
 )

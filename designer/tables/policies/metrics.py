@@ -17,11 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, real_array
-from designer.base.checks import positive, rational
-from designer.base.declared import Declared, checked
+from designer.base.checks import Declared, checked, positive, rational
 from designer.base.errors import InvalidProblem
-from designer.tables.policies.group_privacy import group_losses
 from designer.tables.policies.policy import Columns, Policy, Unit, column, length, magnitudes, parameter
+from designer.tables.policies.renyi import group_losses
 from solvers.exact.rational import float_above
 
 WARNING = (

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
-from designer.base.declared import checked
+from designer.base.checks import checked
 from designer.tables.policies.policy import (
     Amounts,
     Columns,

@@ -18,14 +18,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.checks import shown
-from designer.base.declared import assign, checked
+from designer.base.checks import assign, checked, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.labels import is_missing
-from designer.relations.rows.texts import octets, octets_of
+from designer.relations.records.engines import octets, octets_of
+from designer.tables.policies.hierarchies import entry, is_whole
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.tables.policies.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
-from designer.tables.policies.values import entry, is_whole
 from solvers.exact.rational import float_above
 
 __all__ = [
@@ -323,7 +322,7 @@ class AsZcdp(Compound):
         return (self.part,)
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        from designer.promises.accounting import rho_of_laplace, rho_of_pure
+        from designer.tradeoff.conversions import rho_of_laplace, rho_of_pure
 
         loss = self.part.exact(record)
         return rho_of_laplace(loss, self.rate) if self.rate else rho_of_pure(loss)

@@ -12,11 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable
-from designer.base.checks import rational, shown
-from designer.base.declared import Declared
+from designer.base.checks import Declared, rational, shown
 from designer.base.errors import InvalidProblem
-from designer.relations.rows.texts import number_column
-from designer.tables.policies.values import entry, python_number
+from designer.relations.records.engines import number_column
+from designer.tables.policies.hierarchies import entry, python_number
 
 Unit = Literal["zcdp", "pure"]
 Columns = Mapping[str, NDArray[Any]]

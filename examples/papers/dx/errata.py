@@ -23,7 +23,7 @@ and
     the paper answers with c q'(y). A query that counts all records is then wrong by |n - m|, whatever is drawn. The source of
     the theorem speaks of *fractions* of records; for counts, y has to be scaled to n records before it is compared and
     before it
-    answers. `small_db` does so, and its bound is tested (`tests/mechanisms/synthetic/test_small_db.py::test_bound_holds`);
+    answers. `small_db` does so, and its bound is tested (`tests/synthetic/test_small_db.py::test_bound_holds`);
     see section 3 of [the theory of synthetic data](../theory/synthetic.md)."""
 THEOREM_9 = Erratum(
     "Theorem 9 compares m records with n",
@@ -67,7 +67,7 @@ ALGORITHM_2 = Erratum(
     answers that are wrong by a factor c. The comparison has to be with `c q'(y)`; `mwem` does that, and a test shows that
     more
     rounds help the corrected algorithm and harm the printed one
-    (`tests/mechanisms/synthetic/test_mwem.py::test_algorithm_2_as_printed_compares_on_two_scales`).""",
+    (`tests/synthetic/test_mwem.py::test_algorithm_2_as_printed_compares_on_two_scales`).""",
     "equal",
     counter.multiplicative_weights,
     severity=Severity.SLIP,

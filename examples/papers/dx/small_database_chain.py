@@ -11,8 +11,8 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries, public_records, whole_histogram
-from designer.mechanisms.synthetic.release import SyntheticSimulation
+from designer.synthetic.queries import LipschitzQueries, public_records, whole_histogram
+from designer.synthetic.release import SyntheticSimulation
 
 
 def simulate_chain(

@@ -11,16 +11,16 @@ import numpy as np
 from designer import Problem, Workload, design, invariants
 from designer.accounting import gdp_delta
 from designer.base.arrays import Floats
-from designer.mechanisms.lattice.mechanism import LatticeMechanism
-from designer.mechanisms.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
-from designer.mechanisms.lattice.tails import definition_13_variance, mean_norm, noise_tail, theorem_12_tail, theorem_15_tail
-from designer.promises.accounting import smooth_deviation
+from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
+from designer.lattice.tails import definition_13_variance, mean_norm, noise_tail, theorem_12_tail, theorem_15_tail
 from designer.relations.invariants import Invariant
-from designer.sampling.integers.discrete_laplace import DiscreteLaplace
+from designer.sampling.integer_laplace import DiscreteLaplace
+from designer.tradeoff.conversions import smooth_deviation
 from examples.int_delinquent import DRAWN, table
 from examples.int_delinquent import margins as delinquent_margins
 from examples.reproduction import Result
-from solvers.exact.hermite import smith_transforms
+from solvers.exact.points import smith_transforms
 from solvers.lattices.chain import JumpLaw
 from solvers.lattices.kernel import integer_kernel
 

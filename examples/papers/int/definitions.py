@@ -5,9 +5,9 @@ from __future__ import annotations
 from examples.papers.frame import Erratum, Numbers, Read, Row, Section, Severity, Verdict
 from examples.papers.int import computed, errata
 
-SMOOTHING, TAILS = "designer/mechanisms/lattice/smoothing.py", "designer/mechanisms/lattice/tails.py"
-SMOOTH, TAIL = "tests/mechanisms/lattice/test_smooth_privacy.py", "tests/mechanisms/lattice/test_lattice_tails.py"
-MECHANISM, LATTICE = "tests/mechanisms/lattice/test_lattice_mechanism.py", "tests/solvers/lattices/test_lattice.py"
+SMOOTHING, TAILS = "designer/lattice/smoothing.py", "designer/lattice/tails.py"
+SMOOTH, TAIL = "tests/lattice/test_smooth_privacy.py", "tests/lattice/test_lattice_tails.py"
+MECHANISM, LATTICE = "tests/lattice/test_lattice_mechanism.py", "tests/solvers/lattices/test_lattice.py"
 
 
 def definitions(*names: str, read: Read = Read.THEOREM) -> tuple[Numbers, ...]:
@@ -85,7 +85,7 @@ PRIVACY = Section(
             "state totals: a partition of the cells",
             Verdict.PROVEN,
             ("designer/relations/invariants/invariant.py:partition",),
-            "tests/mechanisms/lattice/test_structured_lattices.py::test_3143_counties_within_their_states",
+            "tests/lattice/test_structured_lattices.py::test_3143_counties_within_their_states",
             definitions("states a and b*"),
         ),
         Row(
@@ -133,7 +133,7 @@ PRIVACY = Section(
             "Proposition 7",
             "functions of the output keep the promise",
             Verdict.PROVEN,
-            ("designer/mechanisms/lattice/release.py:LatticeRelease",),
+            ("designer/lattice/mechanism.py:LatticeRelease",),
             f"{MECHANISM}::test_answers_are_those_of_the_released_table",
         ),
     ),
@@ -146,7 +146,7 @@ LATTICES = Section(
             "Proposition 8",
             "outputs that keep the counts differ from the data by a lattice, found by the Smith form",
             Verdict.ERRATUM,
-            ("solvers/lattices/kernel.py:integer_kernel", "solvers/exact/hermite.py:smith_transforms"),
+            ("solvers/lattices/kernel.py:integer_kernel", "solvers/exact/points.py:smith_transforms"),
             f"{LATTICE}::test_kernel_holds_exactly_the_integer_solutions",
             definitions("4 x 4: U A V*", "4 x 4: |det V|", "4 x 4: d - rank*"),
             errata=(
@@ -171,7 +171,7 @@ LAPLACE = Section(
             "Definition 9",
             "noise proportional to exp(-epsilon ||z||) on the lattice",
             Verdict.PROVEN,
-            ("designer/families/lattice.py:lattice_laplace", "designer/mechanisms/lattice/law.py:LatticeLaw"),
+            ("designer/lattice/design.py:lattice_laplace", "designer/lattice/law.py:LatticeLaw"),
             "tests/sampling/test_lattice_samplers.py::test_samplers_follow_the_enumerated_law_and_wrong_rates_do_not",
             definitions("no invariant, d = 1*"),
         ),
@@ -179,7 +179,7 @@ LAPLACE = Section(
             "Theorem 10",
             "that noise is (epsilon, 0)-private",
             Verdict.PROVEN,
-            ("designer/certified/certificate.py:certify", "designer/relations/invariants/changes.py:InvariantDistance"),
+            ("designer/certificate/certificate.py:certify", "designer/relations/invariants/changes.py:InvariantDistance"),
             f"{SMOOTH}::test_exponential_noise_keeps_it_without_a_delta",
             definitions("sum of three*"),
         ),
@@ -230,7 +230,7 @@ GAUSSIAN = Section(
             "Definition 13",
             "Gaussian noise on the lattice, its variance with a constant c_A of the lattice",
             Verdict.ERRATUM,
-            (f"{TAILS}:definition_13_variance", "designer/promises/accounting.py:smooth_deviation"),
+            (f"{TAILS}:definition_13_variance", "designer/tradeoff/conversions.py:smooth_deviation"),
             f"{TAIL}::test_what_the_proof_without_a_dimension_saves",
             tails("2 x 2: variance*", "4 x 4: variance*", "10 x 10: variance*", "least variance*", read=Read.OWN),
             errata=(
@@ -254,7 +254,7 @@ GAUSSIAN = Section(
             "Theorem 14",
             "that noise is (epsilon, delta)-private for delta < epsilon < 1/e",
             Verdict.PROVEN,
-            ("designer/promises/accounting.py:smooth_epsilon",),
+            ("designer/tradeoff/conversions.py:smooth_epsilon",),
             f"{SMOOTH}::test_gaussian_noise_keeps_definition_2_at_every_distance",
             tails("delta of the variance that suffices*"),
         ),

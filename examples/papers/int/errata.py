@@ -10,8 +10,8 @@ from itertools import product
 import numpy as np
 
 from designer import datasets
-from designer.mechanisms.lattice.tails import definition_13_variance, log_theorem_constant
-from solvers.exact.hermite import smith_transforms
+from designer.lattice.tails import definition_13_variance, log_theorem_constant
+from solvers.exact.points import smith_transforms
 from solvers.lattices.kernel import Lattice
 
 

@@ -27,7 +27,7 @@ SAMPLING = Section(
             "Theorem 16",
             "an exact sampler of lattice Gaussians that are wide enough",
             Verdict.PROVEN,
-            ("designer/sampling/lattices/lattice_gaussian.py:LatticeGaussian",),
+            ("designer/lattice/gaussian.py:LatticeGaussian",),
             "tests/sampling/test_lattice_samplers.py::test_gaussians_follow_the_enumerated_law_and_wrong_variances_do_not",
         ),
         Row(
@@ -70,7 +70,7 @@ SAMPLING = Section(
             "Algorithm 3",
             "the time at which such chains meet",
             Verdict.PROVEN,
-            ("solvers/lattices/chain.py:Chain.meeting_times", "solvers/lattices/convergence.py:variation_bound"),
+            ("solvers/lattices/chain.py:Chain.meeting_times", "solvers/lattices/chain.py:variation_bound"),
             f"{CHAIN}::test_variation_bound_holds_for_the_exact_distance",
         ),
     ),
@@ -199,7 +199,7 @@ COUNTIES = Section(
             "Section E.4",
             "the budget of the county query, and scale reductions below 1.01 after 10^6 steps",
             Verdict.CONSISTENT,
-            ("examples/int_convergence.py:scale_reduction", "solvers/lattices/convergence.py:r_hat"),
+            ("examples/int_convergence.py:scale_reduction", "solvers/lattices/chain.py:r_hat"),
             "python -m examples.int_convergence",
             (
                 Numbers(computed.budgets, ()),

@@ -180,7 +180,7 @@ BUSINESS = Section(
             "Figure 5",
             "policy and realised losses of establishments and firms: realised ones are below, and the gap shrinks",
             Verdict.CONSISTENT,
-            ("examples/rec_business.py:realized_losses", "designer/tables/policies/group_privacy.py:group_losses"),
+            ("examples/rec_business.py:realized_losses", "designer/tables/policies/renyi.py:group_losses"),
             "python -m examples.rec_business",
             (
                 of_example(business, "Figure 5: largest*", read=Read.WORDS),

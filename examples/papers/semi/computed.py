@@ -11,13 +11,9 @@ import numpy as np
 from designer import Problem, Workload, design, invariants
 from designer.accounting import EpsilonDelta, Gaussian, gdp_delta, zcdp_group_rho
 from designer.base.arrays import Floats
-from designer.certified.norms import Gauge
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.mechanisms.odds_ratio.noise import Tulap
-from designer.mechanisms.odds_ratio.umpu import NoisyCountTest
-from designer.promises.accounting import zcdp_epsilon_bun_steinke
-from designer.promises.order import Strength
-from designer.promises.piecewise import from_distributions
+from designer.certificate.norms import Gauge
+from designer.odds_ratio.noise import Tulap
+from designer.odds_ratio.umpu import Margins, NoisyCountTest
 from designer.relations.invariants.adjacency import (
     Conforming,
     Scope,
@@ -28,6 +24,9 @@ from designer.relations.invariants.adjacency import (
     semi_adjacency,
     semi_first,
 )
+from designer.tradeoff.comparison import Strength
+from designer.tradeoff.conversions import zcdp_epsilon_bun_steinke
+from designer.tradeoff.piecewise import from_distributions
 from examples.reproduction import Result
 
 BITS = list(product((0, 1), repeat=3))

@@ -11,8 +11,8 @@ from fractions import Fraction
 import numpy as np
 
 from designer import Problem, Workload, design, invariants
-from designer.certified.certificate import certify
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.certificate import certify
+from designer.certificate.sensitivity import SensitivitySet
 from designer.relations.invariants.adjacency import Conforming, semi_adjacency
 
 

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from designer.mechanisms.odds_ratio.fisher import Margins
-from designer.promises.tradeoff import EpsilonDelta
+from designer.odds_ratio.umpu import Margins
+from designer.tradeoff.functions import EpsilonDelta
 
 
 def truth_under_definition_10() -> tuple[int, int]:

@@ -8,7 +8,7 @@ from examples.papers.semi import computed, errata, errata_promises
 ADJACENCY, CHANGES = (f"designer/relations/invariants/{name}.py" for name in ("adjacency", "changes"))
 SEMI_ADJACENCY = "tests/relations/invariants/test_semi_adjacency.py"
 PROMISES = "tests/relations/invariants/test_invariant_analysis.py"
-TRADEOFFS = "tests/promises/test_tradeoff.py"
+TRADEOFFS = "tests/tradeoff/test_tradeoff.py"
 
 
 def databases(*names: str, read: Read = Read.TEXT) -> tuple[Numbers, ...]:
@@ -43,14 +43,14 @@ PRELIMINARIES = Section(
             "Remark 2",
             "adjacency is about single records, so that people can read it",
             Verdict.DEFINITION,
-            ("designer/certified/guarantee.py:Guarantee",),
+            ("designer/certificate/guarantee.py:Guarantee",),
             "tests/relations/invariants/test_invariants.py::test_a_total_alone_is_ordinary_replacement",
         ),
         Row(
             "Definition 3",
             "f-DP: every test between adjacent databases errs at least as f says",
             Verdict.PROVEN,
-            ("designer/promises/tradeoff.py:Tradeoff", "designer/promises/tradeoff.py:Tradeoff.paper_convention"),
+            ("designer/tradeoff/functions.py:Tradeoff", "designer/tradeoff/functions.py:Tradeoff.paper_convention"),
             f"{TRADEOFFS}::test_discrete_tradeoff_is_the_best_test",
             promises("delta of mu = 1*"),
         ),
@@ -58,21 +58,21 @@ PRELIMINARIES = Section(
             "Definition 4",
             "the sensitivity space: all differences between adjacent databases",
             Verdict.DEFINITION,
-            ("designer/certified/sensitivity.py:SensitivitySet",),
+            ("designer/certificate/sensitivity.py:SensitivitySet",),
             "tests/relations/invariants/test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases",
         ),
         Row(
             "Definition 5",
             "the sensitivity in a norm: the longest difference",
             Verdict.DEFINITION,
-            ("designer/certified/certificate.py:certify", "designer/certified/norms.py:Gauge"),
+            ("designer/certificate/certificate.py:certify", "designer/certificate/norms.py:Gauge"),
             "tests/relations/invariants/test_invariants.py::test_sensitivities_of_basic_moves_and_of_hexagons",
         ),
         Row(
             "Proposition 6",
             "Gaussian noise of standard deviation Delta_2 / mu is mu-GDP",
             Verdict.ERRATUM,
-            ("designer/promises/tradeoff.py:Gaussian", "designer/families/group_privacy.py:group_gaussian"),
+            ("designer/tradeoff/functions.py:Gaussian", "designer/designing/group_privacy.py:group_gaussian"),
             "tests/designing/test_semi_dp.py::test_group_privacy_in_closed_form",
             errata=(
                 Erratum(
@@ -91,7 +91,7 @@ PRELIMINARIES = Section(
             "Proposition 7",
             "noise with a density that falls exponentially in a norm is epsilon-DP",
             Verdict.ERRATUM,
-            ("designer/sampling/bodies/round_and_reject.py:RoundAndReject", "designer/certified/norms.py:Norm"),
+            ("designer/sampling/round_and_reject.py:RoundAndReject", "designer/certificate/norms.py:Norm"),
             "tests/sampling/test_round_and_reject.py::test_coarse_grids_follow_the_enumerated_law_and_wrong_scales_do_not",
             errata=(
                 Erratum(
@@ -125,7 +125,7 @@ PRELIMINARIES = Section(
             "Proposition 9",
             "the hull of a sensitivity space of full rank is the best norm ball",
             Verdict.PROVEN,
-            ("designer/families/k_norm.py:design_k_norm",),
+            ("designer/designing/k_norm.py:design_k_norm",),
             "tests/designing/test_semi_dp.py::test_hull_facets_against_the_gauge_of_all_changes",
             (Numbers(computed.mechanisms, ("three cells, total public*",), Read.THEOREM),),
         ),
@@ -147,7 +147,7 @@ INVARIANTS = Section(
             "Definition 10",
             "subspace privacy: only what the invariant leaves open is compared",
             Verdict.ERRATUM,
-            ("designer/families/subspace.py:subspace_mechanism",),
+            ("designer/designing/laplace.py:subspace_mechanism",),
             "tests/designing/test_semi_dp.py::test_subspace_privacy_spends_more_than_it_says",
             errata=(
                 Erratum(
@@ -255,7 +255,7 @@ COUNTS = Section(
             "Theorem 16",
             "with one-way margins of p features a(t) is at most p + 1",
             Verdict.ERRATUM,
-            ("designer/relations/invariants/impossible.py:proven_adjacency", f"{ADJACENCY}:semi_adjacency"),
+            ("designer/relations/invariants/statistics.py:proven_adjacency", f"{ADJACENCY}:semi_adjacency"),
             "tests/relations/invariants/test_impossible.py::test_one_impossible_cell_breaks_the_bound_of_the_paper_and_attains_the_proven_one",
             databases("three features: the bound p + 1", "three features: attained*", read=Read.THEOREM),
             errata=(
@@ -333,7 +333,7 @@ PROPERTIES = Section(
             "Definition 20",
             "a promise is stronger with more pairs and a larger f",
             Verdict.ERRATUM,
-            (f"{ADJACENCY}:compare_promises", "designer/promises/order.py:compare_tradeoffs"),
+            (f"{ADJACENCY}:compare_promises", "designer/tradeoff/comparison.py:compare_tradeoffs"),
             f"{PROMISES}::test_definition_20_is_an_order_and_no_implication",
             promises("verdicts of Definition 20*", read=Read.WORDS),
             errata=(
@@ -368,14 +368,14 @@ PROPERTIES = Section(
             "several invariants count as one",
             Verdict.PROVEN,
             ("designer/relations/invariants/invariant.py:joint",),
-            "tests/mechanisms/lattice/test_smooth_privacy.py::test_joint_invariants_have_all_statistics_and_all_impossible_elements",
+            "tests/lattice/test_smooth_privacy.py::test_joint_invariants_have_all_statistics_and_all_impossible_elements",
         ),
         Row(
             "Proposition 23",
             "a function of the release and of t keeps the promise",
             Verdict.PROVEN,
-            ("designer/mechanisms/additive/release.py:nearest_table",),
-            "tests/mechanisms/additive/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
+            ("designer/mechanism/release.py:nearest_table",),
+            "tests/mechanism/test_nearest_tables.py::test_a_release_keeps_its_guarantee_and_its_fingerprint",
         ),
     ),
 )

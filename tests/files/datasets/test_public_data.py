@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, MarginalWorkload, datasets, metrics
+from designer.domains.marginals_plan import design_marginals
 from designer.files.datasets.__main__ import main
-from designer.files.datasets.collection import PUBLIC
-from designer.files.datasets.public_data import FOLDER, PublicData
-from designer.mechanisms.marginals.plan import design_marginals
+from designer.files.datasets.public_data import FOLDER, PUBLIC, PublicData
 from tests.house.test_public_names import NAMES
 
 ROOT = Path(__file__).parents[3]

@@ -10,9 +10,8 @@ import pytest
 from designer import Problem, Workload, design, invariants, load
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.relations.invariants.adjacency import semi_adjacency
-from designer.relations.invariants.impossible import longest_detour, proven_adjacency
 from designer.relations.invariants.invariant import Invariant
-from designer.relations.invariants.statistics import Statistics
+from designer.relations.invariants.statistics import Statistics, longest_detour, proven_adjacency
 
 EMPTY_CORNER = invariants.margins((3, 3)).without([5])
 

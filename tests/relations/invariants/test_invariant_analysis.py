@@ -10,9 +10,6 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, invariants
-from designer.promises.order import Strength, compare_tradeoffs
-from designer.promises.piecewise import from_distributions
-from designer.promises.tradeoff import EpsilonDelta, Gaussian
 from designer.relations.invariants.adjacency import (
     ZCDP,
     Conforming,
@@ -25,6 +22,9 @@ from designer.relations.invariants.adjacency import (
     semi_first,
     under_invariant,
 )
+from designer.tradeoff.comparison import Strength, compare_tradeoffs
+from designer.tradeoff.functions import EpsilonDelta, Gaussian
+from designer.tradeoff.piecewise import from_distributions
 
 STATES = invariants.partition(["Ohio", "Ohio", "Utah"])
 

@@ -13,9 +13,9 @@ import pytest
 from designer import InvalidProblem, Problem, Workload, design, invariants, load, metrics
 from designer.base.errors import DesignFailed, InvalidSpec, NotPrivate
 from designer.base.json_text import plain
-from designer.certified.certificate import certify
-from designer.certified.norms import weighted_l1
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.certificate import certify
+from designer.certificate.norms import weighted_l1
+from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.domain import Domain
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import LARGEST_TRANSPORT, InvariantMetric

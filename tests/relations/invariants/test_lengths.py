@@ -11,15 +11,14 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load
 from designer.base.json_text import plain
-from designer.certified.certificate import certify
-from designer.certified.norms import Norm, weighted_l1
-from designer.certified.sensitivity import SensitivitySet
-from designer.certified.unlisted import UnlistedSet
-from designer.relations.invariants import bounded
-from designer.relations.invariants.bounded import bounded_changes, require_boundable
-from designer.relations.invariants.lengths import length_of
-from designer.relations.invariants.lines import line_table
-from designer.relations.invariants.one_budget import InvariantChanges
+from designer.certificate.certificate import certify
+from designer.certificate.implicit_changes import UnlistedSet
+from designer.certificate.norms import Norm, weighted_l1
+from designer.certificate.sensitivity import SensitivitySet
+from designer.relations.invariants import one_budget as bounded
+from designer.relations.invariants.known import length_of
+from designer.relations.invariants.one_budget import InvariantChanges, bounded_changes, require_boundable
+from designer.relations.invariants.statistics import line_table
 from solvers.lattices.enumeration import short_vectors
 
 ORDERS = ("l1", "l2", "linf")

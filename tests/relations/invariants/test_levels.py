@@ -12,11 +12,10 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
 from designer.base.json_text import plain
-from designer.certified.certificate import certify
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
-from designer.relations.invariants.levels import levels_within
-from designer.relations.invariants.transport import InvariantMetric
+from designer.certificate.certificate import certify
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
+from designer.relations.invariants.transport import InvariantMetric, levels_within
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.algebra import restriction
 from designer.relations.metrics.metric import Metric

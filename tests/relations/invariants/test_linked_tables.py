@@ -10,9 +10,9 @@ import pytest
 
 from designer import DesignFailed, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load
 from designer.base.json_text import plain
-from designer.certified.certificate import certify
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.certificate import certify
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.domain import Domain
 from designer.relations.invariants import LinkedTables
 from designer.relations.kinds import relation_from_spec

@@ -8,7 +8,7 @@ import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
 from designer.base.json_text import plain
-from designer.certified.frozen import to_spec
+from designer.certificate.frozen import to_spec
 from designer.verifier import standalone
 from tests.verifier.altered import bytes_of, main_verdict, standalone_verdict
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from designer import invariants
-from designer.relations.invariants.structure import FREE, Structure, structure_of
+from designer.relations.invariants.statistics import FREE, Structure, structure_of
 from solvers.lattices.kernel import integer_kernel
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.problem.relation import finite_pairs
+from designer.relations.metrics.blowfish_policies import Threshold
 from designer.relations.metrics.metric import Metric
-from designer.relations.metrics.thresholds import Threshold
 
 integers = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=1, max_size=9)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, ReportProblem, Workload, design, invariants, metrics
+from designer.averages.queries import StatisticalQueries
 from designer.base.arrays import Floats
 from designer.extend import Metric
-from designer.families.averages.queries import StatisticalQueries
 from designer.problem.relation import Relation
 from designer.relations.kinds import RELATIONS
 from designer.relations.metrics.metric import COMPARED, Uniform

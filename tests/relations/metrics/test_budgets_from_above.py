@@ -8,10 +8,10 @@ from fractions import Fraction
 import pytest
 
 from designer import InvalidProblem, Problem, StructuredWorkload, Workload, design, invariants, metrics
-from designer.designing.products_plan import design_structured
+from designer.domains.products_plan import design_structured
+from designer.lattice.chain import Assessment
 from designer.problem.domain import Domain
 from designer.relations.row_groups import RowGroups
-from designer.sampling.lattices.lattice_chain import Assessment
 from solvers.exact.rational import float_above, max_float
 
 LINE = metrics.line([0.0, 1.0, 4.0], period=1, epsilon=1e-150)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, metrics
-from designer.relations.metrics.triangle import detours, require_triangle_inequality, shortest_paths
+from designer.relations.metrics.algebra import detours, require_triangle_inequality, shortest_paths
 
-PAIRWISE = "designer.relations.metrics.triangle.PAIRWISE"
+PAIRWISE = "designer.relations.metrics.algebra.PAIRWISE"
 
 
 def matrices(seed: int) -> np.ndarray:

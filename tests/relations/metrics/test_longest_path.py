@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from designer import Problem, Workload, design, load, metrics
-from designer.relations.metrics.longest import csr_edges, longest_path
+from designer.relations.metrics.graphs import csr_edges, longest_path
 from designer.relations.metrics.metric import Metric
 from tests.oracles.metric_kinds import graphs
 
@@ -43,7 +43,7 @@ def test_small_graphs_with_ties_and_parts(relation: Metric) -> None:
 
 def test_a_large_ring_gets_a_bound_that_says_so_and_survives_a_spec(tmp_path) -> None:  # type: ignore[no-untyped-def]
     ring = [(i, (i + 1) % 501) for i in range(501)]
-    with patch("designer.relations.metrics.longest.REACHED", 501 * 40):
+    with patch("designer.relations.metrics.graphs.REACHED", 501 * 40):
         relation = metrics.graph(ring, per_edge=0.5)
         assert 125.0 <= relation.largest_budget() <= 1.1 * 125.0
         assert relation.sentence().endswith(" The largest finite budget is an upper bound.")
@@ -61,7 +61,7 @@ def test_paths_start_from_few_nodes_of_a_tree_and_of_a_grid() -> None:
     right = np.concatenate([at[:, 1:].ravel(), at[1:].ravel()])
     lengths = np.random.default_rng(0).uniform(1, 2, len(left))
     matrix, label = csr_edges(left, right, lengths, side * side), np.zeros(side * side, dtype=np.intp)
-    with patch("designer.relations.metrics.longest.REACHED", side * side * 60):
+    with patch("designer.relations.metrics.graphs.REACHED", side * side * 60):
         found = longest_path(matrix, label)
     assert found.stated == found.least
 
@@ -74,6 +74,6 @@ def test_the_pairs_that_a_policy_joins_are_found_by_search(kind) -> None:  # typ
         budgets = ground.distances()
         threshold = float(np.sort(budgets[0])[20]) if kind is metrics.great_circle else threshold
         expected = metrics.blowfish(ground, threshold, 0.5).joined
-        with patch("designer.problem.nearness.SCANNED", 0):
+        with patch("designer.problem.budget_bounds.SCANNED", 0):
             found = metrics.blowfish(kind(places), threshold, 0.5).joined
         assert np.array_equal(found, expected)

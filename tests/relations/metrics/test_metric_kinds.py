@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from designer import Domain, Problem, Workload, design, load, metrics
 from designer.base.json_text import plain
-from designer.certified.frozen import to_spec
-from designer.certified.guarantee import budget_range
+from designer.certificate.frozen import to_spec
+from designer.certificate.guarantee import budget_range
 from designer.files.schema import spec_schema
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import RELATIONS, relation_from_spec

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from designer import Domain, InvalidProblem, InvalidSpec, metrics
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Product
-from designer.relations.metrics.series import Ordered
+from designer.relations.metrics.points import Ordered
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "older"]})
 UNIFORM = metrics.uniform(2, 1.0)

@@ -18,7 +18,7 @@ from designer import Domain, InvalidProblem, metrics
 from designer.base.json_text import plain
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import relation_from_spec
-from designer.relations.metrics.matrix import Matrix
+from designer.relations.metrics.algebra import Matrix
 from designer.relations.metrics.points import EARTH_RADIUS_KM, Euclidean, GreatCircle, Metric
 from designer.relations.metrics.presence import AddRemove
 

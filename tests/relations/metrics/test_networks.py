@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from designer import InvalidProblem, Problem, Workload, compare, invariants, metrics, plot
 from designer.cli import main
-from designer.problem.graph_view import ABSENT
+from designer.problem.relation import ABSENT
+from designer.publish.pictures.of_designs import MOST_DRAWN, relation_drawing
 from designer.relations.row_groups import RowGroups
-from designer.reports.pictures.of_designs import MOST_DRAWN, relation_drawing
 from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
 
 TOWNS = ("Bonn", "Köln", "Jena", "Lyon")

@@ -12,12 +12,12 @@ import pytest
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.base.arrays import Floats
-from designer.certified.frozen import Specified
-from designer.mechanisms.choice.mechanism import best_selection
-from designer.mechanisms.choice.scores import Linear
-from designer.mechanisms.synthetic.lipschitz_queries import LipschitzQueries
-from designer.mechanisms.synthetic.multiplicative import MWEM
+from designer.certificate.frozen import Specified
 from designer.relations.metrics.metric import Metric, Uniform
+from designer.selection.mechanism import best_selection
+from designer.selection.scores import Linear
+from designer.synthetic.multiplicative import MWEM
+from designer.synthetic.queries import LipschitzQueries
 
 ASKED = Workload([[1.0, 0.0, 2.0, 0.0], [0.0, 1.0, 0.0, 1.0]])
 

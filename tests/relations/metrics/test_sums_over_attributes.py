@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from designer import Domain, metrics
-from designer.certified.certificate import certify
-from designer.certified.norms import Norm
-from designer.certified.sensitivity import SensitivitySet
+from designer.certificate.certificate import certify
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
 from designer.relations.metrics.metric import Metric
 
 DOMAIN = Domain.of({"sex": ["F", "M"], "age": 4, "place": 3})

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from solvers.ellipsoids.dual import DualPoint
 from solvers.ellipsoids.program import Differences, Ellipsoid, minimise_maximum, minimise_trace, scan_differences
 from solvers.ellipsoids.rows import VectorRows
-from solvers.solution import Solution
-from solvers.status import Status
+from solvers.solution import Solution, Status
 
 
 def fidelity(first: np.ndarray, second: np.ndarray) -> float:

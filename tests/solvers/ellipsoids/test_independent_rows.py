@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers.ellipsoids.independent_rows import AxisPoint, follow
-from solvers.ellipsoids.multiplier_bounds import trace_bound
+from solvers.ellipsoids.dual import AxisPoint, follow, trace_bound
 from solvers.ellipsoids.program import minimise_trace
 from solvers.programs.strategy import all_ranges_gram, prefix
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers.ellipsoids.multiplier_bounds import least_trace, trace_bound
+from solvers.ellipsoids.dual import least_trace, trace_bound
 from solvers.ellipsoids.program import minimise_trace
 
 

@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from solvers.ellipsoids.dual import proven_trace
 from solvers.ellipsoids.program import minimise_maximum, minimise_trace
-from solvers.ellipsoids.proven import proven_trace
 
 
 @pytest.mark.parametrize("seed", range(20))

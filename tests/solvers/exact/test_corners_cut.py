@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.exact.corners_cut import CappedCube, capped_cube
+from solvers.exact.rational import CappedCube, capped_cube
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
 
 

@@ -9,10 +9,19 @@ from math import gcd
 import numpy as np
 import pytest
 
-from solvers.exact.hermite import hermite_form, integer_matrix, is_combination, smith_form, smith_transforms
-from solvers.exact.masses import Masses
-from solvers.exact.points import Points, against_one, distinct_rows, outside
-from solvers.exact.span import span_coordinates
+from solvers.exact.balls import Masses
+from solvers.exact.points import (
+    Points,
+    against_one,
+    distinct_rows,
+    hermite_form,
+    integer_matrix,
+    is_combination,
+    outside,
+    smith_form,
+    smith_transforms,
+    span_coordinates,
+)
 
 
 @pytest.mark.parametrize("seed", range(5))

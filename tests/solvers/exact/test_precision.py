@@ -14,13 +14,12 @@ from typing import Any
 import pytest
 from flint import arb, ctx
 
-from designer.promises import accounting
 from designer.relations.metrics import great_circle
-from designer.sampling.bodies.ellipsoid_grid import EllipsoidGrid
+from designer.sampling.body_grids import EllipsoidGrid
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.finite_law import FiniteLaw
-from solvers.exact.balls import float_above_real, fraction_below, sharp
-from solvers.exact.bits import precision, working_precision
+from designer.tradeoff import conversions as accounting
+from solvers.exact.balls import float_above_real, fraction_below, precision, sharp, working_precision
 
 ROOT = Path(__file__).parents[3]
 PLACES = great_circle([[52.5, 13.4], [48.1, 11.6]], 0.05)

@@ -12,7 +12,7 @@ import scipy.optimize
 from scipy.sparse import csr_array
 
 from solvers.lattices.agreeing_counts import CLOSE, WORK, AskedSums, nearest_counts
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def brute_force(sums: Any, near: Any, weights: Any, exact: Any, totals: Any, most: int) -> float:

@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from designer.tables.margins import MarginLattice
+from designer.tables.intervals import MarginLattice
 from designer.tables.policies.hierarchies import Hierarchy
 from solvers.lattices.agreeing_counts import AskedSums, nearest_counts
 from solvers.lattices.transport import nearest_integer, nearest_real
-from solvers.programs.nearest_sums import fitted_sums
-from solvers.programs.table_fit import AskedTable, fitted_counts, table_of
+from solvers.programs.nearest_sums import AskedTable, fitted_counts, fitted_sums, table_of
 from tests.oracles.nearest_in_rationals import minimum, rational, squares
 
 LAYOUTS = {

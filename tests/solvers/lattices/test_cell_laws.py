@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from solvers.lattices.cell_laws import CellLaw, gaussian_weight, l1_weight, law_of_cell, mixed_laws
-from solvers.lattices.zero_sum_moments import ZeroSumMoments
+from solvers.lattices.cell_laws import CellLaw, ZeroSumMoments, gaussian_weight, l1_weight, law_of_cell, mixed_laws
 
 
 def tables(rows: int, columns: int, reach: int) -> np.ndarray:

@@ -10,9 +10,19 @@ import pytest
 from numpy.typing import NDArray
 
 from designer.sampling.entropy import SeededEntropy
-from solvers.exact.hermite import smith_transforms
-from solvers.lattices.chain import Chain, JumpLaw, coupled_jump, l1_energy, l2_energy, uniforms
-from solvers.lattices.convergence import autocorrelation_time, r_hat, tuned_decay, variation_bound
+from solvers.exact.points import smith_transforms
+from solvers.lattices.chain import (
+    Chain,
+    JumpLaw,
+    autocorrelation_time,
+    coupled_jump,
+    l1_energy,
+    l2_energy,
+    r_hat,
+    tuned_decay,
+    uniforms,
+    variation_bound,
+)
 from solvers.lattices.enumeration import short_vectors
 from solvers.lattices.kernel import integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value

@@ -13,11 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from solvers.exact.hermite import hermite_form, integer_matrix, smith_form, smith_transforms
-from solvers.lattices.colliding import collisions
-from solvers.lattices.enumeration import enumerated, fixes_total, short_vectors
+from solvers.exact.points import hermite_form, integer_matrix, smith_form, smith_transforms
+from solvers.lattices.enumeration import collisions, enumerated, fixes_total, short_vectors
 from solvers.lattices.kernel import Lattice, integer_kernel, particular_solution
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def margins(*shape: int) -> NDArray[np.int64]:

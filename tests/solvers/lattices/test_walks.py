@@ -13,8 +13,7 @@ import pytest
 
 from solvers.lattices.conforming_tables import Fibre, integer_minimum
 from solvers.lattices.enumeration import short_vectors
-from solvers.lattices.peaked_law import PeakedLaw
-from solvers.lattices.steps import FAR, Shells, Steps, Walks
+from solvers.lattices.peaked_law import FAR, PeakedLaw, Shells, Steps, Walks
 
 STEPS = {
     "a line": ([[1], [3]], [2, 5]),

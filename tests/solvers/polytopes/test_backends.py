@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from solvers.exact.points import Points
-from solvers.exact.span import span_coordinates
+from solvers.exact.points import Points, span_coordinates
 from solvers.polytopes.facets import CDD, EXACT_CDD, QHULL, HullFailed, require_backend
 from solvers.polytopes.hull import Polytope, convex_hull
 from solvers.polytopes.triangulation import closes, solved

@@ -10,16 +10,9 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from solvers.polytopes import extremes
-from solvers.polytopes.extremes import (
-    Push,
-    corners_among,
-    extreme_rows,
-    foretold,
-    foretold_at_random,
-    simplices_of_corners,
-)
+from solvers.polytopes.extremes import Push, corners_among, extreme_rows, foretold, foretold_at_random, simplices_of_corners
 from solvers.polytopes.facets import FacetCandidates, HullFailed, candidate_simplices
-from solvers.status import Status
+from solvers.solution import Status
 from solvers.work import OutOfWork, within
 
 

@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
-from solvers.exact.points import Points, against_one, distinct_rows, outside
-from solvers.exact.span import span_coordinates
+from solvers.exact.points import Points, against_one, distinct_rows, outside, span_coordinates
 from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
-from solvers.polytopes.hull import Polytope, convex_hull, tiled
+from solvers.polytopes.hull import Polytope, completed, convex_hull, first_simplex, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
 from solvers.polytopes.triangulation import covers_once, determinants, open_ridges, solved
-from solvers.polytopes.wrapping import completed, first_simplex
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def basic_moves(r: int, c: int) -> Points:

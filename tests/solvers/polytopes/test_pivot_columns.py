@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from solvers.exact.rational import exact_rank
-from solvers.polytopes.pivot_columns import TIES, pivots
+from solvers.polytopes.extremes import TIES, pivots
 
 Array = NDArray[np.float64]
 

@@ -10,21 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.programs.biconvex import best_scales, fit_rows_jointly
+from solvers.programs.biconvex import ScaledFit, best_scales, fit_rows_alone, fit_rows_jointly, multiplier_bound
 from solvers.programs.changes import Changes, Steepest, WorkingSet
 from solvers.programs.lipschitz import MAXIMUM, SQUARED, SQUARED_MAXIMUM, fit_jointly
-from solvers.programs.restriction import ScaledFit, multiplier_bound
-from solvers.programs.row_losses import (
-    TOTAL_SQUARES,
-    WORST_ABSOLUTES,
-    WORST_OF_QUERIES,
-    WORST_SQUARES,
-    RowsLoss,
-    least_of_row,
-)
-from solvers.programs.rows_alone import fit_rows_alone
-from solvers.solution import Solution
-from solvers.status import Status
+from solvers.programs.row_losses import TOTAL_SQUARES, WORST_ABSOLUTES, WORST_OF_QUERIES, WORST_SQUARES, RowsLoss, least_of_row
+from solvers.solution import Solution, Status
 
 LOSSES = {"total": TOTAL_SQUARES, "squares": WORST_SQUARES, "absolutes": WORST_ABSOLUTES, "queries": WORST_OF_QUERIES}
 ONE_ROW = {"total": SQUARED, "squares": SQUARED_MAXIMUM, "absolutes": MAXIMUM, "queries": SQUARED_MAXIMUM}

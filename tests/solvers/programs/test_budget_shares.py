@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from solvers.programs import budget_shares
 from solvers.programs.budget_shares import minimise_cost
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def random_program(seed: int, rows: int = 4, tables: int = 6, unknowns: int = 15) -> tuple[csr_array, csr_array]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from solvers.programs.descent import minimised
+from solvers.programs.loads import minimised
 
 
 def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:

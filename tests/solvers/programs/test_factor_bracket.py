@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from solvers.programs.factor_bracket import least_factor
+from solvers.programs.loads import least_factor
 
 
 @pytest.mark.parametrize("wanted", [10.0, 9.999999999, 7.0, 1.0, 1000.0])

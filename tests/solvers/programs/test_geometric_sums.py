@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from solvers.programs.absolute_moments import mean_absolute, mean_absolute_of_geometrics
+from solvers.programs.tails import mean_absolute, mean_absolute_of_geometrics
 
 
 def by_convolution(coefficients: list[int], rates: list[float]) -> float:

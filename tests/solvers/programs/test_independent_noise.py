@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from solvers.programs.changes import Changes
-from solvers.programs.independent_noise import (
-    LARGEST_DIMENSION,
-    _of_whole_numbers,
-    independent_noise_bound,
-    largest_fourth_moment,
-)
+from solvers.programs.noise_costs import LARGEST_DIMENSION, _of_whole_numbers, independent_noise_bound, largest_fourth_moment
 from solvers.programs.strategy_search import optimise_workload, singular_value_bound
 from solvers.programs.whole_strategy import Asked, measured_alone, searched
 from solvers.work import within

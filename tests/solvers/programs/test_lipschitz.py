@@ -18,12 +18,17 @@ from solvers.programs.lipschitz import (
     MAXIMUM,
     SQUARED,
     SQUARED_MAXIMUM,
+    Distances,
+    Envelope,
+    LipschitzFit,
     ProgramLoss,
+    defect,
     fit_jointly,
     fit_uniformly,
+    least_concave_sum,
+    least_square_sum,
 )
-from solvers.programs.mcshane import Distances, Envelope, LipschitzFit, defect, least_concave_sum, least_square_sum
-from solvers.status import Status
+from solvers.solution import Status
 
 HIGH_PROBABILITY = ProgramLoss(math.inf, 1, math.log(3 / 0.05))
 LOSSES = {

@@ -13,10 +13,9 @@ import scipy.optimize
 from scipy.optimize import OptimizeResult
 from scipy.sparse import csr_array
 
-from designer.relations.invariants.bounded import _multipliers
+from designer.relations.invariants.one_budget import _multipliers
 from solvers.programs import nearest_sums as module
-from solvers.programs.conic import ConicBlock, solve_conic
-from solvers.programs.loads import bound_near
+from solvers.programs.loads import ConicBlock, bound_near, solve_conic
 from solvers.programs.nearest_sums import fitted_sums, none_at_all
 from tests.oracles.nearest_in_rationals import minimum
 

@@ -8,7 +8,7 @@ import pytest
 
 from solvers.programs.noise_costs import GaussianCost, NoiseCost, gaussian_moments
 from solvers.programs.scales import dual_bound, minimise_scales
-from solvers.status import Status
+from solvers.solution import Status
 
 WEIGHTS = np.array([0.7, 1.3, 2.0, 4.0, 30.0])
 STEPS = np.array([0.0, 1.0, 1e-6, 5.0, 2.0])

@@ -9,7 +9,7 @@ import pytest
 import solvers.programs.scales as scales
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import dual_bound, minimise_scales
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def by_cvxpy(rows: np.ndarray, costs: np.ndarray, power: int) -> float:

@@ -10,7 +10,6 @@ from solvers.ellipsoids.program import minimise_trace
 from solvers.programs import changes as changes_module
 from solvers.programs import strategy_search
 from solvers.programs.changes import Changes
-from solvers.programs.p_identities import p_identity_error
 from solvers.programs.strategy import (
     Strategy,
     all_ranges_gram,
@@ -20,6 +19,7 @@ from solvers.programs.strategy import (
     gram_error,
     hierarchical,
     independent_rows,
+    p_identity_error,
     prefix,
     spectral,
     wavelet,
@@ -35,7 +35,7 @@ from solvers.programs.strategy_search import (
     singular_value_bound,
     unit_bound,
 )
-from solvers.status import Status
+from solvers.solution import Status
 
 
 def all_ranges(n: int) -> np.ndarray:

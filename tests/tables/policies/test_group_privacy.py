@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer.base.errors import InvalidProblem
-from designer.promises.accounting import zcdp_epsilon
-from designer.tables.policies.group_privacy import (
+from designer.tables.policies.policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
+from designer.tables.policies.renyi import (
     advanced_group_loss,
     epsilon,
+    gaussian_divergence,
     group_loss,
     group_losses,
     group_policy_loss,
     one_sided_loss,
     simple_group_loss,
 )
-from designer.tables.policies.policies import ConstantPolicy, GaussianSums, LaplaceSums, Splitting
-from designer.tables.policies.renyi import gaussian_divergence
+from designer.tradeoff.conversions import zcdp_epsilon
 
 losses = st.lists(st.fractions(0, 10**4, max_denominator=10**4), min_size=1, max_size=8)
 

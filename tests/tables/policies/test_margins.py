@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem
-from designer.tables.margins import Margin, MarginLattice
+from designer.tables.intervals import Margin, MarginLattice
 from designer.tables.policies.hierarchies import Hierarchy
 
 TREE = Hierarchy.of(["a", "a", "a", "b", "b", "c"], ["1", "2", "3", "1", "2", "1"], top="all")

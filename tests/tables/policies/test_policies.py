@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import plain
-from designer.promises.accounting import pure_rho, rho_of_laplace
 from designer.tables.policies.kinds import policy_from_spec
 from designer.tables.policies.metrics import policy_min
 from designer.tables.policies.plain_policies import ceilings
@@ -32,6 +31,7 @@ from designer.tables.policies.policies import (
     SumOfPolicies,
 )
 from designer.tables.policies.slow_policies import StudentNoise, StudentSum, TransformedNoise, TransformedSum
+from designer.tradeoff.conversions import pure_rho, rho_of_laplace
 
 SPLIT = Splitting("1/2", {"a": 50, "b": "1/8"})
 GAUSS = GaussianSums.of_deviations({"a": 50, "b": "7.5"}, [3])

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from designer.base.errors import InvalidProblem
-from designer.tables.policies.design import RecordDesign, design_records
+from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, RecordDesign, design_records
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
-from designer.tables.policies.thresholds import SplitDesign, design_thresholds
-from solvers.programs.ceiling_product import CeilingProduct, ceiling, least_product, relaxed
+from designer.tables.policies.slow_policies import SplitDesign, design_thresholds
+from solvers.programs.budget_shares import CeilingProduct, ceiling, least_product, relaxed
 from solvers.programs.loads import least_load, proven_bound
 
 Z = 1.959963984540054

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from designer import datasets
-from designer.tables.policies.group_privacy import group_losses
 from designer.tables.policies.hierarchies import Hierarchy
+from designer.tables.policies.renyi import group_losses
 from examples import rec_business, rec_sim
 from examples.rec_business import Year
 from examples.rec_setting import noise_on_split_rows

@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 from designer.base.errors import InvalidProblem
-from designer.tables.policies.group_privacy import group_loss
 from designer.tables.policies.metrics import (
     Losses,
     NoisySum,
@@ -20,6 +19,7 @@ from designer.tables.policies.metrics import (
     realized_losses,
 )
 from designer.tables.policies.policies import ConstantPolicy, GaussianSums, Splitting
+from designer.tables.policies.renyi import group_loss
 
 RNG = np.random.default_rng(5)
 SIZE = 300

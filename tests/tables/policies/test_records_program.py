@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, programs
-from designer.tables.policies.design import design_records
+from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, design_records
 from designer.tables.policies.hierarchies import Hierarchy
-from designer.tables.policies.targets import COUNT, Accuracy, PriorRecords
 from solvers.programs.loads import bound_near, least_load
 
 

@@ -1,0 +1,1 @@
+"""Averages and other statistics of records: queries, designs and problem file."""

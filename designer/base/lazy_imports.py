@@ -1,0 +1,47 @@
+"""Public names of a room that are imported when they are first asked for: who needs one file of it loads that file alone.
+
+The `__init__.py` of such a room imports its names for type checkers and editors, under `TYPE_CHECKING`, and says where they
+live.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+
+def public_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a room.
+
+    room: its module. homes: by the full name of a module, the names that it gives, parted by spaces; `public=own` where a
+    name is another one there, `public=` for the module itself.
+    """
+    known = dict(_entries(homes))
+
+    def found(name: str) -> Any:
+        if name not in known:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        home, own = known[name]
+        try:
+            module = import_module(home)
+        except ModuleNotFoundError as missing:
+            if str(missing.name).partition(".")[0] in ("designer", "solvers"):
+                raise
+            from designer.base.errors import NoAttribute
+
+            raise NoAttribute(f"{room}.{name}: needs {missing.name!r}, which is not installed; install it.") from missing
+        value = getattr(module, own) if own else module
+        setattr(sys.modules[room], name, value)
+        return value
+
+    return found, lambda: list(sys.modules[room].__all__)
+
+
+def _entries(homes: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each public name, where it lives and what it is called there."""
+    for home, names in homes.items():
+        for given in names.split():
+            public, equals, own = given.partition("=")
+            yield public, (home, own if equals else public)

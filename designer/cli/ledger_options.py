@@ -1,0 +1,88 @@
+"""What other commands have to do with a ledger: a release is recorded in it, and its chain may have to hold a head."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from designer.base.display import printed
+from designer.base.errors import InvalidProblem
+from designer.certificate.frozen import Released, Specified
+from designer.files.releases import release_document
+from designer.relations.records.row_unit import RowUnit
+
+if TYPE_CHECKING:
+    from designer.accounts.ledger import DataSet
+    from designer.files.signatures import EntrySigner, SigningKey
+
+AnyRelease = TypeVar("AnyRelease", bound=Released)
+
+
+def add_recording_options(made: argparse.ArgumentParser) -> None:
+    """For a release: where it is recorded, and in whose name."""
+    made.add_argument("--ledger", type=Path, help="reserve the budget in this ledger first, and record what is released")
+    made.add_argument("--dataset", help="the data set of the ledger that the data are")
+    add_who(made)
+
+
+def add_check_options(made: argparse.ArgumentParser) -> None:
+    """For the check of a ledger: what must be in it."""
+    made.add_argument("--head", help="a hash that a release carries: refuse a ledger that does not have its entry")
+
+
+def add_who(made: argparse.ArgumentParser) -> None:
+    """In whose name an entry is made."""
+    made.add_argument("--who", help="in whose name the entry is made (default: the login name)")
+
+
+def recorded(
+    options: argparse.Namespace,
+    mechanism: Specified,
+    files: Sequence[Path],
+    ready: Callable[[], object],
+    release: Callable[[], AnyRelease],
+    key: SigningKey | None,
+) -> tuple[AnyRelease, dict[str, Any]]:
+    """A release of confidential data and its document; where a ledger is given, once the expense is reserved in it, and with
+    where it is recorded.
+
+    files: the data, whose content is compared where the ledger knows it. ready: looks at their names of columns, once the
+    ledger has agreed. key: signs the entries, too.
+    """
+    if options.ledger is None:
+        if options.dataset is not None or options.who is not None:
+            raise InvalidProblem("--dataset, --who: belong to a ledger, and none is given; add --ledger FILE.")
+        ready()
+        released = release()
+        return released, release_document(mechanism, released)
+    row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
+    with dataset_of(options, key).reserve(mechanism, row, files, ready) as reservation:
+        released = release()
+        return released, reservation.record(release_document(mechanism, released))
+
+
+def recorded_lines(document: Mapping[str, Any]) -> list[str]:
+    """Where a release is recorded, for the terminal."""
+    where = document.get("ledger")
+    if not where:
+        return []
+    place = f"entry {where['entry']} of ledger {where['id']}, data set {printed(where['dataset'])}"
+    return ["", f"Recorded:      {place}", f"Head:          {where['head']}"]
+
+
+def dataset_of(options: argparse.Namespace, key: SigningKey | None) -> DataSet:
+    """The data set of a ledger that a command names."""
+    from designer.accounts.ledger import Ledger
+
+    if options.dataset is None:
+        raise InvalidProblem("--dataset: is missing; name the data set of the ledger that the data are.")
+    return Ledger(options.ledger, who=options.who, signer=entry_signer(key)).dataset(options.dataset)
+
+
+def entry_signer(key: SigningKey | None) -> EntrySigner | None:
+    """What signs entries with a key."""
+    from designer.files.signatures import EntrySigner
+
+    return None if key is None else EntrySigner(key)

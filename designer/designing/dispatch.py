@@ -1,0 +1,554 @@
+"""`design`: a problem in, a certified frozen mechanism out.
+
+What a registered family hands back, made anew for the problem that was asked.
+
+A mechanism is certified by its constructor, from its own numbers, for its own questions and relation. A family of one's own may
+hand back an honest proof of something else, or an object whose numbers, or what was computed from them, were changed later. So
+it is constructed once more, by classes of the house alone, from its numbers and the problem's own questions and relation.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from designer.base.checks import near, shown
+from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound, each_of, step
+from designer.base.json_text import canonical
+from designer.base.progress_line import logged
+from designer.base.version import VERSION
+from designer.certificate.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily
+from designer.certificate.implicit_rows import is_described
+from designer.designing.auto import (
+    NOTHING_MADE,
+    NOTHING_YET,
+    Allowance,
+    Way,
+    automatic_families,
+    cap_of,
+    chosen_families,
+    cut_words,
+    estimated,
+    is_of_the_house,
+    is_own,
+    left_out,
+    refuse_writing_out,
+    said_once,
+    saying_cut,
+    unfinished,
+    units_of,
+    ways_of,
+    weight_of,
+)
+from designer.designing.consistency import BREAKS, BROKEN, FRACTIONS, asks_for_whole, standing
+from designer.designing.design_result import Design
+from designer.designing.factor_search import Make
+from designer.designing.family import FALLOFFS, Family, Outdone, Sizes, beside, under_the_notion
+from designer.designing.problem_kinds import kind_of
+from designer.designing.targets import TargetsMissed, design_meeting, remedy
+from designer.domains.structured_problem import StructuredProblem, designed_structured
+from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.interface import BIASED, Mechanism
+from designer.problem.relation import Relation
+from designer.problem.targets import Targets, require_targets
+from designer.programs.called import Solver, named
+from designer.relations.problem import Problem
+from solvers.work import QUICK, OutOfWork, spend, within
+
+OF_THE_HOUSE = ("designer", "builtins", "numpy", "fractions")  # whose classes may be parts of a mechanism
+OF_THE_PROBLEM = ("workload", "relation")
+
+
+def certified_anew(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
+    """The mechanism of a registered family, constructed and certified once more.
+
+    Raises `InvalidProblem` if it does not answer what was asked, protects another relation, keeps another notion or another
+    delta, is of a class of one's own, hides nothing although that was not asked for, or is biased although the family does not
+    say so; `NotPrivate` if its numbers do not keep the promise.
+    """
+    _require_classes(family, made)
+    asked = made.workload is problem.workload or made.workload == problem.workload
+    if not asked or not _same_relation(made.relation, problem.relation):
+        other = "protects another relation" if asked else "answers other queries"
+        raise InvalidProblem(
+            f"family: a mechanism of {family.name!r} {other} than the problem; take problem.workload and problem.relation."
+        )
+    _require_notion(family, problem, made)
+    mine: Any = {"workload": problem.workload, "relation": problem.relation, "allow_vacuous": problem.allow_vacuous}
+    anew: Mechanism = replace(made, **mine).described(made.about)  # type: ignore[type-var]
+    _require_unbiased(family, anew)
+    return anew
+
+
+def _same_relation(one: Relation, other: Relation) -> bool:
+    """Whether both protect the same changes with the same budgets, by their data."""
+    return one is other or (type(one) is type(other) and canonical(one.to_spec()) == canonical(other.to_spec()))
+
+
+def _require_classes(family: Family, made: Any) -> None:
+    """Neither it nor a part of it, but the problem's own, is of a class whose methods nobody proved."""
+    for part in (made, *(getattr(made, name) for name in _parts(made))):
+        if type(part).__module__.partition(".")[0] not in OF_THE_HOUSE:
+            raise InvalidProblem(
+                f"family: a mechanism of {family.name!r} is or holds a {type(part).__name__}, a class of your own, for which "
+                "nothing is proven; use the classes of designer themselves."
+            )
+
+
+def _parts(made: Any) -> list[str]:
+    """What it was constructed from, beside what the problem gives."""
+    return (
+        [field.name for field in fields(made) if field.init and field.name not in OF_THE_PROBLEM] if is_dataclass(made) else []
+    )
+
+
+def _require_notion(family: Family, problem: Problem, made: Mechanism) -> None:
+    if made.delta != problem.delta:
+        raise InvalidProblem(
+            f"family: a mechanism of {family.name!r} has delta {shown(made.delta)}, the problem {shown(problem.delta)}; take "
+            "problem.delta."
+        )
+    if problem.notion != "approximate" and made.falloff != FALLOFFS[problem.notion][0]:
+        raise InvalidProblem(
+            f"family: {family.name!r} is {family.notion}, and its mechanism has noise of {made.falloff} fall-off; "
+            f"build it with {FALLOFFS[problem.notion][0]!r}, or state the other notion.",
+            value=family.name,
+        )
+
+
+def _require_unbiased(family: Family, made: Mechanism) -> None:
+    errors = made.known_errors()
+    if family.biased or made.projected or errors is None:
+        return
+    off = float(made.rounding().max())
+    if off > BIASED * np.max(errors):
+        raise InvalidProblem(
+            f"family: the answers of {family.name!r} are off by up to {off:.3g} for each record; give it a reconstruction "
+            "with reconstruction x measured = the queries, or state Family(..., biased=True)."
+        )
+
+
+if TYPE_CHECKING:
+    from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+    from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
+    from designer.local.problem import ReportProblem
+    from designer.mechanism.staircase import StaircaseMechanism
+
+    AnyProblem = (
+        StructuredProblem
+        | MarginalProblem
+        | SelectionProblem
+        | SyntheticProblem
+        | ReportProblem
+        | HierarchyProblem
+        | PlanProblem
+    )
+
+T = TypeVar("T")
+NOWHERE = (math.inf, math.inf)  # before there is a design
+EQUAL = 1e-9  # of the loss: what the family that was tried first may lose more, so that no last digit decides
+NOTED = ("hull",)  # what a family may add to the provenance; specs hold no other notes
+Settings = Mapping[str, Any]
+
+
+@overload
+def design(
+    problem: Problem,
+    /,
+    family: LatticeFamily,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: Solver = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[LatticeMechanism]: ...
+@overload
+def design(
+    problem: Problem,
+    /,
+    family: StaircaseFamily,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: Solver = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[StaircaseMechanism]: ...
+@overload
+def design(
+    problem: Problem,
+    /,
+    family: AdditiveFamily,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: Solver = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[AdditiveMechanism]: ...
+@overload
+def design(
+    problem: AnyProblem,
+    /,
+    family: str = ...,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: Solver = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[Any]: ...
+@overload
+def design(
+    problem: Problem,
+    /,
+    family: str = ...,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: Solver = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[Mechanism]: ...
+@overload
+def design(
+    problem: Problem | AnyProblem,
+    /,
+    family: str = ...,
+    *,
+    effort: str = ...,
+    seconds: float | None = ...,
+    targets: Targets | None = ...,
+    solver: str = ...,
+    solver_options: Settings | None = ...,
+    **options: Any,
+) -> Design[Any]: ...
+def design(
+    problem: Problem | AnyProblem,
+    /,
+    family: str = "auto",
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+    targets: Targets | None = None,
+    solver: Solver = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Any]:
+    """The best mechanism of a family for a problem of any kind, certified: a `Problem` of linear queries, a
+    `StructuredProblem`, `MarginalProblem`, `SelectionProblem`, `SyntheticProblem`, `ReportProblem`, `HierarchyProblem` or
+    `PlanProblem`.
+
+    family: a name in `designer.designing.FAMILIES`, one of your own (see `register` there), or "auto" for the best that applies
+    (see `best_of_all`). effort: how much work searches may take, counted, so that neither a clock nor other work on the machine
+    decides, nor how many threads there are for linear algebra, which runs on one: "quick", "normal" or "thorough", 2, 20 or 200
+    units, each about a second of one core, for all families of "auto" together, or for the one that is named. Where they are
+    spent, a search hands over its best, and says so; named families whose search has nothing to hand over run to their end, but
+    for "quick". Kinds of problems whose design is one program, without a search, take any. seconds: a limit on the clock
+    besides; what it cuts off depends on the machine, and says so. targets: accuracy that the answers must have at these
+    budgets, checked at the frozen noise; with "auto" the best of the families that meet them. A `StructuredProblem` is designed
+    by the family "structured", without writing its queries out; "auto" tries the others beside where it is small. options:
+    those of the builder; with "auto" `strategy`, rows of your own to measure, (p, N), that are evaluated, certified and frozen
+    as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed
+    solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family
+    "auto", the best of those that have a program), or a function of the numbers of the program (those of
+    `designer.programs.called`) that hands back those of an answer. What is answered is repaired and certified like every
+    design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver
+    and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or none that meets the
+    targets: the message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
+
+    >>> from designer import Problem, Workload, metrics
+    >>> made = design(Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0)), "laplace")
+    >>> made.privacy.holds, made.mechanism.scales.round(9).tolist()
+    (True, [2.0, 2.0, 2.0])
+    """
+    solver = named(solver)
+    _require_settings(solver, solver_options)
+    units_of(effort), cap_of(seconds)
+    choices: dict[str, Any] = {"targets": targets, "solver": solver, "solver_options": solver_options}
+    limits = {"effort": effort, "seconds": seconds}
+    made: Design[Any] = kind_of(problem).part("design")(problem, family, **limits, **choices, **options)
+    logged("designed %s: %s", made.mechanism.format, made.mechanism.fingerprint)
+    return made
+
+
+def design_linear(
+    problem: Problem,
+    /,
+    family: str = "auto",
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+    targets: Targets | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Mechanism]:
+    """`design` of linear queries."""
+    limits: Settings = {"effort": effort, "seconds": seconds}
+    units, cap = units_of(effort), cap_of(seconds)
+    if targets is not None:
+        choices = {"solver": solver, "solver_options": solver_options}
+        return _meeting(problem, family, require_targets(targets), choices, limits, options)
+    if family == "auto" and "strategy" in options:
+        family = "strategy_laplace" if problem.notion == "pure" else "strategy_gaussian"
+    if family == "auto":
+        if options:
+            raise InvalidProblem(
+                f"options: {shown(sorted(options))} unknown to 'auto'; name a family beside them. What limits a search "
+                "is effort and seconds.",
+                value=sorted(options),
+            )
+        return best_of_all(problem, **limits, solver=solver, solver_options=solver_options)
+    (chosen,) = chosen_families([family])
+    unknown = sorted(set(options) - set(chosen.options()))
+    if unknown:
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to family {chosen.name!r}, which takes {chosen.options() or 'none'}"
+            f"{near(unknown[0], chosen.options())}.",
+            value=unknown,
+        )
+    if not chosen.serves(problem):
+        raise DesignFailed(
+            f"family: {chosen.name!r} is {chosen.notion}, the problem asks for {problem.notion!r}; choose another family.",
+            value=chosen.name,
+        )
+    if is_described(problem.workload, problem.relation) and not chosen.described:
+        refuse_writing_out(chosen.name, problem)
+    # What cannot hand over a best runs to its end; under "quick" it has nothing to show then.
+    with step(chosen.name), within(units if chosen.anytime or effort == QUICK else math.inf, cap) as budget:
+        try:
+            if is_own(solver):
+                made = _designed(chosen, problem, options)
+            else:
+                made = designed_by(solver, chosen, problem, solver_options or {}, options)
+        except OutOfWork as stopped:
+            raise DesignFailed(f"{chosen.name}: {NOTHING_YET}; {cut_words(effort, True, budget.clock)}.") from stopped
+        return saying_cut(made, cut_words(effort, True, budget.clock) if budget.cut else "")
+
+
+def design_of_structure(
+    problem: StructuredProblem,
+    /,
+    family: str = "auto",
+    *,
+    effort: str = "normal",
+    seconds: float | None = None,
+    targets: Targets | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    **options: Any,
+) -> Design[Any]:
+    """`design` of queries that nobody writes out, or by a family that needs them written out."""
+    options |= {} if targets is None else {"targets": targets}
+    if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))}):
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to structured problems; give them with `problem.written_out()`, where the "
+            "domain is small.",
+            value=unknown,
+        )
+
+    def dense(written: Problem, name: str) -> Design[Mechanism]:
+        return design(written, name, effort=effort, seconds=seconds)
+
+    return designed_structured(problem, family, dense)
+
+
+def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
+    """The design of a family by its own solver."""
+    start = time.perf_counter()
+    if not chosen.counted:
+        spend(estimated(chosen, options, Sizes(problem)))
+    mechanism = _of_the_family(chosen, problem, refusing(chosen, lambda: under_the_notion(chosen, problem, options)))
+    seconds = time.perf_counter() - start
+    provenance = {
+        "software": f"dp-designer {VERSION}",
+        "family": chosen.title,
+        "loss": problem.loss,
+        "options": options,
+        **{note: mechanism.provenance[note] for note in NOTED if note in mechanism.provenance},
+    }
+    return Design(problem, mechanism.annotated(provenance), seconds)
+
+
+def _meeting(
+    problem: Problem, family: str, targets: Targets, choices: Settings, limits: Settings, options: Settings
+) -> Design[Mechanism]:
+    """`design` with targets: those of the families that are asked, or a refusal that says what would meet them."""
+    targets.of(problem.workload.queries)
+    effort = limits["effort"]
+    missed: list[tuple[TargetsMissed, Make]] = []
+
+    def meeting(name: str, chosen: Settings) -> Design[Mechanism]:
+        def own(aimed: Problem) -> Design[Mechanism]:
+            return design(aimed, name, **choices, **chosen, **({"effort": effort} if family == "auto" else limits))
+
+        try:
+            return design_meeting(problem, targets, name, own)
+        except TargetsMissed as failure:
+            missed.append((failure, own))
+            raise
+
+    def make(way: Way) -> Design[Mechanism]:
+        return meeting(way.family.name, way.options)
+
+    try:
+        return best_of_all(problem, make=make, **limits, **choices) if family == "auto" else meeting(family, options)
+    except DesignFailed:
+        if not missed:
+            raise
+        nearest, own = min(missed, key=lambda one: one[0].ratio)
+        words = remedy(problem, targets, nearest, own)
+        others = f" No other of the {len(missed)} families comes as near." if len(missed) > 1 else ""
+        raise DesignFailed(f"{nearest}{others} {words}") from None
+
+
+def _require_settings(solver: str, settings: object) -> None:
+    """Options are a mapping, and given only where a solver is named."""
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.", value=settings)
+    if not is_own(solver):
+        from designer.programs.rounds import known_solver
+
+        known_solver(solver)
+    elif settings:
+        raise InvalidProblem("solver_options: belong to a solver of CVXPY; name it as solver.")
+
+
+def designed_by(
+    solver: str, family: Family, problem: Problem, settings: Settings, options: Settings
+) -> Design[AdditiveMechanism]:
+    """The design of a family whose program a solver of CVXPY solves."""
+    if not family.has_program:
+        stated = [known.name for known in chosen_families() if known.has_program]
+        raise InvalidProblem(
+            f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
+            f"{stated}.",
+            value=solver,
+        )
+    if options:
+        raise InvalidProblem(
+            f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
+            f"{shown(solver)}, whose options are solver_options."
+        )
+    from designer.programs.listed import PROGRAMS
+
+    made = refusing(family, lambda: PROGRAMS[family.name](problem).design(solver, **settings))
+    return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
+
+
+def refusing(family: Family, make: Callable[[], T]) -> T:
+    """What is made; arithmetic that stops, on numbers that floats cannot hold side by side, is a refusal in words, and in a
+    builder of the user's own an error with its place, as it came."""
+    try:
+        return make()
+    except (Refusal, UntrueBound):
+        raise
+    except (ArithmeticError, ValueError) as failure:  # overflow, singular matrices, solvers that are handed infinity
+        if not is_of_the_house(family):
+            raise
+        raise DesignFailed(
+            f"{family.name}: {reason(failure)}; its numbers may span more orders of magnitude than floats can: state the "
+            "queries or the budgets in other units, or choose another family."
+        ) from failure
+
+
+def _of_the_family(family: Family, problem: Problem, made: Mechanism) -> Mechanism:
+    """The mechanism, if it bears the family's name, or, from a family that was registered, the name for noise of one's own."""
+    if not isinstance(made, Mechanism):
+        raise InvalidProblem(f"family: the builder of {family.name!r} returned {shown(made)}; it must return a mechanism.")
+    if made.family not in (family.name, CUSTOM):
+        raise InvalidProblem(
+            f"family: a mechanism of {family.name!r} says that it is {made.family!r}; build it with family={CUSTOM!r}."
+        )
+    return made if is_of_the_house(family) else certified_anew(family, problem, made)
+
+
+def best_of_all(
+    problem: Problem,
+    effort: str = "normal",
+    seconds: float | None = None,
+    solver: str = "auto",
+    solver_options: Settings | None = None,
+    *,
+    make: Callable[[Way], Design[Mechanism]] | None = None,
+) -> Design[Mechanism]:
+    """The design of least loss, as it is measured, among the families that serve the problem's notion, baselines left out,
+    noise on lattices and staircases included; its provenance lists what was tried, and what was not and why.
+
+    effort: how much work all families have together. Those that take a moment come first. Another one is started if the limit
+    of `designer.designing.least_noise` leaves more than 0.1 % to be gained, and if what it may take fits into what is left, or
+    its search can be cut off: then it ends, when what is left is done, with the best that it has. Before there is a mechanism,
+    nothing is refused for its work. A family that fails, in whatever way, is listed with its reason, and the others go on.
+    seconds: a limit on the clock, none by default; where it ended a search, or kept one from starting, the design says so.
+    Where statistics are published, only noise that leaves them alone is taken, so that what is released agrees with them, and
+    where counts are asked, noise in whole numbers before any other (`designer.designing.consistency`).
+    solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
+    with its options to its design, `design` itself unless given.
+    """
+    begun = time.perf_counter()
+    allowance = Allowance(problem, units_of(effort), cap_of(seconds))
+    ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
+    if whole := asks_for_whole(problem):
+        ways.sort(key=lambda way: way.family.fractions)
+    best: Design[Mechanism] | None = None
+    place = NOWHERE
+    tried: dict[str, str] = {}
+    given: Settings = {"effort": effort, "solver": solver, "solver_options": solver_options}
+    own = make or (lambda way: design(problem, way.family.name, **given, **way.options))
+    for way in each_of(ways, "designing", weight_of, allowance.units):
+        if whole and way.family.fractions and place[0] == 0:
+            tried[way.name] = f"not started: {FRACTIONS}, and whole numbers are found"
+            continue
+        usable = best is not None and place[0] != BROKEN
+        if why := allowance.refusal(way, (math.inf if place[0] else place[1]) if usable else None):
+            tried[way.name] = why
+            continue
+        try:
+            with allowance.running(way, usable), beside(problem, math.inf if place[0] else place[1]):
+                candidate = own(way)
+            rank, words = standing(problem, candidate)
+            tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
+        except Outdone as behind:
+            tried[way.name] = str(behind)
+        except Exception as failure:
+            tried[way.name] = NOTHING_MADE + reason(failure)
+        else:
+            if (rank, candidate.loss) < (place[0], place[1] * (1 - EQUAL)):
+                best, place = candidate, (rank, candidate.loss)
+    tried |= left_out(problem, solver)
+    if best is None:
+        raise DesignFailed(f"auto: no family has a mechanism for this problem. {' '.join(said_once(tried.items()))}")
+    if place[0] == BROKEN and is_own(solver):
+        raise DesignFailed(
+            f"auto: no noise that agrees with the published statistics was found; {best.mechanism.family!r} {BREAKS}. "
+            f"{' '.join(said_once(tried.items()))}"
+        )
+    notes = {**best.mechanism.provenance, "effort": effort, "tried": tried}
+    if allowance.late or best.cut:
+        notes["cut"] = cut_words(effort, False, allowance.seconds if allowance.late else math.inf)
+    return Design(problem, best.mechanism.annotated(notes), time.perf_counter() - begun)
+
+
+def _measured(made: Design[Mechanism]) -> str:
+    """The loss, and by how many draws it is simulated where it is."""
+    draws = made.mechanism.simulated_draws
+    return f"{made.loss:.6g}" + (f" ({draws} draws)" if draws else "")
+
+
+def reason(failure: Exception) -> str:
+    """Why a family has no mechanism: its refusal, or the error that stopped it, by name."""
+    if isinstance(failure, OutOfWork):
+        return str(failure)
+    return str(failure) if isinstance(failure, DesignFailed) else f"stopped by {type(failure).__name__}: {failure}"

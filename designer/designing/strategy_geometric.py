@@ -1,0 +1,396 @@
+"""Whole-number noise on whole-number queries: other rows than those asked, counted on the elements that the queries tell apart,
+each with two-sided geometric noise at its own unit and rate; the answers are their weighted least squares.
+
+It contains counts of the finest cells, added up, every query for itself, trees of every fan-out, and strategies of optimised
+weights (docs/theory/strategies.md, section 7), so its loss is never above theirs. The search counts its work and looks at no
+clock: equal problems have equal designs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from typing import Annotated
+
+import numpy as np
+
+from designer.base.arrays import Floats
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.certificate.certificate import refuse_infinite
+from designer.certificate.norms import weighted_l1
+from designer.designing.evenness import MOST_UNITS, in_units
+from designer.designing.family import Family, Sizes, refuse_outdone
+from designer.designing.laplace import best_weights
+from designer.designing.measured import Coordinates, combination, measurable
+from designer.designing.repair import Atoms, Bound, freeze
+from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
+from designer.mechanism.additive import AdditiveMechanism
+from designer.problem.relation import Indices
+from designer.relations.problem import Problem
+from solvers.programs.changes import Changes
+from solvers.programs.noise_costs import independent_noise_bound
+from solvers.programs.strategy import best_p_identity, hierarchical, p_identity_matrix, prefix, wavelet
+from solvers.programs.strategy_search import singular_value_bound
+from solvers.programs.tails import mean_absolute_of_geometrics
+from solvers.programs.whole_strategy import (
+    Asked,
+    Candidates,
+    Rates,
+    measured_alone,
+    plain_rates,
+    plain_reconstruction,
+    reconstruction,
+    searched,
+)
+
+NAME = "strategy_geometric"
+ATOMS, CHANGES = 512, 40_000  # beyond which only the counts of the atoms are measured
+EFFORT = 20.0  # units of 10^8 numbers: two to four seconds of processor
+ALL_TREES = 32  # atoms up to which a tree of every fan-out is among the starts
+ALL_INTERVALS = 24  # atoms up to which every interval of them may be added
+MOST_GROUPS = 200  # groups of rows that may be added
+MERGED = 4  # partitions of the atoms that the queries form, whose tables are among the starts in all groupings
+PAIRED = 6  # queries whose sums and differences are among the starts
+P_SHARES, P_STEPS, P_LARGEST = (8, 16), 1000, 256
+FROZEN = 4  # of several ends of the search that are compared by their exact expected absolute errors
+STEEPEST = 600.0  # budgets beyond which no bound is computed
+
+WholeAnswers = Annotated[bool, "Whether answers stay whole numbers, at a larger loss."]
+Search = Annotated[bool, "Whether other rows are searched for than counts that are added up and the queries themselves."]
+FOLKLORE = ("counts of atoms", "the queries", "the queries at equal shares", "the queries at one rate")
+PLAIN = (
+    *FOLKLORE,
+    "the queries and the atoms",
+    "counts of atoms and their total",
+    *(f"tree of {fan}" for fan in (2, 3, 4, 8, 16)),
+)
+Start = tuple[str, tuple[Floats, Floats | None]]
+Rows = dict[str, tuple[Floats, Floats | None]]
+OBJECTIVE = "sum_k v_k Var_k, the weighted squared error of additive noise with these budgets"
+
+
+def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search: Search = True) -> AdditiveMechanism:
+    """The strategy of least loss that the search found: whole-number rows with geometric noise, and the answers of least
+    variance made of them, without bias.
+
+    whole: answers are whole multiples of measured rows, and so whole numbers where the queries are; `DesignFailed` for others.
+    search: without it only `FOLKLORE` is measured, in a moment, so that "auto" is never above it.
+    """
+    for name, value in (("whole", whole), ("search", search)):
+        if not isinstance(value, bool):
+            raise InvalidProblem(
+                f"options.{name}: {shown(value)} is neither true nor false; give one of them.",
+                field=f"options.{name}",
+                value=value,
+            )
+    atoms = Atoms.of(problem)
+    sensitivity = measurable(problem)
+    refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
+    changes = atoms.changes
+    if not np.abs(changes.along(atoms.workload)).any():
+        raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
+    asked = Asked(atoms.workload, problem.costs, problem.loss, changes)
+    queries, steps = _in_steps(problem, atoms)
+    plain = _folklore(problem, atoms, queries, steps)
+    starts = {name: (rows, weights) for rows, rates in plain for name, weights in list(rates.items())[:1]}
+    starts |= _starts(problem, atoms, queries) if search else {}
+    bound = _bound(asked) if search else None
+    if whole:
+        return frozen(problem, atoms, asked, *_of_whole_answers(atoms, asked, starts), bound)
+    if search:
+        pool = _pool(queries) if _is_small(atoms, changes) else {}
+        found = searched(asked, starts, pool, EFFORT, 0.0 if bound is None else bound.lower)
+    else:
+        found = measured_alone(asked, plain)
+    if not found:
+        raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
+    if problem.loss != "absolute":
+        refuse_outdone(problem, found[0].loss)
+        return next(_made(problem, atoms, asked, found, bound))
+    first = {rates.name: rates for rates in reversed(found)}  # the best of every name
+    chosen = [*found[:FROZEN], *(first[name] for name in FOLKLORE if name in first and first[name] not in found[:FROZEN])]
+    made = _made(problem, atoms, asked, chosen, bound)
+    return min(made, key=lambda one: problem.loss_of(one.query_variances(), one.query_mean_absolutes()))
+
+
+def _made(
+    problem: Problem,
+    atoms: Atoms,
+    asked: Asked,
+    found: Sequence[Rates],
+    bound: Bound | None,
+) -> Iterator[AdditiveMechanism]:
+    """The mechanisms of these rates, without those that floats do not hold; what was wrong with the first, if that is all."""
+    failed: DesignFailed | None = None
+    held = False
+    for rates in found:
+        try:
+            made = frozen(problem, atoms, asked, rates, _answers_of(asked, rates), bound)
+        except DesignFailed as wrong:
+            failed = failed or wrong
+            continue
+        held = True
+        yield made
+    if failed is not None and not held:
+        raise failed
+
+
+def _of_whole_answers(atoms: Atoms, asked: Asked, starts: Rows) -> tuple[Rates, Floats]:
+    """The best of the starts whose answers are whole multiples of measured rows, and these multiples, (K, p)."""
+    if not (atoms.workload == np.rint(atoms.workload)).all():
+        raise DesignFailed(f"{NAME}: options.whole: some query has entries that are no whole numbers; leave whole out.")
+    begun = (Candidates.begun_with(asked, starts[name][0], None, name) for name in PLAIN if name in starts)
+    made = [plain_rates(asked, candidates.at(weights)) for candidates, weights in begun if candidates.complete]
+    return min((one for one in made if one is not None), key=lambda one: one[0].loss)  # counts of atoms always serve
+
+
+def _is_small(atoms: Atoms, changes: Changes) -> bool:
+    """Whether there is room for a search among many rows."""
+    return len(atoms) <= ATOMS and changes.count <= CHANGES
+
+
+def frozen(
+    problem: Problem, atoms: Atoms, asked: Asked, rates: Rates, answers: Floats, bound: Bound | None
+) -> AdditiveMechanism:
+    """The certified mechanism of these rates, every row in its own unit, and of the answers `answers @ measured`, (K, p);
+    constants that no change moves are published."""
+    rows = atoms.spread(rates.rows)
+    whole = in_units(rows, problem.relation)
+    within = whole.coordinates(np.ones(len(rows), dtype=bool), answers)
+    assert within.reconstruction is not None
+    wanted, public = problem.workload.dense(), problem.relation.public_rows()
+    size = np.abs(wanted).max(axis=1)
+    needed, shares = combination(_cleared(wanted - answers @ rows, size), public, size)
+    measured = np.vstack([within.matrix(problem), public[needed]])
+    weights = np.append(whole.weights(rates.weights), np.full(int(needed.sum()), np.inf))
+    coordinates = Coordinates(measured, np.hstack([within.reconstruction, shares[:, needed]]), np.isfinite(weights))
+    norm = weighted_l1(weights)
+    return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", bound, whole=True)
+
+
+def _answers_of(asked: Asked, rates: Rates) -> Floats:
+    """The weighted least squares; in the absolute loss whole multiples of rows for the queries that they serve better, as they
+    do where noise is seldom anything but 0."""
+    try:
+        best = reconstruction(asked, rates)
+    except ValueError as failed:
+        raise DesignFailed(f"{NAME}: {failed}") from None
+    plain = plain_reconstruction(asked, rates) if asked.loss == "absolute" else None
+    if plain is None or not (rates.steps > 0).all():
+        return best
+    each = rates.weights * rates.steps
+    errors = [mean_absolute_of_geometrics(answers * rates.steps, each) for answers in (best, plain)]
+    return np.where((errors[1] < errors[0])[:, None], plain, best)
+
+
+def _cleared(rest: Floats, size: Floats) -> Floats:
+    """What the reconstruction leaves of the queries, without its rounding."""
+    return np.where(np.abs(rest) > 1e-11 * size[:, None], rest, 0.0)
+
+
+def _bound(asked: Asked) -> Bound | None:
+    """What no additive noise beats in the squared loss: the precision of any has `d' X d <= 2 sinh^2(b / 2)`."""
+    if asked.loss != "squared" or asked.changes.budget.max(initial=0.0) > STEEPEST:
+        return None
+    least = _of_all_noise((asked.workload.T * asked.costs) @ asked.workload, asked.changes)
+    return Bound(OBJECTIVE, least, "the bound for all additive noise", on_grid=True)
+
+
+def _of_all_noise(gram: Floats, changes: Changes) -> float:
+    """A lower bound of `tr(W S)` over the covariances S of additive noise, gram W: (C, C)."""
+    return singular_value_bound(gram, Changes(changes.matrix, 2 * np.sinh(changes.budget / 2)))
+
+
+def floor(problem: Problem) -> float:
+    """What every design of this family loses at least, as `designer.designing.strategy_laplace.floor`, for noise in whole
+    numbers."""
+    if not is_bounded(problem):
+        return 0.0
+    atoms = Atoms.of(problem)
+    if len(atoms) > BOUNDED:
+        return 0.0
+    changes, gram = atoms.changes, asked_gram(problem, atoms.workload)
+    if not 0 < changes.budget.max(initial=0.0) <= STEEPEST:
+        return 0.0
+    return ON_STEPS * max(independent_noise_bound(gram, changes, whole=True), _of_all_noise(gram, changes))
+
+
+def _in_steps(problem: Problem, atoms: Atoms) -> tuple[Floats, Floats]:
+    """The queries on the atoms in the largest steps of which all their protected differences are multiples, (K, C), and these
+    steps, (K,); as they are, and 0, where there is none."""
+    steps = in_units(problem.workload.dense(), problem.relation).steps
+    steps = np.where(steps * MOST_UNITS > np.abs(atoms.workload).max(axis=1), steps, 0.0)
+    return atoms.workload / np.where(steps > 0, steps, 1.0)[:, None], steps
+
+
+def _folklore(problem: Problem, atoms: Atoms, queries: Floats, steps: Floats) -> list[tuple[Floats, dict[str, Floats | None]]]:
+    """What needs no search, rows with rates by name: counts of the atoms, added up, and every query for itself, at the best
+    rates, at those of equal shares of the budgets, and at one for all."""
+    moving = np.abs(atoms.changes.along(atoms.workload)).max(axis=1) > 0
+    alone = best_weights(measurable(problem).among(moving), problem.costs[moving], problem.loss, 1e-6, steps[moving]).point
+    sizes = np.where(steps > 0, steps, 1.0)[moving]
+    rates = dict(zip(FOLKLORE[1:], (alone * sizes, None, sizes), strict=True))
+    return [(np.eye(len(atoms)), {FOLKLORE[0]: None}), (queries[moving], rates)]
+
+
+def _starts(problem: Problem, atoms: Atoms, queries: Floats) -> Iterator[Start]:
+    """Further rows that the search begins with, by name, with rates where some are known."""
+    size, changes = len(atoms), atoms.changes
+    queries = queries[np.abs(changes.along(atoms.workload)).max(axis=1) > 0]
+    if not _is_small(atoms, changes):
+        return
+    distinct = _distinct(queries)
+    yield "the queries and the atoms", (_distinct(np.vstack([np.eye(size), distinct])), None)
+    few = distinct[:PAIRED]
+    paired = [one + sign * other for place, one in enumerate(few) for other in few[:place] for sign in (1.0, -1.0)]
+    if paired:
+        yield "sums and differences of the queries", (_distinct(np.vstack([*paired, distinct[PAIRED:]])), None)
+    parts = _partitions(distinct)
+    for blocks in _groupings(len(parts)) if len(parts) <= MERGED else ():
+        tables = [reduce(_met, (parts[i] for i in block)) for block in blocks]
+        told = " and ".join("x".join(map(str, block)) for block in blocks)
+        yield f"tables {told}", (_distinct(np.vstack([_indicators(table) for table in tables])), None)
+    total = np.ones((1, size))
+    yield "counts of atoms and their total", (_distinct(np.vstack([np.eye(size), total])), None)
+    if size > 2:
+        yield "running totals", (prefix(size), None)
+        yield "wavelet", (wavelet(size), None)
+        fans = range(2, size) if size <= ALL_TREES else [k for k in (2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32) if k < size]
+        for fan in fans:
+            yield f"tree of {fan}", (hierarchical(size, fan), None)
+    yield from _weighted(problem, atoms, changes)
+
+
+def _weighted(problem: Problem, atoms: Atoms, changes: Changes) -> Iterator[Start]:
+    """Where changes are single counts: p-identity strategies, whose further rows have real weights."""
+    alone, size = changes.unit_budgets(), len(atoms)
+    if alone is None or not np.isfinite(alone).all() or size < 4 or size > P_LARGEST:
+        return
+    gram = (atoms.workload.T * problem.costs) @ atoms.workload
+    for share, restarts in ((share, restarts) for share in P_SHARES for restarts in (1, 4)):
+        theta, _ = best_p_identity(gram, alone, max(1, round(size / share)), restarts, 0, P_STEPS)
+        theta = theta[theta.sum(axis=1) > 1e-6]
+        if len(theta):
+            rates = np.diagonal(p_identity_matrix(theta, alone)[:size])
+            rows = np.vstack([np.eye(size), theta * rates])
+            yield f"p-identity, {share}, {restarts}", (rows, np.append(rates, np.ones(len(theta))))
+
+
+def _pool(queries: Floats) -> dict[str, Floats]:
+    """Groups of rows that may be added, each once, by name."""
+    found: dict[str, Floats] = {}
+    seen: set[bytes] = set()
+    for name, rows in _groups(_distinct(queries)):
+        group = _distinct(rows)
+        if len(found) < MOST_GROUPS and len(group) and group.tobytes() not in seen:
+            seen.add(group.tobytes())
+            found[f"{name} {len(found)}"] = group
+    return found
+
+
+def _groups(queries: Floats) -> Iterator[tuple[str, Floats]]:
+    """The total, margins that runs of disjoint queries form, intervals of every width of a tree, queries, what two queries
+    share, and single intervals."""
+    size = queries.shape[1]
+    parts = _partitions(queries)
+    yield "total", np.ones((1, size))
+    for place, part in enumerate(parts):
+        yield "margin", _indicators(part)
+        for other in parts[:place]:
+            yield "margin", _indicators(_joined(part, other))
+            yield "margin", _indicators(_met(part, other))
+    for fan in (2, 3, 4, 8):
+        width = fan
+        while width < size:
+            yield "intervals", _indicators(np.arange(size) // width)
+            width *= fan
+    for row in queries:
+        yield "query", row[None]
+    for place, row in enumerate(queries[:24]):
+        for other in queries[:place]:
+            yield "shared", (row * other)[None]
+    ends = [(first, last) for first in range(size) for last in range(first + 2, size)] if size <= ALL_INTERVALS else []
+    ends += [(first, first + width) for width in (2, 4, 8, 16, 32, 64) for first in range(0, size - width + 1, width)]
+    for first, last in ends:
+        yield "interval", ((np.arange(size) >= first) & (np.arange(size) < last))[None].astype(np.float64)
+
+
+def _distinct(rows: Floats) -> Floats:
+    """The rows that differ, whatever their signs, in order, without those of zeros."""
+    kept: Floats = rows[np.abs(rows).max(axis=1, initial=0.0) > 0]
+    if not len(kept):
+        return kept
+    signed = kept * np.sign(kept[np.arange(len(kept)), (kept != 0).argmax(axis=1)])[:, None]
+    return np.asarray(kept[np.sort(np.unique(signed, axis=0, return_index=True)[1])])
+
+
+def _partitions(queries: Floats) -> list[Indices]:
+    """Labels of the atoms, (C,), by runs of consecutive queries that do not overlap; what none of them counts is a part."""
+    found, label, part = [], np.zeros(queries.shape[1], dtype=np.intp), 0
+    for row in queries:
+        if not np.isin(row, (0.0, 1.0)).all():
+            continue
+        inside = row > 0
+        if (label[inside] > 0).any():
+            found.append(label)
+            label, part = np.zeros_like(label), 0
+        part += 1
+        label[inside] = part
+    found.append(label)
+    return [label for label in found if len(np.unique(label)) > 1][:12]
+
+
+def _groupings(count: int) -> Iterator[list[list[int]]]:
+    """The ways to put so many things into blocks, each block in order, but one block each and one block for all.
+
+    >>> list(_groupings(3))
+    [[[0, 1], [2]], [[0, 2], [1]], [[0], [1, 2]]]
+    """
+    found: list[list[list[int]]] = [[]]
+    for new in range(count):
+        found = [
+            [*blocks[:at], [*blocks[at], new], *blocks[at + 1 :]] if at < len(blocks) else [*blocks, [new]]
+            for blocks in found
+            for at in range(len(blocks) + 1)
+        ]
+    yield from (blocks for blocks in found if 1 < len(blocks) < count)
+
+
+def _joined(one: Indices, other: Indices) -> Indices:
+    """The finest partition that both refine."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    size = int(one.max()) + 1
+    graph = coo_array((np.ones(len(one)), (one, size + other)), shape=(size + int(other.max()) + 1,) * 2)
+    return np.asarray(connected_components(graph, directed=False)[1][one])
+
+
+def _met(one: Indices, other: Indices) -> Indices:
+    """The coarsest partition that refines both."""
+    return np.ravel(np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1])
+
+
+def _indicators(label: Indices) -> Floats:
+    """A row for each part, (g, C)."""
+    return np.asarray(label == np.unique(label)[:, None], dtype=np.float64)
+
+
+def _work(sizes: Sizes, search: bool = True) -> float:
+    """Units of work: a search that ends at its effort, or sooner where little is asked; a moment without one."""
+    return min(0.1 + 0.02 * sizes.dimension, EFFORT / 10) if search else 0.0
+
+
+STRATEGY_GEOMETRIC = Family(
+    NAME,
+    "whole-number noise on optimised whole-number queries",
+    "pure",
+    design_whole_strategy,
+    scans_little=True,
+    choices=({"search": False}, {}),
+    work=_work,
+    anytime=True,
+    rank=0,
+    floor=floor,
+)

@@ -1,0 +1,472 @@
+"""The frozen mechanism of noisy marginals: a precision for every residual, certified in exact rationals.
+No proof, no mechanism.
+
+The law and its cost: docs/theory/marginals.md, section 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import combinations, product
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.answer_table import AnswerTable, LawOfAnswers, Limits, Tabular, symmetric_limits, tables_in_order
+from designer.base.arrays import Floats, frozen
+from designer.base.checks import assign, count
+from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.json_text import array, flagged_vacuous
+from designer.base.schema import (
+    BUDGETS,
+    NAMES,
+    PLACE,
+    POSITIVE_VECTOR,
+    VACUOUS,
+    VALUES,
+    Named,
+    either,
+    keys,
+    list_of,
+    noted,
+    record,
+)
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certificate.frozen import Specified
+from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
+from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
+from designer.domains.marginals_tables import Tables, reading, require_form
+from designer.domains.marginals_workload import MarginalWorkload, Subsets, positions
+from designer.domains.protection import (
+    PROTECTION,
+    Change,
+    Presence,
+    Protection,
+    changes,
+    protection_from_spec,
+    protection_to_spec,
+)
+from designer.mechanism.release import require_no_data
+from designer.problem.domain import Domain
+from designer.problem.histogram import IN_SPECS, rule_entry, rule_from
+from designer.relations.records.counting import records_of
+from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
+from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
+from designer.sampling.margins import Margins
+from solvers.exact.rational import float_above, root_above
+
+# What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp.
+#
+# Why the tables agree: docs/theory/marginals.md, section 1.
+
+
+class Determined(LawOfAnswers, Protocol):
+    """What tables are put together by: a workload, the axes of a subset that the residuals determine,
+    the variance of its cells."""
+
+    @property
+    def workload(self) -> MarginalWorkload: ...
+    def axes(self, subset: Sequence[str]) -> tuple[int, ...]: ...
+    def variances(self, subset: Sequence[str]) -> Floats: ...
+    def is_exact(self, subset: Sequence[str]) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Tables of a mechanism's subsets from noisy contrasts, `residuals[A]` for every measured subset A.
+
+    The residual of sizes (n_1, ..., n_r) has shape (n_1 - 1, ..., n_r - 1). docs/theory/marginals.md, section 1.
+    """
+
+    mechanism: Determined
+    residuals: Mapping[tuple[int, ...], NDArray[Any]]
+
+    def table(self, subset: Sequence[str]) -> Floats:
+        """The noisy table over a requested subset, or any part of one; axes follow the domain. Unbiased; cells may be negative.
+
+        All tables come from the same residuals, so they agree: summing one over an axis gives the other, up to float rounding.
+        A table that no noise enters holds the counts themselves, as whole numbers.
+        """
+        axes = self.mechanism.axes(subset)
+        table = assemble(axes, self.mechanism.workload.shape(axes), lambda part: self.residuals[part].astype(np.float64))
+        return np.rint(table) + 0.0 if self.mechanism.is_exact(subset) else table
+
+    def tables(self) -> dict[tuple[str, ...], Floats]:
+        """All requested tables."""
+        workload = self.mechanism.workload
+        return {names: self.table(names) for names in map(workload.names, workload.subsets.tuples())}
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalRelease(Residuals, Tabular):
+    """Noisy marginals, with the guarantee they carry and the fingerprint of the mechanism that made them.
+
+    residuals: the noisy integers themselves, from which anyone recomputes the tables in exact arithmetic.
+    """
+
+    guarantee: Guarantee
+    fingerprint: str
+    row: RowUnit | None = field(default=None, kw_only=True)
+
+    def answer_tables(self) -> tuple[AnswerTable, ...]:
+        """Each requested table, by the columns of its attributes."""
+        return tables_in_order(
+            [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
+        )
+
+    def display_facts(self) -> Mapping[str, object]:
+        """How many tables, and the fingerprint."""
+        return {"tables": len(self.mechanism.workload.subsets), **super().display_facts()}
+
+    def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
+        domain = self.mechanism.workload.domain
+        keys = tuple(product(*(domain.values[domain.axis(name)] for name in names)))
+        errors = np.sqrt(self.mechanism.variances(names)).ravel()
+        called = " x ".join(names) or "total"
+        return AnswerTable(called, names or ("query",), keys if names else (("total",),), table.ravel(), errors)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data: tables by the names of their attributes, the variance of their cells, the guarantee, the fingerprint."""
+        return {
+            "tables": [
+                {"attributes": list(names), "counts": table.tolist(), "variances": self.mechanism.variances(names).tolist()}
+                for names, table in self.tables().items()
+            ],
+            "fingerprint": self.fingerprint,
+            "guarantee": self.guarantee.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SimulatedTables(Residuals):
+    """Tables of noise alone, with a `stamp` that says that they are not private."""
+
+    stamp: str
+
+
+MOST_CELLS = 2**20  # of a table whose variances are computed one by one
+THEOREM = (
+    "Integer contrasts of every measured residual get independent discrete Gaussian noise of variance (squared norm of the "
+    "contrast) / s_A; a protected change moves them by a lattice vector of squared length sum_A s_A |projection|^2 / b^2 "
+    "(docs/theory/marginals.md, 2), so its Renyi divergence of every order alpha is at most alpha b^2 / 2 (Poisson "
+    "summation; docs/theory/foundations.md, 1)."
+)
+
+
+INTEGERS = (
+    "Contrasts before noise and their noise are integers, summed exactly; the noisy integers are part of the release. "
+    "Tables are floats computed from those integers alone."
+)
+
+
+SUBSETS = noted(
+    "Positions of attributes, rising; an empty subset is the total.",
+    list_of(list_of(PLACE, least=0, distinct=True), distinct=True),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MarginalMechanism(Specified):
+    """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
+
+    workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
+    precisions: (M,), one for each of `workload.measured`; infinite where no protected change moves the residual, which is then
+    published exactly. allow_vacuous: accept tables that are all published exactly; they are refused otherwise. Construction
+    certifies `sum_A s_A length_A <= b^2` for every protected change, and raises `NotPrivate` otherwise.
+    """
+
+    format = "dp-designer/marginals"
+    schema = Named(
+        "marginals",
+        record(
+            {
+                "attributes": NAMES,
+                "values": VALUES,
+                "subsets": SUBSETS,
+                "weights": POSITIVE_VECTOR,
+                "protection": PROTECTION,
+                "precisions": noted('"inf": published exactly, because no protected change moves it.', either(BUDGETS)),
+            },
+            {"vacuous": VACUOUS, **IN_SPECS},
+            note="Tables over subsets of attributes; a precision, one over the variance, for every measured residual.",
+        ),
+    )
+    parameters_schema = Named("parameters_of_marginals", record(BUDGET_RANGE))
+    takes = ("records",)
+
+    workload: MarginalWorkload
+    protection: Protection
+    precisions: Floats
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+    noise: ResidualNoise = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        precisions = np.asarray(self.precisions, dtype=np.float64)
+        if precisions.shape != (len(self.workload.measured),) or not (precisions > 0).all():
+            raise InvalidProblem(f"precisions: must be {len(self.workload.measured)} positive numbers, one for each residual.")
+        if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
+            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
+        self.protection.require_rule(self.workload.domain.unlisted)
+        if isinstance(self.protection, Presence):
+            self.protection.require_notion("zcdp")
+        assign(self, precisions=frozen(precisions))
+        assign(self, noise=ResidualNoise(self.workload, self.precisions))
+        assign(self, privacy=self.verify().require())
+        self.require_substance()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        return None if self.changes and np.isfinite(self.precisions).any() else NOTHING_MOVES
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The tables that are published without noise, by the names of their attributes."""
+        noisy = self.workload.cell_variances @ np.isfinite(self.precisions)
+        subsets = zip(self.workload.subsets.tuples(), noisy, strict=True)
+        return tuple(" x ".join(self.workload.names(subset)) or "total" for subset, noise in subsets if not noise)
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes,
+        recomputed in exact rationals."""
+        loads = [change.load(self.precisions) for change in self.changes]
+        if not loads:
+            return PrivacyCertificate(
+                True, Fraction(0), None, 0, "nothing to compute: no protected change moves an answer", THEOREM
+            )
+        worst = max(loads)
+        # The ratio of lengths is a root; squares are compared, and the root is rounded up,
+        # at most to 1 where the square is at most 1.
+        ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
+        change = self.changes[loads.index(worst)]
+        witness = Witness(0, 1, change.words, (), change.budget)
+        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others"
+        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, THEOREM)
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """The kinds of protected changes that imply all others."""
+        return changes(self.protection, self.workload.domain, self.workload.measured)
+
+    @cached_property
+    def position(self) -> dict[tuple[int, ...], int]:
+        """Place of every measured subset."""
+        return {subset: k for k, subset in enumerate(self.workload.measured.tuples())}
+
+    def cell_variance(self, subset: Sequence[str]) -> float:
+        """Variance of every cell of a table for Gaussian noise, `sum_A V_BA / s_A`;
+        `variances` has the law that is in fact drawn.
+
+        subset: the attributes of the table.
+        """
+        return float(self.variances(subset, planned=True).max())
+
+    def variances(self, subset: Sequence[str], *, planned: bool = False) -> Floats:
+        """Variance of every cell of the table over `subset`, any subset of a requested one; exact for the discrete noise drawn.
+
+        Axes follow the domain. Within a table all cells have one variance, except where noise is so narrow (a coordinate's
+        variance below 4) that the integers show: there it is smaller, and not the same for all.
+        `planned` gives that of continuous noise.
+
+        subset: the attributes of the table.
+        """
+        axes = self.axes(subset)
+        noise = self.noise.planned if planned else self.noise.variance
+        return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
+
+    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
+        return np.asarray(table.answers < 0)
+
+    def deviations(self) -> Iterable[tuple[str, float]]:
+        """Of every requested table that of the cell with the least noise."""
+        means = (self.workload.cell_variances @ self.noise.mean_variances).tolist()
+        for subset, mean in zip(self.workload.subsets.tuples(), means, strict=True):
+            names = self.workload.names(subset)
+            alike = self.noise.wide or math.prod(self.workload.shape(subset)) > MOST_CELLS
+            yield " x ".join(names) or "total", float(np.sqrt(mean if alike else self.variances(names).min()))
+
+    def is_exact(self, subset: Sequence[str]) -> bool:
+        """Does no noise enter the table over `subset`, so that its cells are counts of records?
+
+        subset: the attributes of the table.
+        """
+        axes = tuple(i for i in self.axes(subset) if self.workload.domain.shape[i] > 1)
+        return all(
+            np.isinf(self.precisions[self.position[part]]) for size in range(len(axes) + 1) for part in combinations(axes, size)
+        )
+
+    def axes(self, subset: Sequence[str]) -> tuple[int, ...]:
+        """Sorted positions of a subset that the measured residuals determine.
+
+        subset: names of attributes.
+        """
+        axes = tuple(sorted(positions(self.workload.domain, subset)))
+        if tuple(i for i in axes if self.workload.domain.shape[i] > 1) not in self.position:
+            raise InvalidProblem(
+                f"subset: {list(subset)} is within no requested marginal; request it, or one that contains it."
+            )
+        return axes
+
+    def error(self, loss: str = "squared") -> float:
+        """Expected loss of all requested tables, weighted: "squared" adds weight times variance over all cells,
+        "max" takes the largest.
+
+        loss: "squared" or "max".
+        """
+        if loss not in ("squared", "max"):
+            raise InvalidProblem(f'loss: {loss!r} is unknown; use "squared" or "max".', value=loss)
+        if loss == "max" and not self.noise.wide:
+            tables = zip(self.workload.weights, self.workload.subsets.tuples(), strict=True)
+            return max(float(weight * self.variances(self.workload.names(subset)).max()) for weight, subset in tables)
+        means = self.workload.weights * (self.workload.cell_variances @ self.noise.mean_variances)
+        return float(means @ self.workload.cells if loss == "squared" else means.max())
+
+    @withholding
+    def check(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> None:
+        """See `Specified.check`: records, or the true tables."""
+        super().check(data)
+        row = row_unit_of(unit, entity, rows_per_entity)
+        require_form(self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence))
+
+    def release(
+        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
+    ) -> MarginalRelease:
+        """Noisy marginals of confidential data. Spends the budget once.
+
+        data: records, as a data frame, a mapping of columns, a list of rows, or an Ibis table, which stays where it is: its
+        engine counts groups, one query for each largest requested marginal. Or `Counts` of the true tables, `{("sex", "age"):
+        array}`, of at least the largest requested subsets.
+
+        unit, entity, rows_per_entity: of records. An Ibis table is a row-wise view of one table, so that a row is a record;
+        anything else, such as a join, needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column,
+        and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
+        that are no tables, and wherever `check` refuses.
+        """
+        row = row_unit_of(unit, entity, rows_per_entity)
+        stated, count_tables = withholding(reading)(
+            self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence)
+        )
+        released = self._released(count_tables)
+        if stated is None:
+            return released
+        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
+
+    @withholding
+    def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
+        """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
+        exact = true_residuals(self.position, count_tables())
+        return self._release_of(
+            {subset: exact[subset] + noise for subset, noise in self._drawn(self.release_entropy()).items()}
+        )
+
+    def _release_of(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
+        """The release of noisy contrasts, an array (n_1 - 1, ..., n_r - 1) for every measured subset."""
+        return MarginalRelease(self, {subset: stored(own) for subset, own in noisy.items()}, self.guarantee, self.fingerprint)
+
+    def _drawn(self, entropy: Entropy) -> dict[tuple[int, ...], NDArray[np.int64]]:
+        return dict(zip(self.position, self.noise.draw(entropy), strict=True))
+
+    def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> tuple[SimulatedTables, ...]:
+        """`size` draws of the noise in every requested table, for simulation only: each is stamped as not private."""
+        require_no_data(data)
+        entropy = simulation_entropy(seed)
+        return tuple(SimulatedTables(self, self._drawn(entropy), stamp) for stamp in stamp_of_each(seed, count(size, "size")))
+
+    @cached_property
+    def _reach(self) -> Margins:
+        return cache(reach_of_cells(self).margins)
+
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+        """Intervals of all cells of all requested tables, in order; see `designer.base.answer_table`."""
+        answers = np.concatenate([table.ravel() for table in released.tables().values()])
+        margins, law = self._reach(level, simultaneous)
+        return symmetric_limits(answers, margins, np.ones(len(answers), dtype=bool), law)
+
+    def core(self) -> dict[str, Any]:
+        domain = self.workload.domain
+        return {
+            "attributes": list(domain.attributes),
+            "values": [list(values) for values in domain.values],
+            "subsets": [list(subset) for subset in self.workload.subsets.tuples()],
+            "weights": self.workload.weights,
+            "protection": protection_to_spec(self.protection),
+            "precisions": self.precisions,
+            **rule_entry(domain.unlisted),
+            **self.flag,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
+        allowed = flagged_vacuous(core, keys(cls.schema) | ({"unlisted"} & core.keys()))
+        if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
+            raise InvalidSpec("attributes: names and values must be texts.")
+        listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
+        domain = Domain(*listed, rule_from(core))
+        if not all(type(i) is int and 0 <= i < len(domain.attributes) for subset in core["subsets"] for i in subset):
+            raise InvalidSpec(f"subsets: must hold positions from 0 to {len(domain.attributes) - 1}.")
+        workload = MarginalWorkload(domain, Subsets.of(core["subsets"]), array(core["weights"], 1, "weights"))
+        precisions = array(core["precisions"], 1, "precisions")
+        return cls(workload, protection_from_spec(core["protection"], domain, "zcdp"), precisions, allow_vacuous=allowed)
+
+    def _statement(self) -> Guarantee:
+        """The statement of what is promised."""
+        presence = isinstance(self.protection, Presence)
+        return Guarantee(
+            unit="The presence of one record." if presence else "The attribute values of one record, each with its own budget.",
+            relation=self.protection.sentence(),
+            unprotected=self._unprotected(),
+            notion=NOTIONS["gaussian"],
+            parameters=self._parameters(),
+            mechanism=(
+                f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: "
+                f"independent integer noise in the contrasts of {len(self.precisions)} residuals, P(z) proportional to "
+                "exp(-z^2 / (2 variance)); tables are a fixed linear map of them."
+            ),
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=INTEGERS,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
+        the largest budget.
+
+        unit: what one row is.
+        """
+        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
+        budget = None if k is None else float_above(self.protection.entity_budget(k))
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+
+    @property
+    def left_out_rate(self) -> Fraction | None:
+        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        protection = self.protection
+        if isinstance(protection, Presence):
+            least = most = protection.epsilon
+        else:
+            least, most = min(protection.budgets), protection.largest_budget()
+        return {
+            "smallest_budget": least if np.isfinite(least) else None,
+            "largest_finite_budget": most or None,
+            "worst_ratio": self.privacy.ratio,
+        }
+
+    def _unprotected(self) -> tuple[str, ...]:
+        if isinstance(self.protection, Presence):
+            return ()
+        names = zip(self.workload.domain.attributes, self.protection.budgets, strict=True)
+        free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
+        told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
+        return (*self.warning, "The number of records is public.", *((told,) if free else ()))

@@ -1,0 +1,284 @@
+"""Problem files of kind "marginals": noisy tables over subsets of attributes, with a budget for each attribute, or for the
+presence of a record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from designer.base.checks import meant, shown
+from designer.base.display import at_least, printed
+from designer.base.errors import InvalidProblem
+from designer.base.schema import (
+    BOOLEAN,
+    COUNT,
+    POSITIVE,
+    Schema,
+    either,
+    exactly,
+    list_of,
+    needs_one_of,
+    noted,
+    number,
+    one_of,
+    record,
+    text,
+)
+from designer.certificate.frozen import Specified, to_spec
+from designer.designing.of_kinds import design_marginal, least_marginal
+from designer.designing.problems import MarginalProblem
+from designer.domains.marginals import MarginalMechanism
+from designer.domains.marginals_least import table_names
+from designer.domains.marginals_plan import OBJECTIVES, Loss
+from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.protection import Presence, Protection
+from designer.files.data_files import read_table
+from designer.mechanism.caution_lines import cautions
+from designer.problem.domain import Domain
+from designer.problem.targets import Targets
+from designer.problem_file.forms import Kind, Reader
+from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
+from designer.problem_file.linear_forms import TARGETS
+from designer.problem_file.sections import Choices, Listing, Outcome, Request
+from designer.relations import metrics
+
+ROWS_SHOWN = 12
+NOTIONS = ("zcdp", "pure")
+PUBLIC = noted(
+    "The distinct cells of a column of a PUBLIC table, such as a list of codes, in their order; empty cells are none.",
+    record({"table": FILE}, {"column": noted("Its column; that of the attribute's name where nothing is said.", text())}),
+)
+DOMAIN = noted(
+    "Attributes: the values of each, how many (0, 1, ..), or the public table that lists them.",
+    {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT, PUBLIC)},
+)
+WORKLOAD = either(
+    record(
+        {"tables": noted('The tables, by their attributes; [] is the total: [[], ["age"], ["age", "sex"]].', either(SUBSETS))},
+        {
+            "weights": noted(
+                "How much the variance of each table counts, in the order of `tables`; 1 unless given.", list_of(POSITIVE)
+            )
+        },
+    ),
+    record({"up_to": noted("All tables of one to so many attributes.", COUNT)}),
+)
+RELATION = either(
+    record(
+        {
+            "metric": noted("One record changes; the number of records is public.", exactly("hamming")),
+            "budgets": noted("A budget for each attribute; inf leaves one unprotected.", either(BY_ATTRIBUTE)),
+        }
+    ),
+    record(
+        {"metric": noted("One record appears or disappears.", exactly("add_remove"))},
+        {key.name: key.fragment for key in EPSILON.both},
+    ),
+)
+PROBLEM = record(
+    {},
+    {
+        "loss": noted(
+            "What is least: the sum over cells, or the largest, of weight times variance.", one_of(*OBJECTIVES), "squared"
+        ),
+        "notion": noted('"zcdp" (Gaussian noise) or "pure" (Laplace noise; budgets are epsilons).', one_of(*NOTIONS), "zcdp"),
+        "tolerance": noted("The relative gap to the optimum at which the design stops.", number(above=0, below=1)),
+        "allow_vacuous": noted("Accept tables that no protected change moves.", BOOLEAN, False),
+    },
+    note="What is least, and where to stop.",
+)
+
+
+def marginals_form() -> Schema:
+    """The sections of a file; the name of a budget in [relation] is that of the notion."""
+    said = {"properties": {"notion": exactly("pure")}, "required": ["notion"]}
+    names = [key.name for key in EPSILON.both]
+    one = {"oneOf": needs_one_of("budgets", *names)}
+    pure, zcdp = ({"properties": {"relation": {**one, **either(*needs_one_of("budgets", name))}}} for name in names)
+    return {**_sections(), "if": {"properties": {"problem": said}, "required": ["problem"]}, "then": pure, "else": zcdp}
+
+
+def _sections() -> Schema:
+    return record(
+        {
+            "domain": DOMAIN,
+            "workload": noted("Which tables.", WORKLOAD),
+            "relation": noted("What may change, and its budget.", RELATION),
+        },
+        {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginalsRequest(Request):
+    """Tables, what is protected, and how accurate the tables should be."""
+
+    kind: ClassVar[str] = "marginals"
+    choices: ClassVar[tuple[str, ...]] = ("family",)
+    workload: MarginalWorkload
+    protection: Protection
+    loss: Loss = "squared"
+    tolerance: float | None = None
+    allow_vacuous: bool = False
+    notion: Literal["zcdp", "pure"] = "zcdp"
+    targets: Targets | None = None
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return table_names(self.workload)
+
+    def make(self, choices: Choices) -> Specified:
+        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
+        made: Specified = design_marginal(
+            problem, choices.family or "auto", targets=self.targets, tolerance=self.tolerance
+        ).mechanism
+        return made
+
+    def listing(self) -> Listing:
+        return Listing.of_domain(self.workload.domain, self.workload.used)
+
+    def description(self) -> Mapping[str, object]:
+        return {
+            "kind": self.kind,
+            "tables": len(self.workload.subsets),
+            "cells": f"{self.workload.cells.sum():.15g}",
+            "domain": f"{len(self.workload.domain.attributes)} attributes, {self.workload.domain.size:.6g} elements",
+            "relation": self.protection.sentence(),
+            "notion": self.notion,
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        names = table_names(self.workload)
+        subsets = self.workload.subsets.tuples()
+        shown_tables = list(enumerate(zip(names, subsets, strict=True)))[:ROWS_SHOWN]
+        errors = [
+            (name, math.sqrt(_largest_variance(made, k, self.workload.names(subset)))) for k, (name, subset) in shown_tables
+        ]
+        rest = len(names) - len(errors)
+        return [
+            f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / self._weight):.6g} of a cell",
+            *(f"             {printed(name)}: standard error {error:.6g}" for name, error in errors),
+            *([f"             and {rest} more"] if rest else []),
+        ]
+
+    @property
+    def _weight(self) -> float:
+        return float(self.workload.weights @ self.workload.cells)
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The least factor on all budgets at which the tables meet [targets]."""
+        if self.targets is None:
+            raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
+        chosen = choices or Choices()
+        chosen.require(self.kind, self.choices)
+        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
+        found = least_marginal(problem, self.targets, chosen.family or "auto", step=1e-4 if step is None else step)
+        mechanism = found.mechanism.described(self.about)
+        title = printed(self.title)
+        rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
+        lines = (
+            *(title, "=" * len(title), *cautions(mechanism)),
+            f"Least factor: {found.factor:.6g} times all budgets{rho}",
+            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
+            *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for {found.bounded}"] if found.lower_bound else []),
+            *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
+            *self.accuracy_lines(mechanism),
+        )
+        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
+        return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
+
+
+def _largest_variance(made: Any, place: int, names: tuple[str, ...]) -> float:
+    """Of the cells of a table, by noise in residuals or by products."""
+    if isinstance(made, MarginalMechanism):
+        return float(made.variances(names).max())
+    counts = [queries.count for queries in made.workload.terms[place].values()]
+    return float(made.variances(place, np.argwhere(np.ones(counts))).max())
+
+
+class MarginalsReader(Reader):
+    """A file of kind "marginals" being read."""
+
+    usual_notion = "zcdp"
+
+    def require(self, kind: Kind) -> None:
+        """The form, and the budget of the notion."""
+        super().require(Kind(kind.name, kind.note, _sections, kind.reader))
+        self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
+
+    def read(self) -> MarginalsRequest:
+        problem = self.data.get("problem", {})
+        workload = self.workload
+        return MarginalsRequest(
+            title=self.title,
+            workload=workload,
+            protection=self.protection,
+            targets=self.targets_of(table_names(workload)),
+            files=tuple(self.files),
+            **problem,
+        )
+
+    @cached_property
+    def domain(self) -> Domain:
+        """The attributes and their values, listed or read from public tables."""
+        return Domain.of({name: self._values(name, given) for name, given in self.data["domain"].items()}, self.unlisted)
+
+    def _values(self, name: str, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        path = self.path.parent / given["table"]
+        self.files.append(path)
+        table, column = read_table(path), given.get("column", name)
+        if column not in table:
+            raise self.refuse(
+                "domain", name, given, f"the table has no column {shown(column)}; {meant(column, table)}it has {[*table]}"
+            )
+        values = list(dict.fromkeys(cell for cell in table[column] if cell))
+        if not values:
+            raise self.refuse("domain", name, given, "the column holds no values; name another one")
+        return values
+
+    @cached_property
+    def workload(self) -> MarginalWorkload:
+        """The tables, with their weights."""
+        given = self.data["workload"]
+        if "up_to" in given:
+            return MarginalWorkload.up_to(self.domain, given["up_to"])
+        subsets, attributes = given["tables"], self.domain.attributes
+        for place, subset in enumerate(subsets):
+            for name in subset:
+                self.require_known("workload", f"tables[{place}]", name, attributes, "[domain]")
+        weights = given.get("weights", [1.0] * len(subsets))
+        if len(weights) != len(subsets):
+            raise self.refuse(
+                "workload", "weights", weights, f"are {len(weights)} for {len(subsets)} tables; give one for each"
+            )
+        sets = [tuple(sorted(subset, key=attributes.index)) for subset in subsets]
+        if twice := [subset for place, subset in enumerate(sets) if subset in sets[:place]]:
+            raise self.refuse("workload", "tables", list(twice[0]), "stands there twice; name each table once")
+        return MarginalWorkload.of(self.domain, dict(zip(sets, weights, strict=True)))
+
+    @cached_property
+    def protection(self) -> Protection:
+        """What may change."""
+        given = self.data["relation"]
+        if given["metric"] == "add_remove":
+            return Presence(**{EPSILON.under(self).name: EPSILON.of(self, "relation")})
+        attributes = self.domain.attributes
+        for name in given["budgets"]:
+            self.require_known("relation", "budgets", name, attributes, "[domain]")
+        if missing := [name for name in attributes if name not in given["budgets"]]:
+            raise self.refuse(
+                "relation", "budgets", given["budgets"], f"has none for {missing}; inf leaves an attribute unprotected"
+            )
+        return metrics.hamming(self.domain, given["budgets"])
+
+
+MARGINALS = Kind(
+    "marginals", "Noisy tables over subsets of attributes, for domains of any size.", marginals_form, MarginalsReader
+)

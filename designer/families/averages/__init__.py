@@ -1,1 +1,0 @@
-"""Averages of functions of the records, without ever writing out the domain."""

@@ -1,1 +1,0 @@
-"""Problem files: what is asked for, in TOML, of every kind that there is."""

@@ -1,0 +1,1 @@
+"""Integer noise that keeps published statistics: samplers, chains, mechanisms, tails and design."""

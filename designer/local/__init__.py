@@ -1,0 +1,1 @@
+"""One person's own report: the channel, its design, what a collector learns, and its problem file."""

@@ -1,0 +1,1 @@
+"""The frozen additive mechanism: its noise, release, accuracy, bounds and file form."""

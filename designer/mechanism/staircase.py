@@ -1,0 +1,390 @@
+"""The frozen staircase mechanism: exact answers on a grid, and noise on the lattice of all protected differences.
+
+What is certified, tails included: docs/theory/staircase.md, section 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import assign
+from designer.base.errors import InvalidProblem, InvalidSpec, withholding
+from designer.base.json_text import array, require_keys
+from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
+from designer.certificate.guarantee import (
+    BUDGET_RANGE,
+    CHANGING,
+    FLOATING_POINT,
+    NOTIONS,
+    STAIRCASE_FAMILIES,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+    require_family,
+)
+from designer.certificate.sensitivity import SensitivitySet
+from designer.mechanism import interface as report_lines
+from designer.mechanism.composition import Composition, Protected
+from designer.mechanism.interface import Falloff, Mechanism
+from designer.mechanism.noise import Grid
+from designer.mechanism.release import Release, answers_of, summed, tells
+from designer.mechanism.spec import GridForm, OnAGrid
+from designer.mechanism.staircase_noise import (
+    Difference,
+    DrawnNoise,
+    Peaks,
+    Stairs,
+    coordinates,
+    noise_from_spec,
+    protected_differences,
+)
+from designer.problem.histogram import ExactRows, Universe
+from designer.problem.relation import Relation
+from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
+from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.sampling.entropy import Entropy
+from designer.sampling.margins import NoiseFacts
+from designer.tradeoff.costs import Cost
+
+UNHEARD = 2.0**-43  # of the largest entry of a row of a reconstruction: rounding
+THEOREM = (
+    "P(z) is proportional to exp(-unit h(z)) on a coset of the lattice of all protected differences, and h(z + u) <= h(z) + "
+    "c(u) for all z, because every way to z goes on to z + u at the cost c(u); so a shift by u changes P by at most "
+    "exp(unit c(u)) <= exp(b), in the tails as well (docs/theory/staircase.md)."
+)
+ARITHMETIC = "exact rationals for all {pairs} pairs: whole units of the budgets, the cheapest ways tabulated in integers"
+
+
+@dataclass(frozen=True, eq=False)
+class StaircaseMechanism(Mechanism):
+    """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of a tabulated or stepped law.
+
+    family: "staircase", or "custom". workload: what was asked, Q (K, N). relation: what is hidden. noise: the law, in steps of
+    the grid, on the s measured coordinates that protected changes move. grid: the steps of M, in which all differences are
+    whole.
+    measured: M (R, N), on the grid; None for Q itself. reconstruction: (K, R), None for the identity.
+    Construction proves that no protected difference changes any probability by more than its budget, and raises `NotPrivate`
+    otherwise.
+    """
+
+    format = "dp-designer/staircase-mechanism"
+    schema = Named(
+        "staircase_mechanism",
+        record(
+            {
+                "family": one_of(*sorted(STAIRCASE_FAMILIES)),
+                "workload": WORKLOAD,
+                "relation": RELATION,
+                "noise": either(Named("peaks", Peaks.schema.body), Named("stairs", Stairs.schema.body)),
+                "grid": Grid.schema,
+                "measured": or_null(MATRIX),
+                "reconstruction": or_null(MATRIX),
+            },
+            note="Noise of least loss on a lattice of few dimensions: reconstruction (measured x + z).",
+        ),
+    )
+    parameters_schema = Named("parameters_of_staircases", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING)))
+
+    family: str
+    workload: Workload
+    relation: Relation
+    noise: Peaks | Stairs
+    grid: Grid
+    measured: Floats | None = None
+    reconstruction: Floats | None = None
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    falloff: Falloff = field(default="exponential", init=False)
+    integers: NDArray[np.int64] = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        require_family(self.family, STAIRCASE_FAMILIES)
+        self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
+        if not isinstance(self.noise, (Peaks, Stairs)):
+            raise InvalidProblem("noise: is neither Peaks nor Stairs; see designer.mechanism.staircase_noise.")
+        for name in ("measured", "reconstruction"):
+            if getattr(self, name) is not None:
+                assign(self, **{name: real_array(getattr(self, name), name, 2)})
+        self._require_shapes()
+        assign(self, integers=frozen(self.grid.integers(self.target)))
+        if not np.array_equal(self.grid.values(self.integers), self.target) and isinstance(self.noise, Peaks):
+            raise InvalidProblem("grid: does not hold the measured answers; noise on a lattice needs steps that divide them.")
+        if self.noise.dimension != int(self.heard.sum()):
+            raise InvalidProblem(
+                f"noise: has {self.noise.dimension} dimensions, but protected changes move {int(self.heard.sum())} measured "
+                "answers; measure in coordinates of full rank."
+            )
+        assign(self, privacy=self.verify().require())
+
+    def _require_shapes(self) -> None:
+        queries, elements = self.workload.shape
+        rows = len(self.grid.exponents)
+        for name, matrix, shape in (
+            ("measured", self.target, (rows, elements)),
+            ("reconstruction", self.rebuilding, (queries, rows)),
+        ):
+            if matrix.shape != shape:
+                raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
+
+    @property
+    def target(self) -> Floats:
+        """The measured matrix, (R, N)."""
+        return self.workload.dense() if self.measured is None else self.measured
+
+    @property
+    def rebuilding(self) -> Floats:
+        """The reconstruction, (K, R)."""
+        return np.eye(len(self.grid.exponents)) if self.reconstruction is None else self.reconstruction
+
+    @cached_property
+    def heard(self) -> NDArray[np.bool_]:
+        """(R,) booleans: the measured answers that some protected change moves, which get noise."""
+        return np.asarray(~self.sensitivity().silent_coordinates())
+
+    @cached_property
+    def differences(self) -> tuple[Difference, ...]:
+        """The protected differences of the heard answers, in steps of the grid, with their exact budgets."""
+        return protected_differences(self.sensitivity(), self.heard, self.grid.steps)
+
+    @cached_property
+    def drawn(self) -> DrawnNoise:
+        """The law with its sampler."""
+        return self.noise.over(self.differences)
+
+    @property
+    def rows(self) -> Floats:
+        """What a step of the noise adds to each answer, (K, s)."""
+        return np.asarray((self.rebuilding * self.grid.steps)[:, self.heard])
+
+    @property
+    def effective(self) -> Floats:
+        """The matrix whose answers the release estimates without bias, (K, N)."""
+        values: Floats = self.grid.values(self.integers)
+        return values if self.reconstruction is None else self.reconstruction @ values
+
+    @property
+    def exact(self) -> tuple[str, ...]:
+        """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
+        reach = np.abs(self.rebuilding)
+        noisy = reach[:, self.heard].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
+
+    def sensitivity(self) -> SensitivitySet:
+        """The differences that must be hidden in the measured answers, as they are on the grid."""
+        values = self.grid.values(self.integers)
+        if not self.relation.exact_on(values.T):
+            raise InvalidProblem("grid: is too fine for sums of its multiples to be floats; choose coarser steps.")
+        return SensitivitySet.of(values, self.relation)
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers: for each protected difference u of budget b the cost
+        c(u) in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
+        sensitivity = self.sensitivity()
+        pairs = self.relation.pair_count()
+        found = protected_differences(sensitivity, self.heard, self.grid.steps)
+        if not found:
+            raise InvalidProblem(f"relation: {NOTHING_MOVES}; a staircase needs a change that moves an answer.")
+        free = next((u for u in found if u.budget <= 0), None)
+        ratios = [Fraction(0)] if free else self._ratios(found)
+        worst = free or found[ratios.index(max(ratios))]
+        witness = describe_pair(sensitivity, worst.left, worst.right, self.workload.elements)
+        ratio = None if free else max(ratios)
+        holds = ratio is not None and ratio <= 1
+        return PrivacyCertificate(holds, ratio, witness, pairs, ARITHMETIC.format(pairs=pairs), THEOREM)
+
+    def _ratios(self, found: tuple[Difference, ...]) -> list[Fraction]:
+        costs = self.noise.over(found).costs(found)
+        return [self.noise.unit * cost / u.budget for cost, u in zip(costs, found, strict=True)]
+
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends, `unit c(u)`, c(u) the cost of its difference u of the measured
+        answers in units of the law.
+
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells u.
+        Infinite where the change moves what is published exactly, or leads off the lattice of the noise.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.target)
+        shifts = moved(given, self.grid.values(self.integers), ~self.heard)
+        rows = np.atleast_2d(shifts)
+        spent = np.array([self._spent(row) for row in rows])
+        return spent if np.ndim(shifts) == 2 else np.asarray(spent[0])
+
+    def _spent(self, shift: Floats) -> float:
+        if shift[~self.heard].any():
+            return math.inf
+        whole = np.rint(shift[self.heard] / self.grid.steps[self.heard])
+        if not np.abs(whole * self.grid.steps[self.heard] - shift[self.heard]).max() <= 1e-9 * np.abs(shift).max(initial=0.0):
+            return math.inf
+        if not whole.any():
+            return 0.0
+        led = Difference(tuple(int(x) for x in whole), Fraction(1), 0, 0)
+        if isinstance(self.noise, Peaks):
+            try:
+                coordinates([led.steps], self.noise.basis)
+            except InvalidProblem:
+                return math.inf
+        return float(self.noise.unit * self.drawn.costs([led])[0])
+
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers; what a table leaves of the tail is counted at a bound."""
+        return self._variances.copy()
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return self.drawn.variances(self.rows)
+
+    @cached_property
+    def _absolutes(self) -> Floats:
+        return self.drawn.mean_absolutes(self.rows)
+
+    def _proven_margins(self, level: float) -> Floats:
+        """Quantiles of the law, summed up."""
+        return self.drawn.margins(self.rows, 1 - level)
+
+    @property
+    def noise_facts(self) -> NoiseFacts:
+        return NoiseFacts("quantiles of the tabulated law", True, self.noise.dimension)
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers, as `query_variances`."""
+        return self._absolutes.copy()
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers."""
+        size = self.noise.dimension
+        one = np.eye(size)
+        sums = np.array([self.drawn.variances(one + row) for row in one])
+        own = sums.diagonal() / 4
+        inner = (sums - own[:, None] - own) / 2
+        return np.asarray(self.rows @ inner @ self.rows.T)
+
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        return np.asarray(self.drawn.draw(size, entropy) @ self.rows.T)
+
+    @withholding
+    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
+        """M x is computed in exact integers, and so is the sum with the noise."""
+        exact = self._measured.answers(given)
+        noise = np.zeros(len(exact), dtype=object)
+        noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
+        return self._release_of(summed(exact, noise))
+
+    @cached_property
+    def _measured(self) -> ExactRows:
+        return ExactRows(self.integers)
+
+    def _release_of(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=told, law=self)
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
+        return tells(self.reconstruction, self.heard, self.integers, self.relation)
+
+    def certificate_words(self) -> str:
+        return report_lines.certificate_words(self)
+
+    def summary_lines(self) -> list[str]:
+        return report_lines.summary_lines(self)
+
+    def design_lines(self) -> list[str]:
+        return self.summary_lines()
+
+    def page_lines(self) -> list[str]:
+        return report_lines.page_lines(self)
+
+    def _statement(self) -> Guarantee:
+        """The statement of what is promised."""
+        least, most = budget_range(self.relation)
+        return Guarantee(
+            unit=self.relation.protected_unit(),
+            relation=self.relation.sentence(),
+            unprotected=self.relation.unprotected(),
+            notion=NOTIONS[self.falloff],
+            parameters={
+                "smallest_budget": least,
+                "largest_finite_budget": most,
+                "worst_ratio": self.privacy.ratio,
+                **self.relation.facts(),
+            },
+            mechanism=f"Family {self.family}: integer noise on a grid, {self.noise.sentence}.",
+            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+    def require_listed(self) -> None:
+        require_listed(self.relation)
+
+    def core(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "noise": self.noise.to_spec(),
+            "grid": list(self.grid.exponents),
+            "measured": self.measured,
+            "reconstruction": self.reconstruction,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> StaircaseMechanism:
+        """The mechanism of a spec, certified anew."""
+        require_keys(core, keys(cls.schema), "mechanism")
+        if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
+            raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
+        return cls(
+            family=core["family"],
+            workload=workload_from_spec(core["workload"]),
+            relation=relation_from_spec(core["relation"]),
+            noise=noise_from_spec(core["noise"]),
+            grid=Grid(tuple(core["grid"])),
+            measured=None if core["measured"] is None else array(core["measured"], 2, "measured"),
+            reconstruction=None if core["reconstruction"] is None else array(core["reconstruction"], 2, "reconstruction"),
+        )
+
+
+# Releases with noise of least loss as files: what was measured lies on a coset of the lattice of all protected differences.
+#
+# What releases cost together: budgets add.
+
+
+class StaircaseForm(GridForm):
+    """The coset is half a lattice away from the answers where the law says so."""
+
+    def coset(self, mechanism: OnAGrid) -> tuple[list[int], NDArray[Any] | None]:
+        law = getattr(mechanism, "noise", None)
+        if not isinstance(law, Peaks):
+            return super().coset(mechanism)
+        basis = np.array(law.basis, dtype=object)
+        return (np.array(law.halves, dtype=object) @ basis // 2).tolist(), basis
+
+
+class StaircaseComposition(Composition[StaircaseMechanism]):
+    """Pure."""
+
+    def protected(self, made: StaircaseMechanism) -> Protected:
+        return made.relation
+
+    def counted(self, made: StaircaseMechanism) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: StaircaseMechanism, budget: Fraction) -> Cost:
+        return Cost.pure(budget)

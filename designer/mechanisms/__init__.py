@@ -1,1 +1,0 @@
-"""The frozen objects that release: one folder for each kind, with its mechanism, noise, release, accuracy and spec."""

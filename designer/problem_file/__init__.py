@@ -1,0 +1,1 @@
+"""Problem files: their sections, forms, reader, checks and templates."""

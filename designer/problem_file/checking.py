@@ -1,0 +1,375 @@
+"""What is wrong with confidential records, for those who hold them: `check_records` and the report that it makes.
+
+The report quotes values of the records. It is as confidential as they are, and nothing of it goes into a spec or a release.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from designer.base.checks import count, shown
+from designer.base.display import counted, printed
+from designer.base.errors import InvalidProblem
+from designer.base.frames import columns_of
+from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
+from designer.files.data_files import parquet_columns
+from designer.problem.histogram import OTHERS, REFUSE, WORDS
+from designer.problem_file.kinds import read_request
+from designer.problem_file.sections import Listing, Request
+from designer.tables.policies.hierarchies import python_number
+from designer.tables.records import Marks, batches, header
+
+CONFIDENTIAL = (
+    "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "
+    "released, and nothing was spent."
+)
+NO_NUMBER = ", which count as 0 in sums and are left out of averages and quantiles"
+BLURRED = (
+    "numbers from 2^53 on of a column of floats, or of whole numbers that one missing makes floats (int64 in pandas); "
+    "they count as not listed: hold them as texts, or as whole numbers that may be missing (Int64 in pandas)"
+)
+SHOWN = 20  # values of one finding
+ROWS_NAMED = 5  # of one value
+UNDECODED = "\N{REPLACEMENT CHARACTER}"  # in the place of bytes that are no text
+NOT_UTF_8 = " (bytes that are not UTF-8: save the file as UTF-8, a spreadsheet as CSV UTF-8)"
+REMEDIES = (
+    "Into a suppressed or empty cell write the true count: the noise protects it. 1,234 is read with --thousands , and 1.234 "
+    "with --thousands . --decimal , behind the command."
+)
+PUBLIC_BOUND = (
+    "The number of rows that count for one is public and must not be chosen by this report: take it from what is known of such "
+    "data."
+)
+Columns = Mapping[str, Sequence[object]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: where, what, in how many rows (or of how many entities), and the values with their numbers of
+    rows, the most frequent first."""
+
+    where: str
+    what: str
+    rows: int
+    values: tuple[tuple[str, int], ...] = ()
+
+    def lines(self) -> list[str]:
+        """For the terminal."""
+        listed = [f"    {value}: {rows:,}" for value, rows in self.values[:SHOWN]]
+        rest = len(self.values) - SHOWN
+        return [
+            f"{printed(self.where)}: {self.what}: {self.rows:,}",
+            *listed,
+            *([f"    and {rest:,} more"] if rest > 0 else []),
+        ]
+
+
+@dataclass(frozen=True)
+class RecordsReport:
+    """What is wrong with some records, by column. Confidential: see `CONFIDENTIAL`. counts: are the rows counts, which the rule
+    for unlisted values does not concern?"""
+
+    rows: int
+    rule: str
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...] = ()
+    counts: bool = False
+
+    @property
+    def clean(self) -> bool:
+        """Was nothing found?"""
+        return not self.findings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, with the warning first."""
+        found = [
+            {"where": f.where, "what": f.what, "rows": f.rows, "values": [list(entry) for entry in f.values[:SHOWN]]}
+            for f in self.findings
+        ]
+        return {"confidential": CONFIDENTIAL, "rows": self.rows, "unlisted": self.rule, "findings": found}
+
+    def to_text(self) -> str:
+        """For the terminal, with the warning first and last."""
+        found = [line for finding in self.findings for line in finding.lines()] or ["Nothing was found."]
+        rule = [] if self.counts else [f'unlisted = "{self.rule}": {WORDS[self.rule]}']
+        head = [CONFIDENTIAL, "", f"Rows: {self.rows:,}{' (the header is row 1)' if self.counts else ''}", *rule, ""]
+        return "\n".join([*head, *found, "", *self.notes, *([CONFIDENTIAL] if self.findings else [])])
+
+
+def check_records(
+    problem: str | Path | Request,
+    data: Any,
+    *,
+    entity: str | None = None,
+    rows_per_entity: int | None = None,
+    delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+) -> RecordsReport:
+    """What is wrong with records that a problem file asks about: values that are not listed, missing values, numbers that
+    cannot be read or lie beyond their bounds, and entities with more rows than count.
+
+    problem: the path of a problem file, or what `read_request` made of it. data: the path of a CSV or Parquet file, a data
+    frame, a mapping of columns, or an Ibis table. entity, rows_per_entity: as for a release; 1 row where no number is given.
+    delimiter, decimal, thousands: of a CSV file. What a release makes of such records: docs/theory/entities.md. The report is
+    confidential. Nothing is spent. Raises `InvalidProblem` for
+    files and columns that are not there.
+    """
+    request = problem if isinstance(problem, Request) else read_request(problem)
+    listing = request.listing()
+    needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
+    columns = _columns(data, needed, Marks(delimiter, decimal, thousands), listing.compared)
+    rows = len(next(iter(columns.values()), ()))
+    found = [*_of_values(listing, columns), *_of_groups(listing, columns), *_of_numbers(listing, columns)]
+    notes = []
+    if entity is None:
+        notes.append("Rows of one person: not looked at; name the column that tells whose they are (--entity).")
+        if rows_per_entity is not None:
+            raise InvalidProblem("rows_per_entity: is given without the column that tells entities apart; give entity, too.")
+    else:
+        bound = 1 if rows_per_entity is None else count(rows_per_entity, "rows_per_entity")
+        found += _of_entities(columns[entity], entity, bound)
+        notes.append(PUBLIC_BOUND)
+    return RecordsReport(rows, listing.rule, tuple(found), tuple(notes))
+
+
+def check_counts(
+    problem: str | Path | Request,
+    path: str | Path,
+    column: str,
+    *,
+    delimiter: str = ",",
+    decimal: str = ".",
+    thousands: str = "",
+) -> RecordsReport:
+    """What is wrong with a CSV file of counts that a problem file asks about: cells that are no whole numbers from 0, rows that
+    name no element, and elements that are named twice or not at all; each with its lines.
+
+    problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
+    written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
+    """
+    request = problem if isinstance(problem, Request) else read_request(problem)
+    file, marks = Path(path), Marks(delimiter, decimal, thousands)
+    if file.suffix != ".csv" or not file.is_file():
+        raise InvalidProblem(f"{file}: is no .csv file that is there; give the file that holds the counts.")
+    universes = request.listing().universes
+    keys = universes[0].keys if len(universes) == 1 else None
+    if keys is None:
+        raise InvalidProblem("--column: this problem file counts no one table of elements; give the records.")
+    universe, names = universes[0], header(file, marks.delimiter)
+    _require((*keys.columns, column), names)
+    held = [row for batch in batches(file, marks.delimiter, len(names)) for row in zip(*batch, strict=True)]
+    cells = [row[names.index(column)] for row in held]
+    named = [tuple(row[names.index(key)] for key in keys.columns) for row in held]
+    listed, seen = set(universe.rows), Counter(named)
+    near = _near(text for row in universe.rows for text in row)
+    where = " x ".join(keys.columns)
+    unusable = _by_row((marks.count(cell) is None, shown(cell) if cell.strip() else "an empty cell") for cell in cells)
+    unknown = _by_row((True, _words(name, near)) if name not in listed else (False, "") for name in named)
+    twice = _by_row((name in listed and seen[name] > 1, ", ".join(name)) for name in named)
+    absent = [(", ".join(row), 1) for row in universe.rows if not seen[row]]
+    found = [
+        *_placed(column, "cells that are no whole number from 0", unusable),
+        *_placed(where, "rows that name no element", unknown),
+        *_placed(where, "rows that name an element that another row names, too", twice),
+        *(
+            [Finding(where, "elements without a row; write 0 where there is no record", len(absent), tuple(absent))]
+            if absent
+            else []
+        ),
+    ]
+    return RecordsReport(len(held), request.listing().rule, tuple(found), (REMEDIES,) if unusable else (), counts=True)
+
+
+def _by_row(judged: Iterable[tuple[bool, str]]) -> dict[str, list[int]]:
+    """Of rows in their order, those that are wrong, by their words; the header is row 1."""
+    rows: dict[str, list[int]] = {}
+    for number, (wrong, words) in enumerate(judged, 2):
+        if wrong:
+            rows.setdefault(words, []).append(number)
+    return rows
+
+
+def _placed(where: str, what: str, rows: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+    """A finding that names the rows of each value, the first few."""
+    if rows:
+        values = tuple(
+            (f"{words} (row {', '.join(map(str, own[:ROWS_NAMED]))}{', ..' if len(own) > ROWS_NAMED else ''})", len(own))
+            for words, own in rows.items()
+        )
+        yield Finding(where, what, sum(map(len, rows.values())), values)
+
+
+def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
+    """The columns that are looked at; of a CSV file as texts, None where they are empty, numbers read."""
+    if isinstance(data, (str, Path)):
+        path = Path(data)
+        if path.suffix not in (".csv", ".parquet") or not path.is_file():
+            raise InvalidProblem(f"{path}: is no .csv or .parquet file that is there; give the file that holds the records.")
+        if path.suffix == ".csv":
+            return _of_csv(path, needed, marks, numbers)
+        held: Any = parquet_columns(path)
+    else:
+        held = data.to_pyarrow() if hasattr(data, "to_pyarrow") else data
+    if isinstance(held, Mapping):
+        found = dict(held)
+    elif (framed := columns_of(held, needed)) is not None:
+        found = {str(name): values for name, values in framed}
+    else:
+        raise InvalidProblem(
+            f"data: {type(data).__name__} is no table; give a file, a data frame or a mapping of columns.",
+            value=type(data).__name__,
+        )
+    _require(needed, list(found))
+    held = {name: [None if is_missing(value) else value for value in values_of(found[name])] for name in needed}
+    return {name: list(map(_readable, held[name])) if name in numbers else held[name] for name in needed}
+
+
+def _readable(value: object) -> object:
+    """A number of a column of numbers; what is none of them as a text."""
+    number = number_of(value)
+    return number if number is not None else value if value is None else listed_label(value)
+
+
+def _of_csv(path: Path, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
+    names = header(path, marks.delimiter)
+    _require(needed, names)
+    found: dict[str, list[object]] = {name: [] for name in needed}
+    for batch in batches(path, marks.delimiter, len(names)):
+        for name in needed:
+            cells = batch[names.index(name)]
+            found[name] += (_number(cell, marks) for cell in cells) if name in numbers else (cell or None for cell in cells)
+    return found
+
+
+def _number(cell: str, marks: Marks) -> object:
+    """A cell of a column of numbers: a float, None where it is empty, its text where it cannot be read."""
+    value = marks.number(cell) if cell.strip() else None
+    return cell if value is None and cell.strip() else None if is_missing(value) else value
+
+
+def _require(needed: Sequence[str], names: Sequence[str]) -> None:
+    if missing := [name for name in needed if list(names).count(name) != 1]:
+        raise InvalidProblem(f"data: has no column {shown(missing[0])}, or two; it has {shown(list(names))}.")
+
+
+def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Values that their columns do not list, and combinations that no element has."""
+    for name, values in listing.values.items():
+        names = Labels(values, (OTHERS, "")).names(columns[name])
+        held = Counter(_written(value) for value, known in zip(columns[name], names, strict=True) if known is None)
+        yield from _missing(name, held.pop(None, 0))
+        yield from _blurred(name, columns[name])
+        if held:
+            yield Finding(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
+    for universe in listing.universes:
+        assert universe.keys is not None
+        own = universe.names([columns[name] for name in universe.keys.columns])
+        rows = Counter(cell for cell in zip(*own, strict=True) if None not in cell)
+        apart = {cell: n for cell, n in rows.items() if cell not in universe.position}
+        if apart:
+            where = " x ".join(universe.keys.columns)
+            yield Finding(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+
+
+def _blurred(name: str, column: Sequence[object]) -> Iterator[Finding]:
+    if blurred := sum(isinstance(value, float) and abs(value) >= EXACT for value in column):
+        yield Finding(name, BLURRED, blurred)
+
+
+def _written(value: object) -> str | None:
+    """A value that is not listed, for the report; None where it is missing."""
+    return None if is_missing(value) else listed_label(value)
+
+
+def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Records that a query asks about and that are in none of its groups, level by level."""
+    for groups, wheres in listing.groups:
+        names = [key.column for key in groups.columns]
+        asked = list(dict.fromkeys([*names, *(c.column for where in wheres for c in where)]))
+        numbers = {c.column for where in wheres for c in where if c.values and isinstance(c.values[0], int)}
+        cells = Counter(zip(*(_told(columns[name], name in numbers) for name in asked), strict=True))
+        outside: Counter[tuple[object, ...]] = Counter()
+        for cell, rows in cells.items():
+            record = dict(zip(asked, cell, strict=True))
+            met = any(all(condition.meets(record) for condition in where) for where in wheres)
+            if met and groups.label(record) is None:
+                outside[tuple(record[name] for name in names)] += rows
+        if outside:
+            where = " x ".join(key.name for key in groups.columns)
+            known = {label for key in groups.keys or () for label in key}
+            yield Finding(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
+
+
+def _told(column: Sequence[object], numbers: bool) -> list[object]:
+    """What groups and conditions see of each value: its label, or its number; None where it has none."""
+    return [number_of(value) for value in column] if numbers else [*texts_of(column)]
+
+
+def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
+    """Numbers that cannot be read, are missing, or lie beyond the bounds."""
+    consequence = ", which are refused" if listing.rule == REFUSE else NO_NUMBER
+    for name, (lower, upper) in listing.numbers.items():
+        texts = Counter(value for value in columns[name] if isinstance(value, str))
+        if texts:
+            what = f"numbers that cannot be read{consequence}"
+            yield Finding(name, what, sum(texts.values()), _quoted(texts, ()))
+        yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
+        known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
+        numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
+        for what, beyond in (
+            (f"numbers below the lower bound {lower}, clipped to it", sum(value < lower for value in numbers)),
+            (f"numbers above the upper bound {upper}, clipped to it", sum(value > upper for value in numbers)),
+        ):
+            if beyond:
+                yield Finding(name, what, beyond)
+
+
+def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
+    """Entities with more rows than count, and rows of nobody."""
+    yield from _blurred(entity, column)
+    seen = Counter(texts_of(column))
+    nobody = seen.pop(None, 0)
+    if nobody:
+        yield Finding(entity, "rows without an entity, which are refused or count nowhere, as the rule says", nobody)
+    above = [rows for rows in seen.values() if rows > bound]
+    if above:
+        sizes = Counter(above)
+        values = tuple((f"with {counted(size, 'row')}", sizes[size]) for size in sorted(sizes))
+        yield Finding(entity, f"entities with more than {counted(bound, 'row')}, of {len(seen):,}", len(above), values)
+        yield Finding(entity, "rows above that, which would be left out", sum(above) - bound * len(above))
+
+
+def _missing(name: str, rows: int, consequence: str = "") -> Iterator[Finding]:
+    if rows:
+        yield Finding(name, f"missing values{consequence}", rows)
+
+
+def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:
+    """Values with their rows, the most frequent first; beside each the listed one that it may be."""
+    order = sorted(found.items(), key=lambda entry: (-entry[1], str(entry[0])))
+    near = _near(known)
+    return tuple((_words(value, near), rows) for value, rows in order)
+
+
+def _near(known: Iterable[str]) -> dict[str, str]:
+    """The listed values by what they are but for blanks, the case of letters and how characters are composed."""
+    return {_folded(value): value for value in known if value != OTHERS}
+
+
+def _words(value: object, near: Mapping[str, str]) -> str:
+    parts = value if isinstance(value, tuple) else (value,)
+    meant = [near[_folded(part)] for part in parts if isinstance(part, str) and near.get(_folded(part), part) != part]
+    written = ", ".join("missing" if part is None else shown(part) for part in parts)
+    hint = f" (listed: {', '.join(map(shown, meant))}; blanks, case, or composition (NFC, NFD) differ)" if meant else ""
+    replaced = any(isinstance(part, str) and UNDECODED in part for part in parts)
+    return f"{written}{hint}{NOT_UTF_8 if replaced else ''}"
+
+
+def _folded(value: str) -> str:
+    return normalize("NFC", " ".join(value.split()).casefold())

@@ -1,0 +1,463 @@
+"""Files held against their form: the words of JSON Schema that forms are made of, each with its refusal.
+
+Whatever a form says in the published schema, the reader asks for here; a word that is not in `RULES` is an error of the form.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, time
+from pathlib import Path
+from typing import Any, NoReturn
+
+from designer.base.checks import meant, shown
+from designer.base.display import printed
+from designer.base.errors import InvalidProblem
+from designer.base.labels import listed_label
+from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
+from designer.certificate.guarantee import ALL, NOTES, UNITS, About
+from designer.problem.histogram import IN_FILES
+from designer.problem_file.sections import Request, Sections, require_filled
+
+Keys = tuple[str | int, ...]
+
+
+def require_form(path: Path, form: Fragment, data: Any) -> None:
+    """Refuse data of another form; the message names file, section, key, value and remedy."""
+    try:
+        _fit(form, data, ())
+    except _Misfit as misfit:
+        raise InvalidProblem(f"{path}: {misfit.sentence()}.") from None
+
+
+@dataclass
+class _Misfit(Exception):
+    """What does not fit: the keys that lead to it, its value, what would; `missing` where nothing stands there."""
+
+    keys: Keys
+    value: Any
+    remedy: str
+    missing: bool = False
+
+    def sentence(self) -> str:
+        """Section, key, value and remedy."""
+        if self.missing:
+            return f"{_place(self.keys)} is missing; {self.remedy}"
+        if len(self.keys) == 1 and isinstance(self.value, dict):
+            return f"section [{self.keys[0]}] {self.remedy}"
+        return f"{_place(self.keys)} = {shown(self.value)}: {self.remedy}" if self.keys else self.remedy
+
+
+def _place(keys: Keys) -> str:
+    """`[section.part] key` as TOML writes it, places of lists in brackets."""
+    if len(keys) == 1:
+        return str(keys[0])
+    first = next((place for place, key in enumerate(keys) if isinstance(key, int)), len(keys))
+    head = max(1, min(first, len(keys)) - 1)
+    inner = ".".join(map(str, keys[:head]))
+    tail = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys[head:]).removeprefix(".")
+    return f"[{inner}] {tail}"
+
+
+def _body(form: Fragment) -> Schema:
+    return form.body if isinstance(form, Named) else form
+
+
+def _fit(form: Fragment, value: Any, keys: Keys) -> None:
+    """Raise `_Misfit` unless the value has the form."""
+    body = _body(form)
+    for word in body:
+        RULES[word](body, value, keys)
+
+
+def _fits(form: Fragment, value: Any) -> bool:
+    try:
+        _fit(form, value, ())
+    except _Misfit:
+        return False
+    return True
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not math.isnan(value)
+
+
+TYPES: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "object": ("a table {..}", lambda value: isinstance(value, dict)),
+    "array": ("a list [..]", lambda value: isinstance(value, list)),
+    "string": ("a text in quotes", lambda value: isinstance(value, str)),
+    "number": ("a number", _is_number),
+    "integer": ("a whole number", lambda value: isinstance(value, int) and not isinstance(value, bool)),
+    "boolean": ("true or false", lambda value: isinstance(value, bool)),
+}
+LIMITS: Mapping[str, tuple[str, Callable[[float, float], bool]]] = {
+    "minimum": ("of at least", lambda value, limit: value >= limit),
+    "exclusiveMinimum": ("above", lambda value, limit: value > limit),
+    "maximum": ("of at most", lambda value, limit: value <= limit),
+    "exclusiveMaximum": ("below", lambda value, limit: value < limit),
+}
+
+
+def wording(form: Fragment) -> str:
+    """What fits a form, in a few words.
+
+    >>> from designer.base.schema import either, list_of, number, text
+    >>> wording(either(number(above=0), list_of(text())))
+    'a number above 0, or a list of: a text in quotes'
+    """
+    body = _body(form)
+    if "const" in body:
+        return _literal(body["const"])
+    if "enum" in body:
+        return f"one of {[*body['enum']]}"
+    if "anyOf" in body and "type" not in body:
+        return ", or ".join(dict.fromkeys(map(wording, body["anyOf"])))
+    limits = [f"{words} {body[word]:g}" for word, (words, _) in LIMITS.items() if word in body]
+    return " and ".join([" ".join([_noun(body), *limits[:1]]), *limits[1:]])
+
+
+def _noun(body: Schema) -> str:
+    if "type" not in body:
+        return "any value"
+    noun = TYPES[body["type"]][0]
+    if body["type"] == "array" and "items" in body:
+        return f"a list of: {wording(body['items'])}"
+    if body["type"] == "object" and body.get("properties"):
+        return "a table {" + ", ".join(f"{key} = .." for key in body["required"] or list(body["properties"])[:1]) + "}"
+    return noun
+
+
+def _literal(value: object) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else shown(value)
+
+
+def _type(body: Schema, value: Any, keys: Keys) -> None:
+    if TYPES[body["type"]][1](value):
+        return
+    if len(keys) == 1 and body["type"] == "object":
+        raise _Misfit(keys, value, f"should be a section: write [{keys[0]}] and its keys below")
+    raise _Misfit(keys, value, f"should be {wording(body)}")
+
+
+def _required(body: Schema, value: Any, keys: Keys) -> None:
+    if isinstance(value, dict):
+        for key in body["required"]:
+            if key not in value:
+                _lacks(body, value, (*keys, key))
+
+
+def _lacks(body: Schema, value: Mapping[str, Any], keys: Keys) -> NoReturn:
+    """Refuse the absence of a key, with its misspelling where one stands there."""
+    known = body.get("properties", {})
+    wanted = known.get(keys[-1], {})
+    near = [key for key in value if key not in known and meant(key, [str(keys[-1])])]
+    note = _body(wanted).get("description", "")
+    hint = f"perhaps {near[0]!r} is meant to be it; " if near else ""
+    raise _Misfit(keys, None, f"{hint}give it, as {wording(wanted)}{note and f' ({note})'}", missing=True)
+
+
+def _properties(body: Schema, value: Any, keys: Keys) -> None:
+    if isinstance(value, dict):
+        for key, form in body["properties"].items():
+            if key in value:
+                _fit(form, value[key], (*keys, key))
+
+
+def _additional(body: Schema, value: Any, keys: Keys) -> None:
+    if not isinstance(value, dict):
+        return
+    known, rest = body.get("properties", {}), body["additionalProperties"]
+    for key in value:
+        if key not in known:
+            if rest is False:
+                raise _unknown((*keys, key), value[key], list(known))
+            _fit(rest, value[key], (*keys, key))
+
+
+def _unknown(keys: Keys, value: Any, known: Sequence[str]) -> _Misfit:
+    """The refusal of a key, or a section, that there is not."""
+    what = "key" if len(keys) > 1 or not isinstance(value, dict) else "section"
+    near = meant(keys[-1], known)
+    owner = "the file" if len(keys) == 1 else _place((*keys[:-1], ""))[:-1].rstrip(" .")
+    if what == "section":
+        return _Misfit(keys, value, f"is unknown; {near}the sections are {sorted(known)}")
+    return _Misfit(keys, value, f"unknown key; {near}{owner} takes {sorted(known)}")
+
+
+def _items(body: Schema, value: Any, keys: Keys) -> None:
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            _fit(body["items"], item, (*keys, place))
+
+
+def _sized(noun: str, kind: type, compare: Callable[[int, int], bool], words: str) -> Callable[[Schema, Any, Keys], None]:
+    def rule(body: Schema, value: Any, keys: Keys) -> None:
+        if isinstance(value, kind) and not compare(len(value), body[noun]):  # type: ignore[arg-type]
+            raise _Misfit(keys, value, f"should have {words} {body[noun]} {'entry' if body[noun] == 1 else 'entries'}")
+
+    return rule
+
+
+def _limit(word: str) -> Callable[[Schema, Any, Keys], None]:
+    def rule(body: Schema, value: Any, keys: Keys) -> None:
+        if _is_number(value) and not LIMITS[word][1](value, body[word]):
+            raise _Misfit(keys, value, f"should be {wording(body)}")
+
+    return rule
+
+
+def _distinct(body: Schema, value: Any, keys: Keys) -> None:
+    if isinstance(value, list) and body["uniqueItems"]:
+        for place, item in enumerate(value):
+            if item in value[:place]:
+                raise _Misfit((*keys, place), item, "stands there twice; name it once")
+
+
+def _one_of(body: Schema, value: Any, keys: Keys) -> None:
+    if not any(type(value) is type(known) and value == known for known in body["enum"]):
+        raise _Misfit(keys, value, f"unknown; {meant(value, map(str, body['enum']))}use one of {[*body['enum']]}")
+
+
+def _exactly(body: Schema, value: Any, keys: Keys) -> None:
+    if type(value) is not type(body["const"]) or value != body["const"]:
+        raise _Misfit(keys, value, f"should be {_literal(body['const'])}")
+
+
+def _any_of(body: Schema, value: Any, keys: Keys) -> None:
+    """Where nothing fits, what is nearest says what is wrong."""
+    forms = body["anyOf"]
+    if any(_fits(form, value) for form in forms):
+        return
+    if not all(
+        "type" in _body(form) or "const" in _body(form) or "enum" in _body(form) or "anyOf" in _body(form) for form in forms
+    ):
+        needed = [key for form in forms for key in _body(form).get("required", ())]
+        raise _Misfit(keys, value, f"should have one of {needed}") if keys else _Misfit(keys, value, f"needs one of {needed}")
+    of_type = [form for form in forms if "type" in _body(form) and TYPES[_body(form)["type"]][1](value)]
+    if told := _told_apart(of_type, value, keys):
+        of_type = [told]
+    if len(of_type) == 1:
+        _fit(of_type[0], value, keys)
+    if isinstance(value, dict) and len(of_type) > 1:
+        _undecided(of_type, value, keys)
+    raise _Misfit(keys, value, f"should be {wording(body)}")
+
+
+def _told_apart(forms: Sequence[Fragment], value: Any, keys: Keys) -> Fragment | None:
+    """The one of several records whose word, such as `ask = "sum"`, the value has; refuses where it has none of their words."""
+    if len(forms) < 2 or not isinstance(value, dict):
+        return None
+    words = [{key: _body(own).get("const") for key, own in _body(form).get("properties", {}).items()} for form in forms]
+    shared = [key for key in words[0] if all(found.get(key) is not None for found in words)]
+    if not shared:
+        return _nearest(forms, value)
+    named = {found[shared[0]]: form for found, form in zip(words, forms, strict=True)}
+    if shared[0] not in value:
+        raise _Misfit((*keys, shared[0]), None, f"give one of {[*named]}", missing=True)
+    _one_of({"enum": [*named]}, value[shared[0]], (*keys, shared[0]))
+    return named[value[shared[0]]]
+
+
+def _undecided(forms: Sequence[Fragment], value: Mapping[str, Any], keys: Keys) -> None:
+    """Refuse a table of which nothing tells which of several records it is: a key that none of them takes, or the choice."""
+    known = {key: None for form in forms for key in _body(form).get("properties", {})}
+    for key in value:
+        if known and key not in known:
+            raise _unknown((*keys, key), value[key], list(known))
+    needed = [" and ".join(_body(form).get("required", ())) for form in forms]
+    if all(needed):
+        given = f"has {[*value]}; " if value else "is empty; "
+        raise _Misfit(keys, value, f"{given}give exactly one of: {', or '.join(needed)}")
+
+
+def _nearest(forms: Sequence[Fragment], value: Mapping[str, Any]) -> Fragment | None:
+    """The one of several records that needs a key which the value has and no other record takes."""
+    known = [_body(form).get("properties", {}) for form in forms]
+    chosen = [
+        form
+        for place, form in enumerate(forms)
+        for key in _body(form).get("required", ())
+        if key in value and not any(key in other for other in (*known[:place], *known[place + 1 :]))
+    ]
+    return chosen[0] if len(chosen) == 1 else None
+
+
+def _one_only(body: Schema, value: Any, keys: Keys) -> None:
+    """Exactly one of several keys is there."""
+    fitting = [form for form in body["oneOf"] if _fits(form, value)]
+    if len(fitting) != 1:
+        needed = [key for form in body["oneOf"] for key in _body(form)["required"]]
+        given = [key for key in needed if isinstance(value, dict) and key in value]
+        raise _Misfit(keys, value, f"has {given or 'none'} of {needed}; give exactly one of them")
+
+
+def _nothing(body: Schema, value: Any, keys: Keys) -> None:
+    """Words that say nothing of the value, or that another rule reads."""
+
+
+def _conditional(body: Schema, value: Any, keys: Keys) -> None:
+    _fit(body["then"] if _fits(body["if"], value) else body["else"], value, keys)
+
+
+def _dependent(body: Schema, value: Any, keys: Keys) -> None:
+    for key, others in body["dependentRequired"].items():
+        missing = [other for other in others if isinstance(value, dict) and key in value and other not in value]
+        if missing:
+            raise _Misfit((*keys, key), value[key], f"needs {' and '.join(missing)} beside it")
+
+
+RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
+    "description": _nothing,
+    "default": _nothing,
+    "type": _type,
+    "additionalProperties": _additional,
+    "required": _required,
+    "properties": _properties,
+    "minProperties": _sized("minProperties", dict, int.__ge__, "at least"),
+    "items": _items,
+    "minItems": _sized("minItems", list, int.__ge__, "at least"),
+    "maxItems": _sized("maxItems", list, int.__le__, "at most"),
+    "uniqueItems": _distinct,
+    **{word: _limit(word) for word in LIMITS},
+    "enum": _one_of,
+    "const": _exactly,
+    "anyOf": _any_of,
+    "oneOf": _one_only,
+    "if": _conditional,
+    "then": _nothing,
+    "else": _nothing,
+    "dependentRequired": _dependent,
+}
+
+
+# What a kind of problem files is: its name, the form of its sections, and its reader.
+#
+# The form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is
+# made of it, and the reader holds every file against it (`designer.problem_file.forms`), so a key stands in one place. To
+# add a kind, write a file with a `Reader`, a `Request` and a `Kind`, and put the last into the list of
+# `designer.problem_file.kinds`.
+#
+# The words of a problem file about itself, which go with what is made of it: `title`, and the section [about].
+#
+# title = "Commuters by district"
+# [about]  data = "register of residents", period = 2024 | 2024-01-31 | [2024-01-01, 2024-12-31] | "winter of 2024"
+#          publisher, contact, record = "one resident", units = "persons" | {north = "persons", share = "percent"}
+
+
+POINT_IN_TIME = either(text(), whole())
+PERIOD = noted(
+    f"{NOTES['period']} A text, a year, a date, or the first and the last of either.",
+    either(POINT_IN_TIME, list_of(POINT_IN_TIME, least=2, most=2)),
+)
+NAMED_UNITS = {"type": "object", "additionalProperties": text()}
+ABOUT = Named(
+    "about_section",
+    record(
+        {},
+        {
+            **{key: noted(NOTES[key], text()) for key in ("data", "publisher", "contact", "record")},
+            "period": PERIOD,
+            "units": noted(UNITS["description"], either(text(), NAMED_UNITS)),
+        },
+        note="For readers, beside `title`: goes into the spec, its releases and its report. Nothing proves it.",
+    ),
+)
+
+
+def with_dates_written(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a file with the dates and times of TOML in [about] and [domain] as texts: those of [domain] are labels."""
+    about, domain = data.get("about"), data.get("domain")
+    found = dict(data)
+    if isinstance(about, dict):
+        found["about"] = {
+            key: _written(value, lambda moment: str(moment.isoformat())) if key == "period" else value
+            for key, value in about.items()
+        }
+    if isinstance(domain, dict):
+        found["domain"] = {name: _written(values, listed_label) for name, values in domain.items()}
+    return found
+
+
+def about_of(data: Mapping[str, Any]) -> About:
+    """What a file of the right form says about itself."""
+    said = dict(data.get("about", {}))
+    if "period" in said:
+        given = said["period"]
+        said["period"] = " to ".join(map(str, given)) if isinstance(given, list) else str(given)
+    if isinstance(said.get("units"), str):
+        said["units"] = {ALL: said["units"]}
+    said = {**({"title": printed(data["title"])} if data.get("title") else {}), **said}
+    return About.from_dict(said) if said else About()
+
+
+def _written(value: Any, write: Callable[[Any], str]) -> Any:
+    if isinstance(value, list):
+        return [_written(entry, write) for entry in value]
+    return write(value) if isinstance(value, (date, time)) else value
+
+
+DEFAULT = "linear_queries"
+# Keys that a file of any kind may have before its sections, or beside them; `kind` is another.
+HEADING: Mapping[str, Fragment] = {
+    "title": noted("What the file is about, in a few words.", text()),
+    "about": ABOUT,
+    **IN_FILES,
+}
+
+
+class Reader(Sections, ABC):
+    """One problem file of a kind being read; its form was checked before."""
+
+    @property
+    def title(self) -> str:
+        """The title that the file states, or its name."""
+        return str(self.data.get("title", self.path.stem))
+
+    @property
+    def about(self) -> About:
+        """What the file says about itself, for readers of what is made of it."""
+        return about_of(self.data)
+
+    @abstractmethod
+    def read(self) -> Request:
+        """What the file asks for."""
+
+    def require(self, kind: Kind) -> None:
+        """Refuse a file that does not have the form of its kind."""
+        require_form(self.path, kind.whole(), self.data)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of problem files.
+
+    note: a sentence that says what such a file is for. form: makes the sections of the whole file, a `record`.
+    """
+
+    name: str
+    note: str
+    form: Callable[[], Schema]
+    reader: type[Reader]
+
+    def read(self, path: Path, data: dict[str, Any]) -> Request:
+        """What a file of this kind asks for; every refusal names the file."""
+        written = with_dates_written(data)
+        require_filled(path, data)
+        try:
+            require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
+            reader = self.reader(path, written)
+            reader.require(self)
+            return replace(reader.read(), about=reader.about)
+        except InvalidProblem as error:
+            raise error if str(error).startswith(str(path)) else error.within(f"{path}: ") from None
+
+    def whole(self) -> Schema:
+        """The form of a file with its heading; `kind` must be there, but for the default."""
+        form, name = self.form(), {"kind": exactly(self.name)}
+        needed, free = ({}, name) if self.name == DEFAULT else (name, {})
+        rules = {word: rule for word, rule in form.items() if word not in ("type", "properties", "required")}
+        whole = record(needed, {**free, **HEADING, **form["properties"]}, note=self.note, **rules)
+        return {**whole, "required": [*whole["required"], *form["required"]]}

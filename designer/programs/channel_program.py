@@ -1,0 +1,107 @@
+"""The whole program of the best channel for one person's own report, in CVXPY: every entry, every pair.
+
+K, (N, M), is the channel, p the prior, L the losses, b the budgets (docs/theory/own_reports.md, 1):
+
+    minimise    sum_x p_x sum_z K[x, z] L(x, z)        (the largest sum over z of any x, for the worst value)
+    subject to  sum_z K[x, z] = 1,  K >= 0,  K[x, z] <= exp(b(x, x')) K[x', z]   for all x, x', z
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import cvxpy as cp
+import numpy as np
+
+from designer.base.checks import shown
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.local.design import WORDS, Proposal, freeze_channel
+from designer.local.mechanism import Channel
+from designer.local.problem import ReportProblem
+from designer.programs.rounds import USABLE, known_solver, solve_with
+
+MOST_RATIOS = 2_000_000  # inequalities that are written out
+KEPT = 1e-6  # by how much a constraint of the caller may be off at the frozen channel, whose rounding is far below
+
+
+class ChannelProgram:
+    """The least expected loss of all channels for a `ReportProblem`, as a linear program to read, change and solve.
+
+    channel: the variable, (N, M). loss: its expected loss, or that at the worst value. Raises `InvalidProblem` for what is no
+    ReportProblem, and for more than 2,000,000 inequalities.
+
+    problem: the values, their metric and the loss of a report.
+
+    >>> from designer import metrics
+    >>> program = ChannelProgram(ReportProblem(metrics.uniform(3, 1.0), loss="zero_one"))
+    >>> made = program.subject_to(program.channel[0, 0] >= 0.57).design()
+    >>> made.privacy.holds, bool(made.channel[0, 0] >= 0.57 - 1e-6)
+    (True, True)
+    """
+
+    def __init__(self, problem: ReportProblem) -> None:
+        if not isinstance(problem, ReportProblem):
+            raise InvalidProblem(f"problem: {shown(problem)} is no ReportProblem.", value=problem)
+        if problem.queries is not None:
+            raise InvalidProblem(
+                "loss: the squared error of estimates is not convex in the table, only in the weights of given columns "
+                "(docs/theory/columns.md, 6); use design(problem, 'channel')."
+            )
+        size, reports = problem.losses.shape
+        if size * (size - 1) * reports > MOST_RATIOS:
+            raise InvalidProblem(
+                f"problem: {size} values and {reports} reports make {size * (size - 1) * reports} inequalities, more than "
+                f"{MOST_RATIOS}; design(problem, 'channel') states only those that matter."
+            )
+        self.problem = problem
+        self.channel = cp.Variable((size, reports), nonneg=True, name="K")
+        each = cp.sum(cp.multiply(self.channel, problem.losses), axis=1)
+        self.loss = cp.max(each) if problem.worst else problem.prior @ each
+        self._further: list[Any] = []
+
+    def privacy(self) -> tuple[Any, ...]:
+        """`K[x, z] exp(-b / 2) <= exp(b / 2) K[x', z]` for every ordered pair: a row of the table at a time."""
+        budgets, size = self.problem.budgets, len(self.problem.prior)
+        found = []
+        for x in range(size):
+            others = [y for y in range(size) if y != x]
+            half = np.array([[math.exp(min(float(budgets[x, y]), 600.0) / 2)] for y in others])
+            row = np.ones((size - 1, 1)) @ cp.reshape(self.channel[x], (1, self.channel.shape[1]), order="C")
+            found.append(cp.multiply(1 / half, row) <= cp.multiply(half, self.channel[others]))
+        return tuple(found)
+
+    def subject_to(self, *constraints: Any) -> ChannelProgram:
+        """The same program with further constraints of CVXPY, linear in `channel`: a cap on another loss, equal treatment."""
+        for constraint in constraints:
+            if not isinstance(constraint, cp.constraints.constraint.Constraint) or not constraint.is_dcp():
+                raise InvalidProblem(
+                    f"constraints: {shown(constraint)} is no convex constraint of CVXPY; write it with `channel`."
+                )
+        self._further += constraints
+        return self
+
+    def cvxpy_problem(self) -> cp.Problem:
+        """The whole program, with every pair and all further constraints."""
+        return cp.Problem(cp.Minimize(self.loss), [cp.sum(self.channel, axis=1) == 1, *self.privacy(), *self._further])
+
+    def design(self, solver: str = "CLARABEL", **options: Any) -> Channel:
+        """The channel that a solver of CVXPY finds, repaired, frozen and certified; no bound is claimed of its loss.
+
+        `DesignFailed` where it finds none, and where a further constraint does not hold of the frozen channel.
+        """
+        status = solve_with(self.cvxpy_problem(), known_solver(solver), options)
+        if status not in USABLE or self.channel.value is None:
+            raise DesignFailed(f"channel: {solver} answers {status!r}; take another solver, or weaker constraints.")
+        found = np.maximum(np.asarray(self.channel.value), 0.0)
+        made = freeze_channel(self.problem, Proposal(found, np.arange(found.shape[1])))
+        place = {name: z for z, name in enumerate(self.problem.report_names)}
+        frozen = np.zeros(found.shape)
+        frozen[:, [place[str(name)] for name in made.reports]] = made.channel
+        self.channel.value = frozen
+        off = max((float(np.max(constraint.violation())) for constraint in self._further), default=0.0)
+        if off > KEPT:
+            raise DesignFailed(
+                f"channel: a further constraint is broken by {off:.3g} at the frozen channel; leave it more room."
+            )
+        return made.annotated({"family": WORDS["channel"], "loss": self.problem.loss, "solver": solver})

@@ -1,0 +1,311 @@
+"""What specs of noise around linear queries say of themselves: additive, staircase, lattice and row mechanisms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from designer.base.arrays import Floats
+from designer.base.display import counted
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.lattice.mechanism import THEOREMS as OF_LATTICES
+from designer.lattice.row_mechanism import THEOREM as OF_ROWS
+from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
+from designer.mechanism.interface import Mechanism, delta_words
+from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
+from designer.problem.relation import Indices
+from designer.publish.content import Entries, Piece, Prose, Sheet, named, verbatim_of
+from designer.publish.contributor import POISSON, Contributor, ProofSketch, Told, listed, shown_rows
+from designer.publish.meanings import off_by
+
+MOST_UNITS = 3  # of the first screen
+TOGETHER = 1_000  # answers of which the first screen says how far off all are
+REST = "All of them stand on the page in Markdown: dp-designer report SPEC."
+
+
+_SAME_SUM = (
+    "Two neighbouring tables have answers that differ by some u, and u is itself a value that the noise can take. So the noise "
+    "can carry either answer to any output y that the other can reach: by z, and by z plus u."
+)
+_TRIANGLE = (
+    "The probability of noise z is c times exp(-length of z), with one constant c for all z. So the two probabilities of y "
+    "differ by the factor exp(length of (z + u) - length of z)."
+)
+_PURE = (
+    "By the triangle inequality a detour is never shorter: the length of z + u is at most that of z plus that of u. The factor "
+    "is therefore at most exp(length of u)."
+)
+_CERTIFIED = (
+    "The certificate computes the length of u for every protected change, in exact fractions where floats do not settle it, "
+    "and finds it at most the budget b. So no output is more than exp(b) times as likely under one table as under the other."
+)
+_SUMMED = (
+    "What holds for every single output holds for every set of outputs, and for whatever is computed from them afterwards."
+)
+_SQUARES = (
+    "The probability of noise z is c times exp(-(length of z)^2 / 2), with lengths as in Euclid's geometry. Raising the ratio "
+    "of the two probabilities to a power and averaging it gives, after completing a square, exp(a (a - 1) (length of u)^2 / 2) "
+    "times the ratio of two sums of exp(-(distance)^2 / 2) over a grid: one seen from a shifted place, one from a grid point."
+)
+_RENYI = (
+    "What is left says that the Renyi divergence of every order a is at most a (length of u)^2 / 2. The certificate finds the "
+    "length of u at most the budget b for every protected change: that is b^2 / 2 of zero-concentrated privacy."
+)
+OF_ADDITIVE: Mapping[str, ProofSketch] = {
+    PURE_SHIFT: ProofSketch(
+        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
+        (_SAME_SUM, _TRIANGLE, _PURE, _CERTIFIED, _SUMMED),
+        "docs/theory/foundations.md, section 1",
+    ),
+    CONCENTRATED: ProofSketch(
+        "For a protected change of budget b the outputs before and after have a Renyi divergence of at most a b^2 / 2, for "
+        "every order a above 1.",
+        (_SAME_SUM, _SQUARES, POISSON, _RENYI, _SUMMED),
+        "docs/theory/foundations.md, section 1",
+    ),
+    PURE_WITH_DELTA: ProofSketch(
+        "For a protected change of budget b, every set of outputs has a probability of at most exp(b) times what it had, plus "
+        "delta.",
+        (
+            _SAME_SUM,
+            _TRIANGLE,
+            "By the triangle inequality the factor is at most exp(m), where m is the length of u. The budget b may be smaller "
+            "than m: then some outputs have a larger factor than exp(b).",
+            "How much probability they can have together is largest when there are two outputs only, one as likely as exp(m) "
+            "against 1; what is above exp(b) times the other is then (e^m - e^b) / (1 + e^m).",
+            "The certificate finds, for every protected change, a length that keeps this number at most delta, changes that "
+            "others imply among them, because under one delta promises do not add up along a chain.",
+        ),
+        "docs/theory/approximate.md, sections 1 and 4",
+    ),
+    ROUNDED: ProofSketch(
+        "For a protected change of budget b, every set of outputs has a probability of at most exp(b) times what it had, plus "
+        "delta.",
+        (
+            "The noise is normal noise, rounded to a grid on which all answers lie. So the release is the rounding of answers "
+            "plus normal noise: who cannot tell the unrounded ones apart cannot tell these apart.",
+            "Seen in the right coordinates, telling answers apart that differ by u is telling a normal number around 0 from "
+            "one around m, m the length of u. The best sets to tell them apart by are half-lines.",
+            "So delta is exactly Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) (Balle and Wang), Phi the share of a normal number "
+            "below; it grows with m.",
+            "The certificate finds m at most the largest length that b and delta allow, rounded down, for every protected "
+            "change, those that others imply among them.",
+        ),
+        "docs/theory/approximate.md, section 2",
+    ),
+}
+_KERNEL = (
+    "Changes of the data that leave all published statistics as they are form a lattice of integer tables. The noise is drawn "
+    "from that lattice alone, so the released table has the published statistics exactly, and every protected change v is a "
+    "value that the noise can take."
+)
+_OF_CHANGES = (
+    "The probability of noise z is c times exp(-length of z), with one constant c for all z. Adding v makes z longer by at "
+    "most the length of v (triangle inequality), so it changes the probability by a factor of at most exp(length of v)."
+)
+_LENGTH_OF_CHANGES = (
+    "The certificate computes the length of v for every protected change v, in exact fractions where floats do not settle it, "
+    "and finds it at most the budget b."
+)
+OF_LATTICE: Mapping[str, ProofSketch] = {
+    OF_LATTICES["exponential"]: ProofSketch(
+        "Between two tables that agree in the published statistics and differ by a protected change of budget b, no output is "
+        "more than exp(b) times as likely under one as under the other.",
+        (_KERNEL, _OF_CHANGES, _LENGTH_OF_CHANGES, _SUMMED),
+        "docs/theory/foundations.md, section 1, and docs/theory/lattice.md, section 0",
+    ),
+    OF_LATTICES["gaussian"]: ProofSketch(
+        "Between two tables that agree in the published statistics and differ by a protected change of budget b, the Renyi "
+        "divergence of every order a above 1 is at most a b^2 / 2.",
+        (_KERNEL, _SQUARES, POISSON, _RENYI, _SUMMED),
+        "docs/theory/lattice.md, section 5",
+    ),
+    OF_ROWS: ProofSketch(
+        "Between two tables that agree in the published margins and differ by a protected change of budget b, no output is "
+        "more than exp(b) times as likely under one as under the other.",
+        (
+            "Imagine that more is released than is: the true table plus noise y that keeps one of the margins only. Every "
+            "protected change v keeps that margin too, so it is a value that y can take.",
+            _OF_CHANGES.replace(" z", " y"),
+            _LENGTH_OF_CHANGES,
+            "What is released is computed from that imagined table and the published margins alone: y is moved to the nearest "
+            "table that keeps all margins. Whatever is computed from a release keeps its promise.",
+        ),
+        "docs/theory/lattice.md, section 10",
+    ),
+}
+OF_STAIRCASE: Mapping[str, ProofSketch] = {
+    OF_STAIRCASES: ProofSketch(
+        "No output is more than exp(b) times as likely after a protected change of budget b as before it.",
+        (
+            "Every protected change u has a cost, its budget in whole units, rounded down. The height h of a point is the cost "
+            "of the cheapest way to it, over protected changes, from one of a few fixed points, plus that point's own level.",
+            "A way to z goes on to z + u at the cost of u, and the opposite change leads back at the same cost. So the heights "
+            "of z and z + u differ by at most the cost of u, everywhere, in the tails as well.",
+            "The probability of noise z is c times exp(-unit times h(z)). So it changes by at most exp(unit times cost of u), "
+            "which is at most exp(b).",
+            "The certificate recomputes changes, budgets and cheapest ways in integers and fractions, for every pair.",
+        ),
+        "docs/theory/staircase.md, section 1",
+    ),
+}
+
+
+class LinearQueries(Contributor[Mechanism]):
+    """Noisy answers to listed queries."""
+
+    sketches = OF_ADDITIVE
+    besides: ClassVar[str] = ""  # what is released beside the answers, a sentence
+
+    def elements(self, made: Mechanism) -> Sequence[str]:
+        return made.workload.elements
+
+    def published(self, made: Mechanism) -> Told:
+        queries, elements = made.workload.shape
+        exact = f", {counted(len(made.exact), 'of them', 'of them')} without any noise" if made.exact else ""
+        sentence = (
+            f"The answers are the {elements:,} counts of the table, each with noise."
+            if made.workload.is_identity
+            else f"Each answer is a sum over {elements:,} counts of records, with fixed public weights, plus noise."
+            + self.besides.format(elements=elements)
+        )
+        first = listed(made.workload.queries, "answers")
+        law = Prose(verbatim_of(made.guarantee.mechanism, "guarantee.mechanism"), "note")
+        return Told(f"{counted(queries, 'noisy answer')}{exact}", sentence, (Prose(sentence), *first, law))
+
+    def accuracy(self, made: Mechanism) -> Told:
+        errors = _standard_errors(made)
+        margins, reason = _margins(made)
+        noisy = np.flatnonzero(errors > 0)
+        sheet = _accuracy_sheet(made, errors, margins)
+        if not len(noisy):
+            return Told(f"Exact: no answer gets any noise{_bias(made)}", "", (sheet,))
+        if margins is None:
+            details = f"How far off an answer is 95 % of the time is not proven: {named(reason, 300)}"
+            return Told(f"standard error {_of_each_unit(made, errors, noisy)}{_bias(made)}", details, (Prose(details), sheet))
+        unit, worst = _common_unit(made, noisy), int(noisy[np.argmax(margins[noisy])])
+        if unit is None and len(noisy) > 1:
+            details = (
+                "95 % of the time an answer is at most so far off as its row says; answers of different units have no typical "
+                "error."
+            )
+            return Told(f"±{_of_each_unit(made, margins, noisy)}", details, (Prose(details), sheet))
+        typical, unit = off_by(np.median(margins[noisy])), _unit(made, made.workload.queries[worst])
+        if typical == off_by(margins[worst]):
+            details = f"95 % of the time an answer is at most {typical} off, whichever it is.{_together(made, noisy)}"
+            return Told(f"±{typical}{unit} for each answer", details, (Prose(details), sheet))
+        details = (
+            f"95 % of the time an answer is at most {typical} off (the median of all answers); for the least accurate, "
+            f"{named(made.workload.queries[worst])}, {off_by(margins[worst])}.{_together(made, noisy)}"
+        )
+        return Told(f"±{typical}{unit} for a typical answer", details, (Prose(details), sheet))
+
+    def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
+        (pairs,) = super().certificate(made)
+        assert isinstance(pairs, Entries)
+        told = [("Norm ball", made.ball_words)] if made.ball_words else []
+        spent = delta_words(made).strip()
+        return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
+
+
+class StaircaseQueries(LinearQueries):
+    """The same, with noise of least loss."""
+
+    sketches = OF_STAIRCASE
+
+
+class LatticeQueries(LinearQueries):
+    """The same, with the table of which they are answers."""
+
+    sketches = OF_LATTICE
+    besides = " The whole table of {elements:,} counts is released, too."
+
+    def open_points(self, made: Mechanism) -> tuple[str, ...]:
+        if getattr(made, "chain", None) is not None:
+            return (
+                "The noise comes from a random walk that is stopped. How near its law is to the promised one is an estimate "
+                "from statistics of that walk, and no proof.",
+            )
+        return ()
+
+
+def _common_unit(made: Mechanism, noisy: Indices) -> str | None:
+    """What all answers with noise are counted in, as is stated, empty for records; None where units differ or are unknown."""
+    stated = {made.about.unit(made.workload.queries[k]) for k in noisy.tolist()}
+    if len(stated) > 1:
+        return None
+    (unit,) = stated
+    return unit if unit or made.workload.counts_records else None
+
+
+def _of_each_unit(made: Mechanism, sizes: Floats, noisy: Indices) -> str:
+    """The largest of some sizes, (K,), in each unit that is stated; between the least and the largest where some is not."""
+    largest: dict[str, float] = {}
+    for k in noisy.tolist():
+        unit = _unit(made, made.workload.queries[k])
+        largest[unit] = max(largest.get(unit, 0.0), float(sizes[k]))
+    if "" not in largest and len(largest) <= MOST_UNITS:
+        return f"{', '.join(off_by(size) + unit for unit, size in largest.items())} at most"
+    low, high = off_by(sizes[noisy].min()), off_by(sizes[noisy].max())
+    return f"{low} to {high}, each answer in its own unit" if low != high else f"{low} for each answer, in its own unit"
+
+
+def _unit(made: Mechanism, query: str = "") -> str:
+    """What the maker says that answers are counted in, behind a number; nothing where that is not said."""
+    unit = made.about.unit(query)
+    return f" {named(unit)}" if unit else ""
+
+
+def _standard_errors(made: Mechanism) -> Floats:
+    """Standard deviations of the noise in the answers, (K,), simulated where no closed form and no bound is known."""
+    try:
+        return np.asarray(made.standard_errors(), dtype=np.float64)
+    except (DesignFailed, InvalidProblem):
+        return np.asarray(np.sqrt(made.query_variances()), dtype=np.float64)
+
+
+def _margins(made: Mechanism) -> tuple[Floats | None, str]:
+    """What the noise of each answer stays below 95 % of the time, (K,); None with the reason where nothing is proven."""
+    if made.biased:
+        return None, (
+            "besides its noise an answer is biased, the more records there are, and their number is not in the spec. Standard "
+            "errors are those of the noise alone."
+        )
+    try:
+        return np.asarray(made.margins(), dtype=np.float64), ""
+    except (DesignFailed, InvalidProblem) as refusal:
+        return None, str(refusal)
+
+
+def _together(made: Mechanism, noisy: Indices) -> str:
+    """How far off all answers with noise are at most, together, in a sentence; nothing for one, for very many, and where it is
+    not proven. noisy: their places."""
+    if not 1 < len(noisy) <= TOGETHER:
+        return ""
+    try:
+        farthest = np.asarray(made.joint_margins())[noisy].max()
+    except (DesignFailed, InvalidProblem):
+        return ""
+    return f" All {len(noisy):,} together are at most {off_by(farthest)} off, 95 % of the time."
+
+
+def _bias(made: Mechanism) -> str:
+    """By how much answers are off besides their noise; nothing where they are not."""
+    return f", and a bias of up to {off_by(max(made.biased.values()))} for each record" if made.biased else ""
+
+
+def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> Sheet:
+    """A row for each query. errors, margins: (K,)."""
+    within = [math.nan] * len(errors) if margins is None else margins.tolist()
+    rows = [
+        (named(name), off_by(error), "not proven" if math.isnan(margin) else f"±{off_by(margin)}{_unit(made, name)}")
+        if error > 0
+        else (named(name), "0", "no noise, but biased" if name in made.biased else "exact, no noise")
+        for name, error, margin in zip(made.workload.queries, errors.tolist(), within, strict=True)
+    ]
+    shown, left_out = shown_rows(rows, REST)
+    columns = ("Answer", "standard error", "off by at most, 95 % of the time")
+    return Sheet("Accuracy of each answer", columns, shown, frozenset({1, 2}), f"{left_out} {made.accuracy_words}".strip())

@@ -1,0 +1,407 @@
+"""The whole page, put together from what each section says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from designer.base.display import one_line
+from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.json_text import utc_text
+from designer.base.version import VERSION, installing_with
+from designer.certificate.frozen import Specified
+from designer.files.kinds import kind_of
+from designer.mechanism.caution_lines import cautions
+from designer.publish import sections
+from designer.publish.content import BoardPage, Evidence, PageSection, Picture, named
+from designer.publish.contributor import Contributor
+from designer.publish.pictures.kinds import drawings_of
+from designer.publish.sections import by_oneself, deep_section, verification
+from designer.publish.summary import headlines
+
+
+def contributor_of(made: Specified) -> Contributor[Any]:
+    """What speaks for the format of an object; `InvalidProblem` for one that no spec can hold."""
+    kind = kind_of(made)
+    if kind is None:
+        raise InvalidProblem(
+            f"mechanism: {made.format!r} is no format of specs, so there is no page for it.", value=made.format
+        )
+    contributor: Contributor[Any] = kind.part("page")()
+    return contributor
+
+
+def board_page(evidence: Evidence) -> BoardPage:
+    """What is said of an object, and of its release and its ledger where they were looked at.
+
+    The same evidence gives the same page, but for the time.
+    """
+    made, time = evidence.made, utc_text(evidence.time)
+    contributor = contributor_of(made)
+    announce("report: writing the page")
+    told, accurate = contributor.published(made), contributor.accuracy(made)
+    title = named(made.about.title, 200) if made.about.title else told.answer
+    parts = [
+        sections.published(made, told),
+        sections.hidden(evidence.guarantee),
+        sections.budgets(evidence, contributor),
+        sections.unprotected(evidence, contributor),
+        sections.accuracies(accurate),
+        *([sections.answers(evidence.release)] if evidence.release else []),
+        *_pictures(evidence),
+        *sections.spending(evidence),
+        sections.comparison(evidence),
+        sections.certificate(made, contributor),
+        sections.proof(made, contributor),
+        verification(evidence, time, contributor),
+        *deep_section(evidence),
+        by_oneself(evidence),
+        sections.full_statement(evidence.guarantee),
+    ]
+    return BoardPage(
+        title=title,
+        subtitle=f"Mechanism {made.fingerprint[:12]}, for a disclosure review",
+        time=time,
+        software=f"dp-designer {VERSION}",
+        fingerprint=made.fingerprint,
+        headlines=headlines(evidence, contributor, told, accurate, time),
+        sections=tuple(parts),
+        warnings=tuple(named(line, 600) for line in cautions(made)),
+    )
+
+
+def _pictures(evidence: Evidence) -> Iterator[PageSection]:
+    """What there is to be seen, where drawings can be made."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        return
+    released = None if evidence.release is None else evidence.release.released
+    try:
+        drawn = tuple(Picture(d.name, d.title, d.alt, d.svg()) for d in drawings_of(evidence.made, released))
+    except (DesignFailed, InvalidProblem):
+        return  # what has no number has no picture; its sections say why
+    if drawn:
+        yield PageSection("pictures", "Pictures", drawn)
+
+
+# The words of the field that a page uses, each with what it means to somebody who is new to it.
+
+
+# Each word as the list shows it, with the forms that a text may have it in.
+FORMS: Mapping[str, tuple[str, ...]] = {
+    "accuracy": ("accuracy",),
+    "approximate privacy": ("approximate privacy", "approximate dX-privacy", "(epsilon, delta)"),
+    "budget": ("budgets", "budget"),
+    "candidate": ("candidates", "candidate"),
+    "certificate": ("certificates", "certificate"),
+    "deep verification": ("deep verification",),
+    "delta": ("deltas", "delta"),
+    "differential privacy": ("differential privacy", "dX-privacy"),
+    "epsilon": ("epsilons", "epsilon"),
+    "family": ("families", "family"),
+    "fingerprint": ("fingerprints", "fingerprint"),
+    "guarantee": ("guarantees", "guarantee"),
+    "ledger": ("ledgers", "ledger"),
+    "limit": ("no additive noise is below",),
+    "margin": ("margins", "margin"),
+    "noise": ("noise",),
+    "norm": ("norm balls", "norm ball", "norms", "norm"),
+    "odds": ("odds",),
+    "policy": ("policies", "policy"),
+    "pure privacy": ("pure dX-privacy", "pure privacy", "pure promises", "pure promise"),
+    "record": ("records", "record"),
+    "Renyi divergence": ("Renyi divergences", "Renyi divergence"),
+    "rho": ("rho",),
+    "right guesses": ("right guesses",),
+    "seal": ("seal",),
+    "signature": ("signatures", "signature"),
+    "spec": ("specs", "spec"),
+    "split row": ("split rows", "split row"),
+    "standard error": ("standard errors", "standard error"),
+    "synthetic table": ("synthetic tables", "synthetic table"),
+    "theorem": ("theorems", "theorem"),
+    "tradeoff function": ("tradeoff functions", "tradeoff function"),
+    "zero-concentrated privacy": (
+        "zero-concentrated privacy", "zero-concentrated dX-privacy", "zero-concentrated", "zCDP",
+    ),
+}  # fmt: skip
+MEANINGS: Mapping[str, str] = {
+    "accuracy": (
+        "How near released numbers are to the true ones. Noise is random, so it is told as what holds 95 % of the time."
+    ),
+    "approximate privacy": (
+        "A promise written (epsilon, delta): before and after the change, no set of outputs has a probability P above "
+        "exp(epsilon) times the other one plus delta. Odds may shift by more than exp(epsilon) with a chance that is larger "
+        "than delta."
+    ),
+    "budget": (
+        "What a change of the data may cost: a number b. Of a pure promise, no output is more than exp(b) times as likely "
+        "before the change as after it, which is nearly 1 + b where b is small. A small budget protects well, an infinite "
+        "one not at all."
+    ),
+    "candidate": "One of the things that may be chosen and released; all candidates are public beforehand.",
+    "certificate": (
+        "The result of computing, from the file alone and without trusting who made it, that no protected change spends more "
+        "than its budget."
+    ),
+    "deep verification": (
+        "Checks beyond the certificate: small cases written out in full, and the random numbers tested as drawn."
+    ),
+    "delta": (
+        "What probabilities may differ by beyond a factor of exp(epsilon). It bounds the chance that nothing is hidden at "
+        "all, and not the chance that odds shift by more than exp(epsilon), which is larger. It should be far below 1 over "
+        "the number of people."
+    ),
+    "differential privacy": (
+        "The promise that what is released comes out nearly as likely whether or not one record is changed and the others are "
+        "not, so that it tells little about the record to somebody who knows all others."
+    ),
+    "epsilon": "One budget for all changes; without a delta, odds shift by a factor of at most exp(epsilon).",
+    "family": "A way of making noise. Several may serve the same questions; a design is the best that one of them gives.",
+    "fingerprint": (
+        "64 characters computed from everything that decides what a release does. Equal fingerprints: the same mechanism."
+    ),
+    "guarantee": "The full statement of what is promised, in fixed sentences; every release carries it.",
+    "ledger": "The book in which every release from a data set is entered before it is made, with what it costs.",
+    "limit": (
+        "A loss that no noise which is added to the answers can be below, by a theorem; so it tells how much better other "
+        "noise could possibly be."
+    ),
+    "margin": "Of a table: its sums along rows or columns. Of an answer: what its noise stays below 95 % of the time.",
+    "noise": "Random numbers that are added to true answers, so that nobody can tell from an answer whose record is behind it.",
+    "norm": "A way to measure lengths. Noise falls off with its length; a norm ball is the set of all noise up to a length.",
+    "odds": (
+        "How likely one thing is against another: odds of 1 to 19 are a chance of 1 in 20. The odds of one value of a record "
+        "against another, the other records given, shift by at most the stated factor, up or down, when a release is seen."
+    ),
+    "policy": "A public function of a record that says how much the record may lose.",
+    "pure privacy": "A promise on odds that holds for every output without exception.",
+    "record": "What is protected: usually the data of one person. What one row is must be judged by those who know the data.",
+    "Renyi divergence": "A measure of how different two lists of probabilities are, for each order above 1; 0 means equal.",
+    "rho": (
+        "The budget of zero-concentrated privacy: b^2 / 2 for a budget of b. It converts into (epsilon, delta) in many ways."
+    ),
+    "right guesses": (
+        "The share of right answers of the best possible attacker who sees the release and must tell two equally likely cases "
+        "apart; 50 % is chance."
+    ),
+    "seal": "A number in a file that changes when the file is altered by accident. It protects from nobody who means it.",
+    "signature": "A proof that the holder of a secret key has signed exactly this file.",
+    "spec": "The file that holds a frozen mechanism whole: everything that decides what it releases, and what it claims.",
+    "split row": "A large record counts as several rows of limited size, so that its loss can be stated for each such row.",
+    "standard error": "The typical size of the noise in an answer: its standard deviation.",
+    "synthetic table": "A made-up table that answers certain queries nearly as the true one. None of its records is real.",
+    "theorem": "The mathematical sentence that turns what was computed into the promise; this page has the steps of its proof.",
+    "tradeoff function": "How many misses somebody must have who tells two cases apart with a given share of false alarms.",
+    "zero-concentrated privacy": (
+        "A promise on averages of powers of odds, as normal noise keeps it. It implies (epsilon, delta) at every delta; the "
+        "table of deltas on the page shows it at several."
+    ),
+}
+_TERM_OF = {form.lower(): term for term, forms in FORMS.items() for form in forms}
+LETTERS = ("delta", "deltas", "epsilon", "epsilons", "rho")
+_ANY = re.compile(
+    r"(?<![\w-])(" + "|".join(re.escape(form) for form in sorted(_TERM_OF, key=len, reverse=True)) + r")(?![\w-])",
+    re.IGNORECASE,
+)
+
+
+def _is_name(text: str, found: re.Match[str]) -> bool:
+    """Is it a part of a name, such as Delta County or Seal Beach, rather than a word that begins a sentence?"""
+    word = found.group()
+    return word.istitle() and (word.lower() in LETTERS or re.match(r" [A-Z]", text[found.end() :]) is not None)
+
+
+def anchor_of(term: str) -> str:
+    """What links to a word of the glossary point to.
+
+    >>> anchor_of("standard error")
+    'word-standard-error'
+    """
+    return "word-" + term.lower().replace(" ", "-")
+
+
+def with_terms(text: str) -> Iterator[tuple[str, str | None]]:
+    """A text in pieces: each with the word of the glossary that it is a form of, or None."""
+    end = 0
+    for found in _ANY.finditer(text):
+        if _is_name(text, found):
+            continue
+        if found.start() > end:
+            yield text[end : found.start()], None
+        yield found.group(), _TERM_OF[found.group().lower()]
+        end = found.end()
+    if end < len(text):
+        yield text[end:], None
+
+
+# A page as one file of HTML that needs nothing else: no network, no script, its style and its pictures within it.
+#
+# Names come from files: everything is escaped, and pictures are looked through before they are put in.
+#
+# The colours of a page, in light and in dark, and how well they can be told apart.
+
+
+LIGHT: Mapping[str, str] = {
+    "paper": "#ffffff",
+    "raised": "#f4f6f8",
+    "ink": "#1b1f24",
+    "soft": "#4a535e",
+    "line": "#c5cbd3",
+    "link": "#0b4f91",
+    "alarm-paper": "#fff0dc",
+    "alarm-ink": "#5f2d00",
+    "alarm-line": "#b25c00",
+}
+DARK: Mapping[str, str] = {
+    "paper": "#14171a",
+    "raised": "#1e2328",
+    "ink": "#e6e8eb",
+    "soft": "#b0b8c2",
+    "line": "#454d57",
+    "link": "#8fbcff",
+    "alarm-paper": "#38240e",
+    "alarm-ink": "#ffdcae",
+    "alarm-line": "#d98a2b",
+}
+# What is written in which colour on which: every pair that the page uses.
+WRITTEN = (
+    ("ink", "paper"),
+    ("ink", "raised"),
+    ("soft", "paper"),
+    ("soft", "raised"),
+    ("link", "paper"),
+    ("link", "raised"),
+    ("alarm-ink", "alarm-paper"),
+    ("link", "alarm-paper"),
+)
+
+
+def variables(palette: Mapping[str, str]) -> str:
+    """The palette as variables of a style sheet."""
+    return " ".join(f"--{name}: {colour};" for name, colour in palette.items())
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast of two colours `#rrggbb` by the formula of the WCAG, from 1 to 21.
+
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    shares = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+TEMPLATES = Path(__file__).parent / "templates"
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+# What a drawing may consist of.
+DRAWN = frozenset(
+    {"svg", "g", "path", "defs", "use", "text", "tspan", "rect", "circle", "ellipse", "line", "polyline", "polygon", "clipPath"}
+    | {"title", "desc", "style", "image", "linearGradient", "radialGradient", "stop", "pattern"}
+)
+INSIDE = re.compile(r"#[\w.-]+$|data:image/png;base64,[A-Za-z0-9+/=\s]+$")
+LOADING = re.compile(r"url\((?!#)|@import|expression|javascript:", re.IGNORECASE)
+
+
+def html_of(page: BoardPage) -> str:
+    """The page as HTML. Raises `InvalidProblem` where Jinja2 (extra `report`) is missing."""
+    made: str = template("page.html.jinja").render(
+        page=page,
+        policy=POLICY,
+        light=variables(LIGHT),
+        dark=variables(DARK),
+        glossary=[
+            (anchor_of(term), term, meaning) for term, meaning in sorted(MEANINGS.items(), key=lambda entry: entry[0].lower())
+        ],
+        linker=Linker,
+        kind=lambda piece: type(piece).__name__,
+        drawn=drawn,
+    )
+    return made
+
+
+@cache
+def template(name: str) -> Any:
+    """A page of the folder of templates; `InvalidProblem` where Jinja2 (extra `report`) is missing."""
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise InvalidProblem(
+            f"report: a page in HTML needs Jinja2, which is not installed; {installing_with('report')}, or write the page as "
+            ".md."
+        ) from None
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=tidy,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return found.get_template(name)
+
+
+def tidy(value: object) -> object:
+    """A text fit to be seen: nothing in it is invisible or turns it around, and no line begins with a sign of percent. What is
+    HTML already stays as it is."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return one_line(value).replace(" %", "\N{NO-BREAK SPACE}%")
+
+
+class Linker:
+    """Writes texts with links to the words of the glossary, each word once in its part of the page."""
+
+    def __init__(self) -> None:
+        self.linked: set[str] = set()
+
+    def said(self, text: str) -> Any:
+        """The text, escaped, with its links."""
+        from markupsafe import Markup, escape
+
+        pieces = []
+        for piece, term in with_terms(str(tidy(text))):
+            if term is None or term in self.linked:
+                pieces.append(escape(piece))
+            else:
+                self.linked.add(term)
+                pieces.append(Markup('<a class="term" href="#{}">{}</a>').format(anchor_of(term), piece))
+        return Markup("").join(pieces)
+
+
+def drawn(picture: Picture) -> Any:
+    """A drawing to be put into the page as it is, once nothing was found in it but lines, letters and embedded dots."""
+    from markupsafe import Markup
+
+    _require_drawing(picture)
+    return Markup(picture.svg)
+
+
+def _require_drawing(picture: Picture) -> None:
+    """Refuse what could load, run or lead elsewhere."""
+    try:
+        root = ElementTree.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", picture.svg))
+    except ElementTree.ParseError:
+        raise InvalidProblem(f"picture: {picture.name!r} is no SVG.", value=picture.name) from None
+    for element in root.iter():
+        if _plain(str(element.tag)) not in DRAWN or LOADING.search(element.text or ""):
+            raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.", value=picture.name)
+        for name, value in element.attrib.items():
+            leads = _plain(name) == "href" and not INSIDE.match(value)
+            if leads or _plain(name).lower().startswith("on") or LOADING.search(value):
+                raise InvalidProblem(f"picture: {picture.name!r} holds more than a drawing does.", value=picture.name)
+
+
+def _plain(name: str) -> str:
+    return name.rpartition("}")[2]

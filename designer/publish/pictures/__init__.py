@@ -1,0 +1,1 @@
+"""Pictures of designs, mechanisms and releases."""

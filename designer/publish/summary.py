@@ -1,0 +1,213 @@
+"""The first screen of a page: what a board has to know to decide, one line for each question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import pairwise
+from operator import ge
+from typing import Any
+
+from designer.accounts.chain import DatasetTerms
+from designer.accounts.composition.privacy_in_words import privacy_words
+from designer.accounts.ledger_text import cost_text, left_text
+from designer.accounts.totals import Total
+from designer.base.display import counted
+from designer.base.version import VERSION
+from designer.files.signatures import SignedBy
+from designer.problem.relation import RECORDS_PUBLIC
+from designer.publish.content import Evidence, Headline, named, some
+from designer.publish.contributor import Contributor, Told, Worst, guess_words, risk_words
+from designer.publish.meanings import LARGEST, Meaning, Risk, shift
+from designer.publish.sections import open_points, signers
+from designer.tradeoff.costs import Cost
+
+ABOUT = "These are words of the maker, which nobody proves."
+LONG = 3000  # characters of a sentence of the guarantee, with all names in it
+UNSAID = "A problem file states publisher, data and period under [about]."
+
+
+def headlines(
+    evidence: Evidence, contributor: Contributor[Any], published: Told, accuracy: Told, time: str
+) -> tuple[Headline, ...]:
+    """The lines of the first screen, in the order in which they are asked."""
+    return (
+        Headline("What is published?", published.answer, published.details, "published"),
+        _maker(evidence),
+        Headline("About whom?", *_whom(evidence, contributor), "hidden"),
+        Headline("What is promised, as epsilon and delta?", *_promised(evidence), "budgets"),
+        *_gain(evidence, contributor),
+        _unprotected(evidence, contributor),
+        Headline("How accurate is it?", accuracy.answer, accuracy.details, "accuracy"),
+        _verified(evidence, time),
+        _spent(evidence),
+        _open(evidence, contributor),
+    )
+
+
+def _whom(evidence: Evidence, contributor: Contributor[Any]) -> tuple[str, str]:
+    """Who is protected: entities where their rows were bounded. The maker's word is one for a row, and never one for them."""
+    made, bound = evidence.made, evidence.bound
+    word, whom = named(made.about.record, 200), contributor.about_whom(made)
+    if bound is not None:
+        said = f', a row said to be "{word}"' if word else ""
+        column, rows = named(evidence.row.entity), counted(bound, "row")
+        whom = f"Entities: all rows with one value of {column}, of which at most {rows} of each counted{said}"
+    elif word:
+        whom = f'One row of the data, said to be "{word}"; nothing bounds how many rows one has'
+    return whom, evidence.guarantee.unit
+
+
+def _promised(evidence: Evidence) -> tuple[str, str]:
+    """The line that every output has, of the entity where the release bounded the rows of each."""
+    answer, _, change = privacy_words(evidence.made, rows_per_entity=evidence.bound).partition(", at most, where ")
+    return _capital(answer), f"Where {change}." if change else ""
+
+
+def _maker(evidence: Evidence) -> Headline:
+    """The maker's words for who publishes what data of which time, and whose key signed."""
+    about, question = evidence.made.about, "Who made it, from which data, of which time?"
+    said = [named(words, 200) for words in (about.publisher, about.data, about.period) if words]
+    signed = [f"{what} ({_name(signer)})" for what, signer in signers(evidence) if signer is not None]
+    keys = f"Signed: {', '.join(signed)}." if signed else "No signature was looked at, so anybody may have made these files."
+    answer = "; ".join(said) or "Not stated in the files"
+    return Headline(question, answer, f"{keys} {ABOUT if said else UNSAID}", "verification", alarm=not said)
+
+
+def _name(signer: SignedBy) -> str:
+    """The name that a signer states, and the beginning of the key, which is what was checked."""
+    own = f"by {named(signer.name)}, " if signer.name else ""
+    return f"{own}key {signer.key.fingerprint[:12]}{'' if signer.trusted else ', that nobody vouched for here'}"
+
+
+def _gain(evidence: Evidence, contributor: Contributor[Any]) -> Iterator[Headline]:
+    """What the strongest attacker gains: nearby first, where there is such a thing, and at worst."""
+    made, bound = evidence.made, evidence.bound
+    question = "What can the strongest attacker gain?"
+    if made.vacuous:
+        yield Headline(question, "Everything: nothing is hidden", f"{made.vacuous}.", "budgets", alarm=True)
+        return
+    worst, rows = contributor.worst(made, bound), contributor.rows(made, bound)
+    near = [(meant.change, Risk.of(cost)) for meant, cost in rows if cost is not None]
+    if worst.risk is None:
+        yield Headline(question, "No bound for all records is proven", _reason(worst, near), "budgets", alarm=True)
+        return
+    least = _nearest(near, worst.risk)
+    answer = f"At worst {risk_words(worst.risk)}"
+    if least is not None:
+        rare = "" if worst.risk.but_for else least[1].but_for
+        answer = f"{shift(least[1].exponent)} on the odds where {least[0]}{rare}; at worst {risk_words(worst.risk)}"
+    details = f"At worst: when {_farthest(rows) or worst.change}. {guess_words(worst.risk)}"
+    yield Headline(question, _capital(answer), details, "budgets", worst.risk.exponent > LARGEST)
+
+
+def _farthest(rows: list[tuple[Meaning, Cost | None]]) -> str:
+    """The change that people can picture with the largest budget of all; empty where a change has none."""
+    budgets = [(meant.budget, meant.change) for meant, _ in rows]
+    known = [(budget, change) for budget, change in budgets if budget is not None]
+    return max(known)[1] if known and len(known) == len(rows) else ""
+
+
+def _nearest(near: list[tuple[str, Risk]], worst: Risk) -> tuple[str, Risk] | None:
+    """The smallest change that people can picture, where less than half as much is gained by it as at worst."""
+    least = min(near, key=lambda entry: entry[1].exponent, default=None)
+    return least if least is not None and least[1].exponent * 2 < worst.exponent else None
+
+
+def _reason(worst: Worst, near: list[tuple[str, Risk]]) -> str:
+    example = f" For example, {near[0][0]}: {risk_words(near[0][1])}." if near else ""
+    return f"{_capital(named(worst.reason.removeprefix('mechanism: '), 400)).rstrip('.')}.{example}"
+
+
+def _unprotected(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
+    """What is NOT protected: answers without noise, changes without a budget, what the relation leaves public, and what the
+    guarantee of the release adds."""
+    made = evidence.made
+    question, exact, lines = "What is NOT protected?", made.exact, made.guarantee.unprotected
+    bare = [meant.change for meant, _ in contributor.rows(made, evidence.bound) if meant.budget is None and not meant.sized]
+    told = [f"{counted(len(exact), 'answer')} published exactly, without any noise ({some(exact)})"] if exact else []
+    told += [f"nobody is protected where {bare[0]}"] if bare else []
+    told += [_clause(line) for line in lines[:2]] if not bare else []
+    told += [f"{len(lines) - 2} more"] if len(lines) > 2 and not bare else []
+    whole = not bare and len(lines) <= 2 and all(_clause(line) == line.rstrip(".") for line in lines)
+    details = "" if whole else " ".join(named(line, LONG) for line in lines[:4])
+    more = " And more: read on." if len(lines) > 4 else ""
+    added = [line for line in evidence.guarantee.unprotected if line not in lines]
+    more += " ".join(["", *(named(line, LONG) for line in added)])
+    usual = not exact and not bare and lines in ((), (RECORDS_PUBLIC,))
+    return Headline(
+        question,
+        _capital(". ".join(told)) or "Nothing is left public by design",
+        (details + more).strip(),
+        "unprotected",
+        not usual,
+    )
+
+
+def _clause(line: str) -> str:
+    """The first sentence of what is public, without what it lists or explains behind a colon."""
+    return named(line.split(". ")[0].split(": ")[0].rstrip("."), 160)
+
+
+def _verified(evidence: Evidence, time: str) -> Headline:
+    """Recomputed now, by this version; by whom it was signed."""
+    deep, release = evidence.deep, evidence.release
+    failed = deep is not None and not deep.holds
+    answer = "NO: deep verification fails" if failed else f"Yes, recomputed {time} by dp-designer {VERSION}"
+    parts = ["The certificate and the guarantee follow from the numbers of the mechanism alone."]
+    parts += [f"The release {named(release.name)} is one that it may have made."] if release else []
+    parts += ["Deep verification was run, too."] if deep is not None and not failed else []
+    return Headline("Was it verified?", answer, " ".join(parts), "verification", alarm=failed)
+
+
+def _spent(evidence: Evidence) -> Headline:
+    """What a ledger says of the data set; that none was looked at, otherwise."""
+    question, seen = "How much of this dataset's privacy budget has been used?", evidence.ledger
+    if seen is None:
+        return Headline(
+            question, "Not known: no ledger was looked at", "Losses of several releases add up.", "verification", True
+        )
+    balance = seen.balance
+    refused = seen.forecast is not None and seen.forecast.refusal is not None
+    answer = f"{cost_text(balance.spent, balance.total)} of {balance.total.to_text()}"
+    left = f"Left: {left_text(balance.total, balance.spent.total)}."
+    left += _restated([allowance for _, allowance in balance.history])
+    if large := _limits_nothing(balance.total):
+        left += " A total as large as this limits nothing that helps."
+    if refused:
+        left += " One more release of this mechanism would be refused."
+    return Headline(question, answer, left, "ledger", alarm=refused or large)
+
+
+def _restated(stated: Sequence[DatasetTerms]) -> str:
+    """How often the terms of a data set were stated anew: with a larger total, or otherwise."""
+    raised = sum(_larger(after.total, before.total) for before, after in pairwise(stated))
+    others = len(stated) - 1 - raised
+    told = f" The total was raised {_times(raised)}." if raised else ""
+    return told + (f" The terms were stated anew {_times(others)}, not with a larger total." if others else "")
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def _larger(after: Total, before: Total) -> bool:
+    """Whether a total of the same notion allows more, and nothing less."""
+    new, old = ((Fraction(t.epsilon or 0), Fraction(t.delta or 0), Fraction(t.rho or 0)) for t in (after, before))
+    return after.notion == before.notion and new != old and all(map(ge, new, old))
+
+
+def _limits_nothing(total: Total) -> bool:
+    """Would releases that use all of this total shift odds without a limit that helps?"""
+    if total.rho is None:
+        return Fraction(total.epsilon or 0) > LARGEST
+    return Risk.of(Cost.concentrated(Fraction(total.rho))).exponent > LARGEST
+
+
+def _open(evidence: Evidence, contributor: Contributor[Any]) -> Headline:
+    points = open_points(evidence, contributor)
+    return Headline("What is left for people to judge?", counted(len(points), "open point"), " ".join(points), "verification")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

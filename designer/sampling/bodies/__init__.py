@@ -1,1 +1,0 @@
-"""Exact noise with the fall-off of a convex body, on a grid."""

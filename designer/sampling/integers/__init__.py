@@ -1,1 +1,0 @@
-"""Exact integer laws in one dimension: Laplace, Gaussian, Student."""

@@ -1,1 +1,0 @@
-"""Exact noise on integer lattices, and the chain where none is feasible."""

@@ -1,1 +1,0 @@
-"""Pairs of very many points: trees that settle most of them by bounds on whole groups."""

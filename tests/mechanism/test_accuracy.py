@@ -1,0 +1,184 @@
+"""Accuracy (alpha, beta) in l1 and l-infinity: against laws written out, every histogram of few records, and draws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from designer import AdditiveMechanism, DesignFailed, InvalidProblem, Problem, Workload, design, metrics
+from designer.certificate.norms import weighted_l1
+from designer.mechanism.accuracy import _gaussian_tail
+from designer.mechanism.bounds import MagnitudeSum
+from designer.mechanism.noise import Grid
+
+PLANE = metrics.euclidean(np.random.default_rng(0).random((6, 2)), per_unit=2.0)
+
+
+def magnitudes(weights: list[int], rates: list[float]) -> np.ndarray:
+    """The law of `sum w |z|` for whole weights, by convolution of the laws written out to 1e-17."""
+    law = np.ones(1)
+    for weight, rate in zip(weights, rates, strict=True):
+        reach = math.ceil(40 / rate)
+        one = np.zeros(reach * weight + 1)
+        one[::weight] = np.tanh(rate / 2) * np.exp(-rate * np.arange(reach + 1)) * np.where(np.arange(reach + 1), 2, 1)
+        law = np.convolve(law, one)
+    return law
+
+
+SUMS = {
+    "one": ([1], [0.02]),
+    "equal": ([1, 1, 1, 1, 1], [0.05] * 5),
+    "unequal": ([7, 3, 1], [0.1, 0.05, 0.03]),
+    "powers of two": ([1, 2, 8], [0.5, 0.7, 1.1]),
+    "coarse": ([3, 1, 2], [1.5, 2.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("delta", [0.5, 0.05, 1e-3, 1e-6])
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_magnitudes_have_their_exact_quantile(name: str, delta: float) -> None:
+    weights, rates = SUMS[name]
+    above = np.append(magnitudes(weights, rates)[::-1].cumsum()[::-1][1:], 0.0)
+    exact = int(np.flatnonzero(above <= delta)[0])
+    law = MagnitudeSum(np.array(weights, dtype=float), np.array(rates))
+    assert law.quantile(delta) == exact  # no term is rounded: the finest weight is 1
+    assert above[math.floor(law.chernoff_quantile(delta))] <= delta
+
+
+@pytest.mark.parametrize("delta", [0.3, 1e-3])
+def test_rounded_sums_are_above_the_law_and_near_it(delta: float) -> None:
+    """Weights that are no multiples of each other: the same sums over a finer unit, written out."""
+    weights, rates = [100, 141, 173], [0.9, 1.1, 0.7]
+    above = np.append(magnitudes(weights, rates)[::-1].cumsum()[::-1][1:], 0.0)
+    exact = int(np.flatnonzero(above <= delta)[0])
+    found = MagnitudeSum(np.array(weights) / 100 * math.pi, np.array(rates)).quantile(delta) * 100 / math.pi
+    assert exact <= found * (1 + 1e-9) <= exact + 3 * 100 + 1  # each term was rounded up by less than the least weight
+
+
+def coarse(biased: bool) -> AdditiveMechanism:
+    """Independent noise on steps of 1 and 1/2, around the queries or around others."""
+    workload = Workload([[4.0, 8.0, 1.0], [0.0, 4.0, 12.0]])
+    measured = np.array([[4.0, 7.0, 2.0], [1.5, 4.0, 10.5]]) if biased else None
+    return AdditiveMechanism(
+        "custom", workload, metrics.uniform(3, 9.0), weighted_l1([0.35, 0.5]), Grid((0, -1)), measured=measured
+    )
+
+
+def by_enumeration(made: AdditiveMechanism, alpha: float) -> float:
+    """The largest probability, over all histograms of three records, that noise and bias are at least alpha in l1."""
+    m, n = (np.arange(-120, 121) * step for step in made.grid.steps)
+    p, q = (np.exp(-np.abs(z) * rate) for z, rate in zip((m, n), made.norm.map, strict=True))
+    mass = np.outer(p / p.sum(), q / q.sum())
+    worst = 0.0
+    for records in itertools.combinations_with_replacement(range(3), 3):
+        bias = (made.effective - made.workload.dense())[:, records].sum(axis=1)
+        errors = np.abs(m + bias[0])[:, None] + np.abs(n + bias[1])
+        worst = max(worst, float(mass[errors >= alpha].sum()))
+    return worst
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("beta", [0.4, 0.05, 1e-4])
+def test_no_histogram_of_three_records_fails_more_often(biased: bool, beta: float) -> None:
+    made = coarse(biased)
+    found = made.accuracy(3, beta=beta)
+    assert by_enumeration(made, found.alpha) <= beta
+    assert made.accuracy(3, alpha=found.alpha).beta >= by_enumeration(made, found.alpha) * (1 - 1e-9)
+    assert found.bias == (7.5 if biased else 0.0)  # three records of the third element
+    if not biased:  # the law is exact: a step less is exceeded more often, and the beta of an alpha is that of the law
+        assert by_enumeration(made, found.alpha - 0.5) > beta
+        assert made.accuracy(3, alpha=found.alpha).beta == pytest.approx(by_enumeration(made, found.alpha), rel=1e-6)
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.05])
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+@pytest.mark.parametrize(
+    ("family", "notion"),
+    [
+        ("laplace", "pure"),
+        ("k_norm", "pure"),
+        ("ellipsoid", "pure"),
+        ("box", "pure"),
+        ("gaussian", "zcdp"),
+    ],
+)
+def test_draws_fail_no_more_often_than_proven(family: str, notion: str, norm: str, beta: float) -> None:
+    """20,000 draws on a fixed seed; a true failure probability beta gives more with probability below 1e-6."""
+    made = design(Problem(Workload.random(3, 6, "real", 2), PLANE, notion), family).mechanism
+    errors = np.abs(np.asarray(made.simulate(20_000, seed=7)))
+    sizes = errors.sum(axis=1) if norm == "l1" else errors.max(axis=1)
+    found = made.accuracy(1, beta=beta, norm=norm)
+    assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, beta)
+    if family == "laplace":  # exact: no fewer either
+        assert (sizes >= found.alpha * (1 - 1e-3)).sum() >= binom.isf(1 - 1e-6, 20_000, beta)
+    assert found.alpha <= 3.5 * np.quantile(sizes, 1 - beta)
+
+
+def test_a_strategy_is_bounded_in_l1_too() -> None:
+    """20,000 draws, as above."""
+    made = design(Problem(Workload.random(3, 6, "real", 2), PLANE), "strategy_laplace", iterations=3).mechanism
+    sizes = np.abs(np.asarray(made.simulate(20_000, seed=7))).sum(axis=1)
+    found = made.accuracy(1, beta=0.05)
+    assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, 0.05) and found.alpha <= 3.5 * np.quantile(sizes, 0.95)
+
+
+@pytest.mark.parametrize("queries", [2, 14])
+@pytest.mark.parametrize(("family", "notion"), [("laplace", "pure"), ("ellipsoid", "pure"), ("gaussian", "zcdp")])
+def test_the_probability_for_an_accuracy_is_the_inverse(family: str, notion: str, queries: int) -> None:
+    relation = metrics.euclidean(np.random.default_rng(3).random((15, 2)))
+    made = design(Problem(Workload.random(queries, 15, "real", 4), relation, notion), family).mechanism
+    for norm in ("l1", "linf"):
+        alpha = made.accuracy(5, beta=0.02, norm=norm).alpha
+        back = made.accuracy(5, alpha=alpha, norm=norm)
+        assert back.alpha == alpha and 0.005 <= back.beta <= 0.02 * (1 + 1e-4)
+        assert made.accuracy(5, alpha=2 * alpha, norm=norm).beta < back.beta
+
+
+def test_one_answer_has_one_accuracy_and_the_l1_error_is_no_less_than_the_largest() -> None:
+    made = design(Problem(Workload.identity(4), metrics.uniform(4, 1.0)), "laplace").mechanism
+    assert made.accuracy(9, beta=0.1).alpha >= made.accuracy(9, beta=0.1, norm="linf").alpha
+    single = design(Problem(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
+    assert single.accuracy(9, beta=0.1).alpha == pytest.approx(single.accuracy(9, beta=0.1, norm="linf").alpha, rel=1e-3)
+
+
+def test_bias_alone_is_no_accuracy_that_noise_could_reach() -> None:
+    problem = Problem(Workload([[0.0, 1.0, 3.0]]), metrics.uniform(3, 0.1), records=2.0)
+    made = design(problem, "laplace_joint").mechanism
+    bias = made.accuracy(2.0, beta=0.5).bias
+    assert bias > 1.0
+    with pytest.raises(DesignFailed, match=r"alpha: .* the bias alone may be"):
+        made.accuracy(2.0, alpha=bias / 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({}, "beta, alpha: give one of the two"),
+        ({"beta": 0.1, "alpha": 1.0}, "beta, alpha: give one of the two"),
+        ({"beta": 0.0}, "beta: 0.0 is not a probability"),
+        ({"beta": 1}, "beta: 1 is not a probability"),
+        ({"beta": "x"}, "beta: 'x' is not a probability"),
+        ({"alpha": -1.0}, "alpha"),
+        ({"beta": 0.1, "norm": "l2"}, "norm: 'l2' is unknown"),
+        ({"beta": 0.1, "n": 0}, "n"),
+    ],
+)
+def test_wrong_arguments_are_refused(options: dict[str, object], text: str) -> None:
+    made = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism
+    with pytest.raises(InvalidProblem, match=text):
+        made.accuracy(**{"n": 5, **options})
+
+
+@pytest.mark.parametrize("beta", [0.3, 0.01])
+def test_the_sum_over_all_signs_reaches_the_probability_of_a_gaussian_tail(beta: float) -> None:
+    """Rows of unequal noise: `2 sum over pairs of signs of exp(-t^2 / (2 sigma_e^2))` is beta, to the last digits."""
+    made = design(Problem(Workload([[0.0, 1.0, 3.0], [1.0, 0.0, 0.0]]), metrics.uniform(3, 1.0), "zcdp"), "gaussian").mechanism
+    rows = made.noise.rows(made.reconstruction)
+    covariance = np.linalg.inv(made.norm.map.T @ made.norm.map)
+    deviations = np.array([math.sqrt(e @ covariance @ e) for e in (rows[0] + rows[1], rows[0] - rows[1])])
+    t = _gaussian_tail(made, rows).quantile(beta)
+    assert 2 * float(np.exp(-((t / deviations) ** 2) / 2).sum()) == pytest.approx(beta, rel=1e-9)
