@@ -133,7 +133,9 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "designer.base.errors": "CannotWrite DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal",
+        "designer.base.errors": (
+            "CannotWrite DesignFailed InvalidLedger InvalidProblem InvalidSpec LedgerUnavailable NotPrivate OverTotal Refusal"
+        ),
         "designer.base.version": "__version__=VERSION",
         "designer.certificate.guarantee": "About Guarantee Optimality",
         "designer.certificate.certificate": "PrivacyCertificate",

@@ -31,7 +31,7 @@ from pathlib import Path
 from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, checked
 from designer.accounts.chain import Entry, output_hash
-from designer.base.errors import showing_progress, track
+from designer.base.progress import showing_progress, track
 from designer.cli import main
 from designer.files.releases import release_document
 from examples.reproduction import Result, show

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.which_family.grid import GRID, Asked
 from designer import DesignFailed, Problem, design
-from designer.base.errors import each_of
+from designer.base.progress import each_of
 from designer.designing.auto import Way, chosen_families, ways_of
 from designer.designing.least_noise import Limit, limit, part_of_loss
 

@@ -14,8 +14,9 @@ from designer.accounts.dataset_state import SUMMED, Balance, Standings, advanced
 from designer.accounts.ledger import Ledger
 from designer.base.arrays import Immutable
 from designer.base.checks import shown
-from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec, step
+from designer.base.errors import InvalidLedger, InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical
+from designer.base.progress import step
 from designer.files.spec import read_signed
 
 Trusted = Callable[[str, bytes, str], object]  # key, message, signature: raises where the signature is not of that key

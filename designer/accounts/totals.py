@@ -12,7 +12,8 @@ from typing import Any
 from designer.base.arrays import Immutable
 from designer.base.checks import assign, rational_from, shown
 from designer.base.display import rounded
-from designer.base.errors import InvalidLedger, InvalidProblem, announce
+from designer.base.errors import InvalidLedger, InvalidProblem
+from designer.base.progress import announce
 from designer.tradeoff.costs import Cost, TotalCost
 
 NOTHING = Fraction(0)

@@ -50,7 +50,8 @@ from designer.audit.row_sources import (
 )
 from designer.audit.verdict import DeepVerdict, Finding, TestPower, not_looked_at, proven
 from designer.base.checks import count, shown
-from designer.base.errors import InvalidProblem, announce
+from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.frozen import Specified
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism

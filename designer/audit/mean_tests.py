@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from designer.audit.verdict import Finding, TestPower, not_looked_at, tested
 from designer.base.arrays import Floats
-from designer.base.errors import announce, track
+from designer.base.progress import announce, track
 
 PILOT = 2**14
 MARGIN = 1.05  # on the draws that are needed: effects are known from a pilot

@@ -19,8 +19,9 @@ from designer.audit.choice_sources import choice_law, few_counts, gains_of_datab
 from designer.audit.mean_tests import Source
 from designer.audit.verdict import Finding, not_looked_at, proven, tested
 from designer.base.arrays import Floats
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, track
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical, plain
+from designer.base.progress import track
 from designer.certificate.frozen import Specified, to_spec
 from designer.certificate.sensitivity import SensitivitySet
 from designer.domains.marginals import MarginalMechanism

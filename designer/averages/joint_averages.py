@@ -16,7 +16,8 @@ from designer.averages.averages import fitted_groups, has_budget_0, statistic_of
 from designer.averages.queries import StatisticalQueries
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1
 from designer.designing.implicit_rows import ScannedChanges, classes

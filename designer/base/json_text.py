@@ -15,8 +15,9 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown, system_words
-from designer.base.errors import InvalidProblem, InvalidSpec, step
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.output import mistaken
+from designer.base.progress import step
 
 SIZE_LIMIT = 256 * 2**20
 AS_THEY_ARE = frozenset((str, int, bool, type(None)))

@@ -21,7 +21,8 @@ from designer.base.answer_table import AnswerTable
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import shown
 from designer.base.display import at_most, printed
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, announce
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.progress import announce
 from designer.base.published_margins import PublishedSums
 from designer.base.schema import SIGNED_RATIONAL, Fragment, Named, Schema, either, list_of, number, one_of, record, text, whole
 from solvers.solution import Status

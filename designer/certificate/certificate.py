@@ -19,8 +19,9 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import assign
 from designer.base.display import printed
-from designer.base.errors import DesignFailed, NotPrivate, step
+from designer.base.errors import DesignFailed, NotPrivate
 from designer.base.json_text import canonical
+from designer.base.progress import step
 from designer.base.schema import PLACE, Named, exactly, list_of, noted, number, or_null, record, text, whole
 from designer.certificate.by_length import ByLength, Longest
 from designer.certificate.norms import Norm, RatioBounds

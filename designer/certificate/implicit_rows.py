@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
-from designer.base.errors import InvalidProblem, step
+from designer.base.errors import InvalidProblem
+from designer.base.progress import step
 from designer.certificate.certificate import SEEN, PrivacyCertificate, Witness
 from designer.certificate.norms import Norm
 from designer.problem.compressed_rows import WRITTEN_OUT, Intervals, Matrix, extremes, row_places

@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.errors import DesignFailed, announce, track
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce, track
 from designer.certificate.norms import Norm, RatioBounds
 from designer.problem.budget_bounds import Nearness
 from solvers.dual_tree import PIECE, Boxes, DirectionTable, Foretold, Indices, PairWalk, PointTree, gauges, grown, steepest

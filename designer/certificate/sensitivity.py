@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen
-from designer.base.errors import DesignFailed, track
+from designer.base.errors import DesignFailed
+from designer.base.progress import track
 from designer.certificate.by_length import ByLength, Longest, too_many
 from designer.certificate.norms import Norm, RatioBounds
 from designer.problem.budget_bounds import Nearness

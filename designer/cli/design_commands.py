@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.accounts.composition.privacy_in_words import asked_line, privacy_line
-from designer.base import errors as progress
+from designer.base import progress
 from designer.base.display import counted, printed, terminal_width
 from designer.base.errors import InvalidProblem
 from designer.base.output import checked_target, write_whole

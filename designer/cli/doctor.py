@@ -20,7 +20,7 @@ from threading import Timer
 from typing import Any
 
 from designer.base.display import printed
-from designer.base.errors import track
+from designer.base.progress import track
 from designer.base.version import VERSION, WHEEL
 from designer.cli import environment_checks as probes
 from designer.cli.environment_checks import BROKEN, MISSING, OK

@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from designer.base import errors as progress
+from designer.base import progress
 from designer.base.checks import shown
 from designer.base.display import one_line, printed, terminal_width, wrapped
 from designer.base.errors import (

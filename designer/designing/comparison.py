@@ -12,8 +12,9 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import count
 from designer.base.display import NARROWEST, SHOWN_ROWS, WIDTH, Displayed, Preview, printed
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, each_of
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.frames import frame_of_rows
+from designer.base.progress import each_of
 from designer.designing.auto import (
     SEVERAL,
     Allowance,

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 import numpy as np
 
 from designer.base.checks import near, shown
-from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound, each_of, step
+from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.base.json_text import canonical
+from designer.base.progress import each_of, step
 from designer.base.progress_line import logged
 from designer.base.version import VERSION
 from designer.certificate.guarantee import CUSTOM, AdditiveFamily, LatticeFamily, StaircaseFamily

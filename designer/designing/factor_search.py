@@ -12,7 +12,8 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.display import share_at_most
-from designer.base.errors import DesignFailed, announce
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce
 from designer.designing.design_result import Design
 from designer.designing.repair import CONTINUOUS as OF_CONTINUOUS
 from designer.designing.stretching import stretched, stretches

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import MAX_SIMPLICES, Gauge, Norm, weighted_l1
@@ -491,7 +492,8 @@ def design_capped_l1(problem: Problem) -> AdditiveMechanism:
         raise DesignFailed("capped_l1: no protected change moves an answer, so there is nothing to shape; use laplace.")
     if s > LARGEST_CAPPED_DIMENSION:
         raise DesignFailed(
-            f"capped_l1: {s} dimensions, more than the {LARGEST_CAPPED_DIMENSION} that are drawn fast; use {Sizes(problem).serving}."
+            f"capped_l1: {s} dimensions, more than the {LARGEST_CAPPED_DIMENSION} that are drawn fast; "
+            f"use {Sizes(problem).serving}."
         )
     coordinates = moving_coordinates(problem)
     moving = coordinates.sensitivity(problem)

@@ -12,7 +12,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
-from designer.base.errors import DesignFailed, announce
+from designer.base.errors import DesignFailed
+from designer.base.progress import announce
 from designer.certificate.certificate import refuse_extreme, refuse_infinite
 from designer.certificate.norms import Gauge, Norm, NormOrder, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet

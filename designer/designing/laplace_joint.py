@@ -17,7 +17,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1

@@ -28,8 +28,9 @@ from designer.base.display import (
     text_table,
     wrapped,
 )
-from designer.base.errors import DesignFailed, InvalidProblem, each_of, track
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.frames import frame_of_rows
+from designer.base.progress import each_of, track
 from designer.base.progress_line import time_words
 from designer.designing.auto import (
     SEVERAL,

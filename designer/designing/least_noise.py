@@ -20,7 +20,7 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.display import printed_below
-from designer.base.errors import step
+from designer.base.progress import step
 from designer.certificate.by_length import ByLength
 from designer.certificate.guarantee import bounded
 from designer.certificate.implicit_rows import is_described

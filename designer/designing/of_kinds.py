@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import near, shown
 from designer.base.display import at_least, at_most
-from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.certificate.frozen import Specified
 from designer.designing.auto import NOTHING_MADE, cap_of, units_of
 from designer.designing.comparison import Comparison, compare_linear, empty_row

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.certificate import refuse_infinite
 from designer.certificate.guarantee import bounded
 from designer.certificate.norms import weighted_l1

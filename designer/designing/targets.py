@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.errors import DesignFailed, each_of
+from designer.base.errors import DesignFailed
+from designer.base.progress import each_of
 from designer.certificate.guarantee import bounded
 from designer.designing.design_result import Design
 from designer.designing.factor_search import (

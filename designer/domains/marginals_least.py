@@ -14,7 +14,8 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import positive
-from designer.base.errors import DesignFailed, InvalidProblem, announce, step, track
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce, step, track
 from designer.certificate.guarantee import bounded
 from designer.designing.design_result import DesignOfKind
 from designer.designing.problems import MarginalProblem

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import probability, shown
-from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.base.version import VERSION
 from designer.certificate.guarantee import bounded
 from designer.domains.marginals import MarginalMechanism

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, announce, step
+from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec
+from designer.base.progress import announce, step
 from designer.base.published_margins import PublishedSums
 from designer.base.schema import NAMES, list_of, noted, record, text
 from designer.certificate.agreement import (

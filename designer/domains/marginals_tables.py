@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
 from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
+from designer.base.progress import track
 from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
 from designer.problem.domain import Domain

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.checks import assign, count
-from designer.base.errors import InvalidProblem, InvalidSpec, announce, track, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, withholding
 from designer.base.json_text import array, flagged_vacuous, require_keys
+from designer.base.progress import announce, track
 from designer.base.schema import (
     NAMES,
     PLACE,

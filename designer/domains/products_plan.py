@@ -10,7 +10,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Optimality, bounded
 from designer.domains.products import StructuredMechanism

@@ -11,7 +11,8 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive
-from designer.base.errors import DesignFailed, InvalidProblem, announce, step, track
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce, step, track
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Optimality, bounded
 from designer.designing.problems import MarginalProblem

@@ -19,9 +19,10 @@ from typing import Any
 
 from designer.base.checks import shown
 from designer.base.display import printed
-from designer.base.errors import InvalidProblem, InvalidSpec, step
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import UTC_TIME, canonical, is_utc_text, plain, readable_text, require_keys, utc_text
 from designer.base.output import write_whole
+from designer.base.progress import step
 from designer.base.schema import (
     COUNT,
     HASH,

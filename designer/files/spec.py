@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate, step
+from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import SIZE_LIMIT, canonical, json_object, plain, read_json, require_keys, signature_path
+from designer.base.progress import step
 from designer.base.progress_line import logged
 from designer.base.run_length import number_of_names, require_few_in_runs
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text

@@ -17,11 +17,12 @@ from typing import Any, Literal
 from designer.base.answer_table import LEVEL, AnswerTable, NamedColumns, Tabular, numbers_of
 from designer.base.checks import probability, shown
 from designer.base.display import in_markdown
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
 from designer.base.frames import frame_of
 from designer.base.json_text import readable_text
 from designer.base.labels import as_csv
 from designer.base.output import INDEX, write_folder
+from designer.base.progress import track
 from designer.base.published_margins import PublishedSums
 from designer.base.version import installing_with
 from designer.certificate.agreement import AgreeingTables, Agreement

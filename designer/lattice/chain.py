@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.checks import count, shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import require_keys
+from designer.base.progress import announce
 from designer.base.schema import Named, keys, number, record, whole
 from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid, Rationals
 from designer.sampling.entropy import SeededEntropy

@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, shown
 from designer.base.display import printed
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, announce
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute
 from designer.base.json_text import require_keys
+from designer.base.progress import announce
 from designer.base.schema import (
     COUNT,
     POSITIONS,

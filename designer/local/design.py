@@ -17,8 +17,9 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, probability, shown
-from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, step
-from designer.base.errors import step as told
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
+from designer.base.progress import step
+from designer.base.progress import step as told
 from designer.certificate.guarantee import Optimality, bounded
 from designer.designing.auto import cap_of, units_of
 from designer.designing.design_result import Design

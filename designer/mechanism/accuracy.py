@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
-from designer.base.errors import DesignFailed, InvalidProblem, track
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import track
 from designer.certificate.norms import Gauge
 from designer.mechanism.bounds import (
     AdditiveLaw,

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, positive
 from designer.base.display import every_name
-from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, step, withholding
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
 from designer.base.json_text import array, flagged_vacuous
+from designer.base.progress import step
 from designer.base.run_length import in_runs, numbers_from
 from designer.base.schema import (
     DELTA,

@@ -17,7 +17,8 @@ from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
 from designer.base.arrays import Floats
 from designer.base.checks import count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
-from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.guarantee import Optimality
 from designer.certificate.sensitivity import SensitivitySet

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from designer.base.answer_table import LEVEL, AnswerTable, Intervals, LawOfAnswers, Tabular, tables_in_order
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, count, shown
-from designer.base.errors import DesignFailed, InvalidProblem, step
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import step
 from designer.certificate.agreement import Moved
 from designer.certificate.guarantee import Guarantee
 from designer.mechanism.noise import Grid

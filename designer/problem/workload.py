@@ -38,9 +38,9 @@ Predicate = Mapping[str, object] | Callable[[Mapping[str, str]], bool]
 class Workload(Immutable, Displayed):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense, scipy-sparse, or ranges.
 
-    A large matrix is kept as it is described, see `designer.problem.compressed_rows`. Entries are taken as the exact rational numbers that
-    their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each; counts are
-    joined by them, or by the names of the elements alone.
+    A large matrix is kept as it is described, see `designer.problem.compressed_rows`. Entries are taken as the exact rational
+    numbers that their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each;
+    counts are joined by them, or by the names of the elements alone.
 
     matrix: (K, N), or rows as described. queries: K names. elements: N names. keys: which columns of a table name the elements.
 

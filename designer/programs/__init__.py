@@ -57,7 +57,10 @@ __getattr__, __dir__ = public_names(
         "designer.programs.marginals_program": "marginals=MarginalsProgram records=RecordsProgram",
         "designer.programs.preprocessing_program": "preprocessing=PreprocessingProgram",
         "designer.programs.scales_program": "box=BoxProgram capped_l1=CappedProgram",
-        "designer.programs.stated_programs": "bundles=BundlesProgram k_norm=KNormProgram lattice=LatticeProgram limit=LimitProgram statistical=StatisticalProgram",
+        "designer.programs.stated_programs": (
+            "bundles=BundlesProgram k_norm=KNormProgram lattice=LatticeProgram limit=LimitProgram "
+            "statistical=StatisticalProgram"
+        ),
         "designer.programs.strategy_program": "strategy=StrategyProgram",
     },
 )

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.programs.bounds import LinearTerm
 from designer.programs.called import Called, named
 from designer.programs.constraints import OwnConstraint, Separated

@@ -23,7 +23,8 @@ import cvxpy as cp
 import numpy as np
 
 from designer.base.arrays import Floats, real_array
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.strategy_laplace import frozen_strategy, searched, universe_of
 from designer.mechanism.additive import AdditiveMechanism

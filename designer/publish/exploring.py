@@ -24,7 +24,8 @@ import numpy as np
 from designer.accounts.composition.privacy_in_words import asked_words
 from designer.base.checks import count, shown
 from designer.base.display import at_least, at_most
-from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, Refusal, each_of, step
+from designer.base.errors import DesignFailed, InvalidProblem, NoFeasibleAttribute, Refusal
+from designer.base.progress import each_of, step
 from designer.base.version import VERSION
 from designer.certificate.implicit_rows import LARGE
 from designer.designing.auto import CHEAP, SEVERAL, Way, chosen_families, estimated, units_of, ways_of

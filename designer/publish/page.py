@@ -10,8 +10,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from designer.base.display import one_line
-from designer.base.errors import DesignFailed, InvalidProblem, announce
+from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import utc_text
+from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
 from designer.certificate.frozen import Specified
 from designer.files.kinds import kind_of

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, positive, shown
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
+from designer.base.progress import track
 from designer.problem.relation import Block, Indices, Relation, SimpleBudgets
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.invariants.linked_tables import LinkedChanges

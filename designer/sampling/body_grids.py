@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, distinct, for_each
 from designer.base.checks import assign
-from designer.base.errors import InvalidProblem, announce
+from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
 from designer.sampling import integer_samplers
 from designer.sampling import integer_samplers as continuous
 from designer.sampling.round_and_reject import ROUND_UP, NearestPlane, NormLaw

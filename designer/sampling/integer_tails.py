@@ -389,8 +389,8 @@ class RoundedVector:
         widths = self.shape.spread
         if not WIDE_NORMAL <= float(widths.min()) <= float(widths.max()) <= LARGEST_DEVIATION:
             raise InvalidProblem(
-                f"shape: deviations from {widths.min():.3g} to {widths.max():.3g} steps; use a grid on which they are {WIDE_NORMAL:g} "
-                "to 2^55, or independent noise."
+                f"shape: deviations from {widths.min():.3g} to {widths.max():.3g} steps; use a grid on which they are "
+                f"{WIDE_NORMAL:g} to 2^55, or independent noise."
             )
 
     def draw(self, size: int, entropy: Entropy) -> NDArray[np.int64]:

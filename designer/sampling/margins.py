@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, Immutable, frozen
-from designer.base.errors import InvalidProblem, announce
+from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
 from designer.sampling.entropy import Entropy, SeededEntropy
 from solvers.work import spend
 

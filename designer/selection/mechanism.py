@@ -243,7 +243,7 @@ class Selection(TakesCounts["Choice"]):
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
 
     def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """The certificate is of the kind that additive mechanisms have: see `designer.certificate.certificate.settled_claim`."""
+        """The certificate is of the kind of additive mechanisms: see `designer.certificate.certificate.settled_claim`."""
         from designer.certificate.certificate import settled_claim
 
         return settled_claim(self, claimed, proven)

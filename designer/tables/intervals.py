@@ -29,7 +29,8 @@ from designer.base.answer_table import ULP, Limits
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign, count, shown
 from designer.base.display import printed
-from designer.base.errors import InvalidProblem, step
+from designer.base.errors import InvalidProblem
+from designer.base.progress import step
 from designer.sampling.integer_margins import gaussian_margin, laplace_margin
 from designer.tables.answers import Answer, Answers
 from designer.tables.groups import Labels

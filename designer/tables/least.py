@@ -8,7 +8,8 @@ from dataclasses import replace
 from fractions import Fraction
 
 from designer.base.checks import positive, rational
-from designer.base.errors import InvalidProblem, step
+from designer.base.errors import InvalidProblem
+from designer.base.progress import step
 from designer.problem.targets import Target, Targets, require_targets
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integer_margins import gaussian_margin

@@ -417,10 +417,10 @@ class PlanParts(Reader):
     def _keys_from(self, section: str, name: str, columns: Sequence[Key], nested: bool) -> list[list[object]]:
         table = self.public_table(section, "keys_from", name, [column.column for column in columns])
         found: dict[tuple[object, ...], None] = {}
-        for number, row in enumerate(rows_of(table), 1):
+        for place, row in enumerate(rows_of(table), 1):
             labels = [column.label(row) for column in columns]
             if not all(row[column.column] for column in columns) or (None in labels and not nested):
-                remedy = f"row {number} has an empty cell, or a code that is shorter than its prefix; fill or drop it"
+                remedy = f"row {place} has an empty cell, or a code that is shorter than its prefix; fill or drop it"
                 raise self.refuse(section, "keys_from", name, remedy)
             found[tuple(OTHERS if label is None else label for label in labels)] = None
         return [list(labels) for labels in found]

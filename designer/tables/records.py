@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import frozen
 from designer.base.checks import shown
-from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, announce, withholding
+from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, withholding
 from designer.base.frames import turned_by_pandas
 from designer.base.labels import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
+from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
 from designer.problem.histogram import OTHERS, REFUSE, UNREADABLE, Unlisted
 from designer.relations.records.engines import has_long_decimals
@@ -201,9 +202,9 @@ def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
 # CSV files as columns of texts and numbers, by rules that read each record alone: none is refused or dropped for what it
 # holds.
 #
-# - The first line names the columns; it is public, and refused where it is no text in UTF-8. A byte-order mark is no part of it.
+# - The first line names the columns; it is public, and refused where it is no text in UTF-8; a byte-order mark is not of it.
 # - Below it, bytes that are not UTF-8 become U+FFFD.
-# - Fields are separated by the delimiter; one in double quotes may hold delimiters, line ends and doubled quotes, at any length.
+# - Fields are separated by the delimiter; one in double quotes may hold delimiters, line ends and doubled quotes.
 # - A line ends in a line feed, or in a carriage return and a line feed; a carriage return alone is part of its field.
 # - Fields that a record lacks, and empty ones, are missing; those too many are cut off; a blank line is no record.
 # - A record is what the quotes make of the file: one that never closes makes one record of all lines that follow.

@@ -25,7 +25,8 @@ from operator import mul
 from typing import TYPE_CHECKING, Literal
 
 from designer.base.checks import count, rational_from, shown
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
+from designer.base.progress import track
 from designer.tradeoff.conversions import gaussian_epsilon, rho_of_laplace, rho_of_pure, zcdp_delta, zcdp_epsilon
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.loss_distribution import (

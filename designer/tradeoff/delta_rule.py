@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import probability, shown
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
+from designer.base.progress import track
 from designer.tradeoff.conversions import gdp_delta, gdp_epsilon, largest_mu, pure_delta
 from solvers.exact.balls import exp_ball, float_above_real, float_below_real, rational_ball
 

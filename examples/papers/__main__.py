@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from designer.base.errors import each_of, showing_progress, step
+from designer.base.progress import each_of, showing_progress, step
 from designer.base.progress_line import time_words
 from designer.publish.pictures.figures import styled
 from examples.papers.frame import Numbers, Paper, results

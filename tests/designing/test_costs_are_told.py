@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, Problem, Workload, design, metrics
-from designer.base.errors import showing_progress
+from designer.base.progress import showing_progress
 from designer.certificate.sensitivity import SensitivitySet
 
 

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import designer.mechanism
 from designer.audit.deep import Inspection
 from designer.certificate.agreement import Agreement, ReleaseForm
 from designer.certificate.frozen import Kind, Part, Specified
+from designer.files import kinds
 from designer.files.kinds import ADDITIVE, KINDS, LISTED, kind_of
 from designer.mechanism.composition import Composition
 from designer.publish.contributor import Contributor, Told
 from tests.oracles.release_specimens import releases
 from tests.oracles.spec_specimens import specimens
-
-ROOT = Path(__file__).parents[2]
 
 
 def made_of(base: type) -> Callable[[Any], bool]:
@@ -70,16 +65,6 @@ def omissions(kind: Kind) -> Iterator[str]:
         yield f"{kind.format}: inspection: nothing is known of its draws"
     if not getattr(kind.part("page"), "sketches", None):
         yield f"{kind.format}: page: no theorem has a sketch"
-
-
-def stated() -> Iterator[tuple[str, Kind]]:
-    """Every kind that any module states, with the place."""
-    for room in ("designer.mechanism", "designer.tables"):
-        path = [str(ROOT.joinpath(*room.split(".")))]
-        for module in pkgutil.walk_packages(path, f"{room}."):
-            if module.name.rpartition(".")[2] == "kind":
-                found = vars(importlib.import_module(module.name)).items()
-                yield from ((f"{module.name}:{name}", value) for name, value in found if isinstance(value, Kind))
 
 
 def frozen_classes(base: type = Specified) -> Iterator[type[Specified]]:
@@ -133,12 +118,9 @@ def test_a_kind_that_leaves_a_part_out_cannot_be_stated() -> None:
             Kind(**{key: value for key, value in known.items() if key != name})
 
 
-def test_every_kind_that_is_stated_is_listed_once_and_every_folder_states_one() -> None:
-    places = dict(stated())
-    assert {place for place, kind in places.items() if kind not in LISTED} == set()
-    assert len(LISTED) == len(KINDS) == len(places)
-    folders = {path.name for path in Path(designer.mechanism.__path__[0]).iterdir() if (path / "__init__.py").exists()}
-    assert folders == {place.split(".")[2] for place in places if place.startswith("designer.mechanism.")}
+def test_every_kind_that_is_stated_is_listed_once() -> None:
+    stated = [value for value in vars(kinds).values() if isinstance(value, Kind)]
+    assert len(stated) == len(LISTED) == len(KINDS) and all(kind in LISTED for kind in stated)
 
 
 def test_every_frozen_class_is_the_one_of_a_kind() -> None:

@@ -115,7 +115,9 @@ def test_every_function_that_writes_an_export_is_in_the_table() -> None:
     written = {
         name
         for name, value in vars(export_commands).items()
-        if inspect.isfunction(value) and list(inspect.signature(value).parameters) == ["mechanism", "options"]
+        if inspect.isfunction(value)
+        and value.__module__ == export_commands.__name__
+        and list(inspect.signature(value).parameters) == ["mechanism", "options"]
     }
     missing = sorted(written - {known.write.__name__ for known in EXPORTS.values()})
     assert Exported and not missing, f"list {missing} in EXPORTS of designer/cli/export_commands.py"
@@ -127,6 +129,13 @@ def test_every_fixed_sentence_of_a_guarantee_is_said_by_a_specimen() -> None:
     unsaid = []
     for name, value in vars(guarantee).items():
         for text in value.values() if isinstance(value, dict) else [value]:
-            if name.isupper() and isinstance(text, str) and SENTENCE.match(text) and "{" not in text and text not in said:
+            if (
+                name.isupper()
+                and name not in ("NOTES", "UNITS")
+                and isinstance(text, str)
+                and SENTENCE.match(text)
+                and "{" not in text
+                and text not in said
+            ):
                 unsaid.append(name)
     assert not unsaid, f"say {unsaid} in a specimen of tests/oracles/spec_specimens.py"

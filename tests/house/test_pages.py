@@ -81,7 +81,7 @@ def test_modules_that_a_page_names_are_there() -> None:
 
 
 def test_a_module_that_is_not_there_is_found_missing() -> None:
-    assert _missing_names("`designer.tradeoff.account`, `.laplace`, `.subsampled`") == ["designer.tradeoff.subsampled"]
+    assert _missing_names("`designer.tradeoff.account`, `.functions`, `.subsampled`") == ["designer.tradeoff.subsampled"]
     assert _missing_names("`designer.files` and `designer.metrics.uniform`") == []
 
 

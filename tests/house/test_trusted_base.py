@@ -51,7 +51,7 @@ def test_no_solver_runs_beside_those_that_are_named(tmp_path: Path) -> None:
 
 def test_every_stage_names_folders_that_are_there_and_pages_that_prove_it() -> None:
     for _, duty, folders, pages in STAGES:
-        assert duty.endswith(".") and all((ROOT / folder).is_dir() for folder in folders)
+        assert duty.endswith(".") and all((ROOT / folder).exists() for folder in folders)
         for page in re.findall(r"\]\(([^)]+)\)", pages):
             assert (PAGE.parent / page).is_file()
 

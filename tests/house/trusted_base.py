@@ -27,7 +27,8 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 WIDTH = 124
 # What runs and can break no promise, with the reason.
 HARMLESS = {
-    "designer/base/errors.py": "texts of refusals; progress bars",
+    "designer/base/errors.py": "texts of refusals",
+    "designer/base/progress.py": "progress bars",
     "designer/base/progress_line.py": "the line that progress is told in",
     "solvers/work.py": "how long a search may take",
     "solvers/solution.py": "names of outcomes",
@@ -79,7 +80,7 @@ STAGES = (
     (
         "The mathematics beneath",
         "Exact numbers and balls, bounds on groups of pairs, hulls that are proven after they were proposed, integer kernels.",
-        ("solvers/exact/", "solvers/dual_tree/", "solvers/polytopes/", "solvers/lattices/"),
+        ("solvers/exact/", "solvers/dual_tree.py", "solvers/polytopes/", "solvers/lattices/"),
         "[hull](../theory/hull.md), [lattice](../theory/lattice.md) 0 and 1, [very many pairs](../theory/million.md) 1",
     ),
 )

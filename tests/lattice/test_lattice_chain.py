@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workload, design, invariants, load
-from designer.base import errors as progress
+from designer.base import progress
 from designer.certificate.frozen import seal
 from designer.certificate.norms import Norm
 from designer.lattice import chain as lattice_chain

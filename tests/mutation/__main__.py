@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from designer.base.errors import showing_progress
+from designer.base.progress import showing_progress
 from tests.mutation.drawn import drawn
 from tests.mutation.listed import MUTANTS, reason_for
 from tests.mutation.mutant import Mutant

@@ -16,7 +16,7 @@ from queue import Queue
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from designer.base.errors import track
+from designer.base.progress import track
 from tests.mutation.drawn import with_tests
 from tests.mutation.forks import Forks, Ran
 from tests.mutation.mutant import Mutant

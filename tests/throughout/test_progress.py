@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from designer import InvalidProblem
-from designer.base import errors as progress
-from designer.base import progress_line
-from designer.base.errors import announce, each_of, showing_progress, step, track, withholding
+from designer.base import progress, progress_line
+from designer.base.errors import withholding
+from designer.base.progress import announce, each_of, showing_progress, step, track
 from designer.base.progress_line import Display, Step
 
 
@@ -213,7 +213,7 @@ def test_a_closed_stream_stops_no_work() -> None:
 
 
 LONG = """
-from designer.base.errors import showing_progress, step
+from designer.base.progress import showing_progress, step
 with showing_progress(True), step("a task that reports nothing"):
     input()
 print("done")

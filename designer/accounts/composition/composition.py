@@ -16,7 +16,8 @@ from designer.accounts.composition.composed_guarantee import Composed, ComposedE
 from designer.accounts.composition.cost_record import expense_of, spent
 from designer.accounts.composition.terms import cost_of_budget, largest_budget, protected_by, rule_of
 from designer.base.checks import shown
-from designer.base.errors import InvalidProblem, step
+from designer.base.errors import InvalidProblem
+from designer.base.progress import step
 from designer.certificate.frozen import Specified
 from designer.certificate.guarantee import Guarantee
 from designer.domains.protection import Presence

@@ -20,8 +20,9 @@ from designer.accounts.composition.terms import largest_budget, protected_by, ru
 from designer.base.arrays import Immutable
 from designer.base.checks import count, shown
 from designer.base.display import counted
-from designer.base.errors import InvalidProblem, InvalidSpec, step
+from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, require_keys
+from designer.base.progress import step
 from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
 from designer.certificate.frozen import Specified
 from designer.domains.protection import Presence

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from designer.base.arrays import Floats
-from designer.base.errors import InvalidProblem, announce
+from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
 from designer.designing.factor_search import Reached
 from designer.designing.least import LeastBudget
 from designer.designing.least_noise import Limit, limit

@@ -240,7 +240,8 @@ def _composed(promises: list[Promise]) -> Promise:
     functions = [promise for promise in promises if isinstance(promise, Tradeoff)]
     if len(functions) < len(promises):
         raise InvalidProblem(
-            "promises: zCDP and tradeoff functions do not compose as they are; convert with designer.tradeoff.conversions first."
+            "promises: zCDP and tradeoff functions do not compose as they are; "
+            "convert with designer.tradeoff.conversions first."
         )
     if len(functions) == 1 or all(isinstance(f, Gaussian) for f in functions) or all(map(_is_piecewise, functions)):
         return reduce(compose, functions)

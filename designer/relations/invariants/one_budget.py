@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.checks import count, positive
-from designer.base.errors import DesignFailed, InvalidProblem, announce, track
+from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.progress import announce, track
 from designer.base.schema import COUNT, POSITIVE, exactly, of_kind
 from designer.certificate.by_length import ByLength, Longest
 from designer.certificate.implicit_changes import UnlistedSet

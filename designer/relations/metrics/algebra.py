@@ -16,7 +16,8 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import assign, count
-from designer.base.errors import InvalidProblem, track
+from designer.base.errors import InvalidProblem
+from designer.base.progress import track
 from designer.base.schema import BOOLEAN, BUDGET, POSITIONS, list_of, of_kind
 from designer.problem.budget_bounds import Nearness, all_pairs_of
 from designer.problem.relation import Block, Indices, Read, Relation, rectangles

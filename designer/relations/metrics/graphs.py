@@ -17,7 +17,8 @@ import numpy as np
 
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, names, positive, shown
-from designer.base.errors import InvalidProblem, announce
+from designer.base.errors import InvalidProblem
+from designer.base.progress import announce
 from designer.base.schema import COUNT, PLACE, POSITIVE, Named, list_of, of_kind
 from designer.problem.relation import Block, Indices, Read, Relation
 from designer.relations.metrics.metric import LARGEST_BUDGET, LEAST_BUDGET, Metric

@@ -54,8 +54,12 @@ __all__ = [
 __getattr__, __dir__ = public_names(
     __name__,
     {
-        "designer.tables.policies.renyi": "advanced_group_loss group_loss group_losses group_policy_loss one_sided_loss simple_group_loss",
-        "designer.tables.policies.metrics": "Losses NoisySum absolute_relative_error gaussian_relative_error policy_losses policy_min realized_losses",
+        "designer.tables.policies.renyi": (
+            "advanced_group_loss group_loss group_losses group_policy_loss one_sided_loss simple_group_loss"
+        ),
+        "designer.tables.policies.metrics": (
+            "Losses NoisySum absolute_relative_error gaussian_relative_error policy_losses policy_min realized_losses"
+        ),
         "designer.tables.policies.plain_policies": "ConstantPolicy LaplaceSums Splitting",
         "designer.tables.policies.policies": "AsZcdp MaximumOfPolicies Piecewise ScaledPolicy SumOfPolicies",
         "designer.tables.policies.policy": "Policy",
