@@ -37,7 +37,7 @@ import numpy as np
 from designer import Problem, design
 from designer.base.errors import Refusal
 from designer.designing.auto import automatic_families, ways_of
-from designer.designing.consistency import standing
+from designer.designing.design_result import standing
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 from tests.oracles.folklore import folklore
 

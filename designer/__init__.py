@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from designer.designing.design_result import Design
     from designer.designing.dispatch import design
     from designer.designing.least import LeastBudget, least_budget
-    from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
     from designer.domains.marginals import MarginalMechanism, MarginalRelease
     from designer.domains.marginals_spec import WholeTables, whole_tables
     from designer.domains.marginals_workload import MarginalWorkload
+    from designer.domains.problem import MarginalProblem
     from designer.domains.products import StructuredMechanism
     from designer.domains.products_release import StructuredRelease
     from designer.domains.products_workload import AttributeQueries, StructuredWorkload
@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from designer.publish.pictures.places import placed_drawing
     from designer.relations.problem import Problem
     from designer.selection.mechanism import Choice, Selection, largest_rate
+    from designer.selection.problem import SelectionProblem
+    from designer.synthetic.problem import SyntheticProblem
+    from designer.tables.problem import HierarchyProblem, PlanProblem
 
 __all__ = [
     "About",
@@ -142,7 +145,10 @@ __getattr__, __dir__ = public_names(
         "designer.designing.dispatch": "design",
         "designer.designing.comparison": "Comparison compare",
         "designer.designing.least": "LeastBudget least_budget",
-        "designer.designing.problems": "HierarchyProblem MarginalProblem PlanProblem SelectionProblem SyntheticProblem",
+        "designer.domains.problem": "MarginalProblem",
+        "designer.selection.problem": "SelectionProblem",
+        "designer.synthetic.problem": "SyntheticProblem",
+        "designer.tables.problem": "HierarchyProblem PlanProblem",
         "designer.domains.structured_problem": "StructuredProblem",
         "designer.averages.queries": "Statistic StatisticalQueries Term",
         "designer.designing.design_result": "Design",

@@ -397,7 +397,7 @@ def _promised(options: argparse.Namespace, released: Released, private: str) -> 
 def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
     where the options do not fit. No file of data is opened here."""
-    from designer.tables.records import Marks
+    from designer.relations.records.csv_rows import Marks
 
     if options.counted_by is not None:
         return releasing_averages(mechanism, options)

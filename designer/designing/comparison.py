@@ -27,8 +27,7 @@ from designer.designing.auto import (
     ways_of,
     weight_of,
 )
-from designer.designing.consistency import standing
-from designer.designing.design_result import Design
+from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.designing.printouts import COLUMNS, comparison_latex, comparison_markdown, comparison_text, sorted_rows
@@ -163,7 +162,7 @@ def compare_linear(
             with allowance.running(way, families is None and bool(designs), timed=families is not None):
                 made = design(problem, way.family.name, effort=effort, **way.options)
             row = _row(way.name, made, reference, least) | {"title": way.family.title, "baseline": way.family.baseline}
-            place, words = standing(problem, made)
+            place, words = rank_by_consistency(problem, made)
             told = [*notes, *([words] if words else []), *_unmatched(problem, row), *([made.cut] if made.cut else [])]
             rows.append(row | {"note": "; ".join(told), "cut": bool(made.cut)})
         except Exception as failure:

@@ -12,6 +12,7 @@ from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.frozen import Specified
 from designer.certificate.guarantee import Optimality
 from designer.designing.least_noise import Limit, limit, part_of_loss
+from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS, invariant_of, is_whole, keeps_published
 from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
 
@@ -135,3 +136,20 @@ class DesignOfKind(Design[Any]):
     def limit(self) -> Limit | None:
         """None: no limit is known."""
         return None
+
+
+def asks_for_whole(problem: Problem) -> bool:
+    """Whether statistics are published and every query is one of whole numbers, so that whole answers go before others."""
+    return invariant_of(problem) is not None and bool(problem.workload.whole_rows.all())
+
+
+def rank_by_consistency(problem: Problem, made: Design[Mechanism]) -> tuple[int, str]:
+    """0 where the default may take a design, 1 where another one that releases whole numbers goes before it, 2 where it breaks
+    what is published; and why, in words."""
+    if invariant_of(problem) is None:
+        return 0, ""
+    if not keeps_published(made.mechanism):
+        return BROKEN, BREAKS
+    if asks_for_whole(problem) and not is_whole(made.mechanism):
+        return 1, FRACTIONS
+    return 0, ""

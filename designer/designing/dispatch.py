@@ -13,7 +13,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
 
 import numpy as np
 
@@ -46,18 +46,18 @@ from designer.designing.auto import (
     ways_of,
     weight_of,
 )
-from designer.designing.consistency import BREAKS, BROKEN, FRACTIONS, asks_for_whole, standing
-from designer.designing.design_result import Design
+from designer.designing.design_result import Design, asks_for_whole, rank_by_consistency
 from designer.designing.factor_search import Make
 from designer.designing.family import FALLOFFS, Family, Outdone, Sizes, beside, under_the_notion
+from designer.designing.own_solver import Solver, named
 from designer.designing.problem_kinds import kind_of
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
 from designer.domains.structured_problem import StructuredProblem, designed_structured
 from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS
 from designer.mechanism.interface import BIASED, Mechanism
 from designer.problem.relation import Relation
 from designer.problem.targets import Targets, require_targets
-from designer.programs.called import Solver, named
 from designer.relations.problem import Problem
 from solvers.work import QUICK, OutOfWork, spend, within
 
@@ -135,12 +135,15 @@ def _require_unbiased(family: Family, made: Mechanism) -> None:
 
 
 if TYPE_CHECKING:
-    from designer.designing.problems import HierarchyProblem, MarginalProblem, PlanProblem, SelectionProblem, SyntheticProblem
+    from designer.domains.problem import MarginalProblem
     from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
     from designer.local.problem import ReportProblem
     from designer.mechanism.staircase import StaircaseMechanism
+    from designer.selection.problem import SelectionProblem
+    from designer.synthetic.problem import SyntheticProblem
+    from designer.tables.problem import HierarchyProblem, PlanProblem
 
-    AnyProblem = (
+    AnyProblem: TypeAlias = (
         StructuredProblem
         | MarginalProblem
         | SelectionProblem
@@ -264,7 +267,7 @@ def design(
     as they are (`strategy_laplace`, `strategy_gaussian`). solver: "auto", the family's own specialised solver; or an installed
     solver of CVXPY, to which the family's program is given with `solver_options` (see `designer.programs`; with the family
     "auto", the best of those that have a program), or a function of the numbers of the program (those of
-    `designer.programs.called`) that hands back those of an answer. What is answered is repaired and certified like every
+    `designer.designing.own_solver`) that hands back those of an answer. What is answered is repaired and certified like every
     design, and the provenance says how far it was off. Raises `InvalidProblem` for an unknown family, effort, option or solver
     and for a family without a program, `DesignFailed` when the family has no mechanism for the problem, or none that meets the
     targets: the message names the queries, what they reach, and the factor on the budgets that `least_budget` finds.
@@ -494,7 +497,7 @@ def best_of_all(
     nothing is refused for its work. A family that fails, in whatever way, is listed with its reason, and the others go on.
     seconds: a limit on the clock, none by default; where it ended a search, or kept one from starting, the design says so.
     Where statistics are published, only noise that leaves them alone is taken, so that what is released agrees with them, and
-    where counts are asked, noise in whole numbers before any other (`designer.designing.consistency`).
+    where counts are asked, noise in whole numbers before any other (`designer.mechanism.consistency`).
     solver, solver_options: of CVXPY, for the families that have a program; the others are then left out. make: from a family
     with its options to its design, `design` itself unless given.
     """
@@ -519,7 +522,7 @@ def best_of_all(
         try:
             with allowance.running(way, usable), beside(problem, math.inf if place[0] else place[1]):
                 candidate = own(way)
-            rank, words = standing(problem, candidate)
+            rank, words = rank_by_consistency(problem, candidate)
             tried[way.name] = f"loss {_measured(candidate)}{f', {words}' if words else ''}{unfinished(candidate)}"
         except Outdone as behind:
             tried[way.name] = str(behind)

@@ -44,8 +44,7 @@ from designer.designing.auto import (
     ways_of,
     weight_of,
 )
-from designer.designing.consistency import standing
-from designer.designing.design_result import Design
+from designer.designing.design_result import Design, rank_by_consistency
 from designer.designing.dispatch import design, reason
 from designer.designing.factor_search import FamilyFactor, Make, Reached, factor_of_family, made_at, reached_by, worst_of
 from designer.designing.problem_kinds import kind_of
@@ -317,7 +316,7 @@ def least_linear(
         found, rows = [(only, made)], [_found(only, named.name, cut_words(effort, True, spent.clock) if spent.cut else "")]
     if not found:
         raise DesignFailed(f"least_budget: no family has a least factor: { {row['family']: row['note'] for row in rows} }")
-    best, make = min(found, key=lambda one: (standing(problem, one[0].design)[0], one[0].factor))
+    best, make = min(found, key=lambda one: (rank_by_consistency(problem, one[0].design)[0], one[0].factor))
     return LeastBudget(problem, targets, best, tuple(rows), _curve(problem, targets, best, make, points))
 
 
@@ -337,7 +336,7 @@ def _by_family(
             with allowance.running(way, bool(found)) as spent:
                 found.append((factor_of_family(problem, targets, way.family.name, make, step), make))
             row = _found(found[-1][0], way.name, cut_words(effort, False, spent.clock) if spent.cut else "")
-            words = standing(problem, found[-1][0].design)[1]
+            words = rank_by_consistency(problem, found[-1][0].design)[1]
             rows.append(row | {"note": "; ".join(filter(None, (words, row["note"])))})
         except Exception as failure:
             wrong = wrong or (failure if isinstance(failure, InvalidProblem) else None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.designing.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
@@ -10,17 +12,30 @@ from designer.designing.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2
 from designer.designing.k_norm import BOX, BUNDLES, CAPPED_L1, K_NORM
 from designer.designing.laplace import LAPLACE, PROJECTED_LAPLACE, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET
 from designer.designing.laplace_joint import LAPLACE_JOINT
-from designer.designing.row_by_row import LATTICE_ROWS
 from designer.designing.staircase import STAIRCASE
 from designer.designing.strategy_geometric import STRATEGY_GEOMETRIC
 from designer.designing.strategy_laplace import STRATEGY_GAUSSIAN, STRATEGY_LAPLACE
-from designer.lattice.design import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+
+LATTICE = (
+    "designer.lattice.design:LATTICE_LAPLACE",
+    "designer.lattice.row_by_row:LATTICE_ROWS",
+    "designer.lattice.design:LATTICE_GAUSSIAN",
+)
+
+
+def _of_room(address: str) -> Family:
+    """The family of a room above this one, at `module:name`."""
+    module, _, name = address.partition(":")
+    family: Family = getattr(import_module(module), name)
+    return family
+
 
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
     *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
-    *(LATTICE_LAPLACE, LATTICE_ROWS, LATTICE_GAUSSIAN, STAIRCASE),
+    *map(_of_room, LATTICE),
+    STAIRCASE,
     *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
     *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),
 )

@@ -30,12 +30,12 @@ from designer.base.schema import (
     text,
 )
 from designer.certificate.frozen import Specified, to_spec
-from designer.designing.of_kinds import design_marginal, least_marginal
-from designer.designing.problems import MarginalProblem
+from designer.domains.design import design_marginal, least_marginal
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_least import table_names
 from designer.domains.marginals_plan import OBJECTIVES, Loss
 from designer.domains.marginals_workload import MarginalWorkload
+from designer.domains.problem import MarginalProblem
 from designer.domains.protection import Presence, Protection
 from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions

@@ -18,11 +18,11 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce, step, track
 from designer.certificate.guarantee import bounded
 from designer.designing.design_result import DesignOfKind
-from designer.designing.problems import MarginalProblem
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_noise import assemble, synthesis
 from designer.domains.marginals_plan import MARGIN, Loss, design_marginals
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
+from designer.domains.problem import MarginalProblem
 from designer.domains.protection import BUDGET_OF, Presence, Protection
 from designer.problem.targets import Target, Targets, require_targets
 from designer.relations.metrics.attributes import hamming

@@ -15,7 +15,6 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce, step, track
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Optimality, bounded
-from designer.designing.problems import MarginalProblem
 from designer.domains.marginals_least import (
     AIMED,
     BEYOND,
@@ -31,6 +30,7 @@ from designer.domains.marginals_least import (
     weights_of,
 )
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
+from designer.domains.problem import MarginalProblem
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
 from designer.domains.products_plan import design_structured, least_in_counts, with_whole_numbers, within_budget

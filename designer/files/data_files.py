@@ -18,7 +18,7 @@ from designer.base.frames import Columns
 from designer.base.labels import CARRIAGE_RETURNS, csv_records, listed_label, number_in_file, other_separator
 from designer.base.version import installing_with
 from designer.problem.histogram import UNUSABLE, Labelled
-from designer.tables.records import COMMAS, Marks
+from designer.relations.records.csv_rows import COMMAS, Marks
 
 Table = dict[str, list[str]]
 Read = TypeVar("Read")

@@ -32,11 +32,11 @@ from designer.base.schema import (
 )
 from designer.certificate.frozen import Specified, to_spec
 from designer.designing.least import STEP
-from designer.designing.of_kinds import design_report
 from designer.files.data_files import read_matrix
 from designer.local.design import least_report
 from designer.local.mechanism import Channel
 from designer.local.problem import FAMILIES, LOSSES, ReportProblem
+from designer.local.reports import design_report
 from designer.mechanism.caution_lines import cautions
 from designer.problem.targets import Targets
 from designer.problem_file.asked import AskingReader, naming

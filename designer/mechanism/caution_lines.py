@@ -44,7 +44,7 @@ def _disagrees(made: Specified) -> list[str]:
     """A line where the noise of a mechanism breaks what was published."""
     if getattr(getattr(made, "relation", None), "invariant", None) is None:
         return []
-    from designer.designing.consistency import agreement_lines  # which reading other specs has no use for
+    from designer.mechanism.consistency import agreement_lines
 
     return agreement_lines(made)
 

@@ -21,8 +21,8 @@ from designer.files.data_files import parquet_columns
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem_file.kinds import read_request
 from designer.problem_file.sections import Listing, Request
-from designer.tables.policies.hierarchies import python_number
-from designer.tables.records import Marks, batches, header
+from designer.relations.records.csv_rows import Marks, batches, header
+from designer.relations.records.values import python_number
 
 CONFIDENTIAL = (
     "CONFIDENTIAL: this report quotes the records. It is for those who hold them; do not publish it or send it on. Nothing was "

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 
-from designer.averages.problem_file import AVERAGES
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.domains.marginals_file import MARGINALS
-from designer.local.problem_file import OWN_REPORT
-from designer.odds_ratio.problem_file import ODDS_RATIO
 from designer.problem_file.forms import DEFAULT, Kind
-from designer.problem_file.linear import LINEAR
 from designer.problem_file.sections import Request, toml_of
-from designer.selection.problem_file import SELECTION
-from designer.synthetic.problem_file import MWEM_KIND, SMALL_DB
-from designer.tables.problem_file import TABLE_PLAN
 
 # In the order in which schema and pages list them; the first is that of files that name none.
-LISTED = (LINEAR, MARGINALS, TABLE_PLAN, SELECTION, MWEM_KIND, SMALL_DB, AVERAGES, ODDS_RATIO, OWN_REPORT)
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in LISTED}
+LISTED: Mapping[str, str] = {
+    "linear_queries": "designer.problem_file.linear:LINEAR",
+    "marginals": "designer.domains.marginals_file:MARGINALS",
+    "table_plan": "designer.tables.problem_file:TABLE_PLAN",
+    "selection": "designer.selection.problem_file:SELECTION",
+    "mwem": "designer.synthetic.problem_file:MWEM_KIND",
+    "small_db": "designer.synthetic.problem_file:SMALL_DB",
+    "statistical_queries": "designer.averages.problem_file:AVERAGES",
+    "odds_ratio_test": "designer.odds_ratio.problem_file:ODDS_RATIO",
+    "own_report": "designer.local.problem_file:OWN_REPORT",
+}
+
+
+class _Kinds(Mapping[str, Kind]):
+    """The kinds by their names; the room of a kind is imported when it is first asked for."""
+
+    def __getitem__(self, name: str) -> Kind:
+        module, _, value = LISTED[name].partition(":")
+        kind: Kind = getattr(import_module(module), value)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(LISTED)
+
+    def __len__(self) -> int:
+        return len(LISTED)
+
+
+KINDS: Mapping[str, Kind] = _Kinds()
 
 
 def read_request(path: str | Path) -> Request:

@@ -19,8 +19,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
+from designer.designing.own_solver import Solver
 from designer.programs.bounds import Slopes, lagrangian_bound
-from designer.programs.called import Solver
 from designer.programs.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.programs.constraints import Named, OwnConstraint, Separated, each_entry, in_words, require_convex
 from designer.programs.rounds import (

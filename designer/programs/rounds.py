@@ -18,8 +18,8 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
+from designer.designing.own_solver import Called, named
 from designer.programs.bounds import LinearTerm
-from designer.programs.called import Called, named
 from designer.programs.constraints import OwnConstraint, Separated
 from solvers.limited import options_of_cvxpy
 from solvers.work import is_over

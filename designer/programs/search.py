@@ -16,10 +16,10 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.guarantee import Optimality, bounded
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.design_result import Design
+from designer.designing.own_solver import Solver
 from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices, Relation
-from designer.programs.called import Solver
 from designer.programs.constraints import Named
 from designer.programs.program import Program
 from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Statement

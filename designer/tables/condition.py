@@ -18,7 +18,7 @@ from designer.base.json_text import require_keys
 from designer.base.labels import is_missing
 from designer.base.schema import Named, either, keys, list_of, one_of, record, text
 from designer.relations.records.engines import is_among, number_column
-from designer.tables.policies.hierarchies import Number, entry, label, python_number
+from designer.relations.records.values import Number, entry, label, python_number
 
 ORDERS: dict[str, Callable[[Any, Any], Any]] = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 OPERATORS = ("present", "==", "!=", "in", *ORDERS)

@@ -24,8 +24,9 @@ from designer.base.schema import Named, list_of, or_null, record, text
 from designer.base.schema import keys as required
 from designer.problem.histogram import OTHERS
 from designer.relations.records.engines import octets_of
+from designer.relations.records.values import label
 from designer.tables.partition_selection import PartitionSelection
-from designer.tables.policies.hierarchies import Hierarchy, label
+from designer.tables.policies.hierarchies import Hierarchy
 from designer.tables.unit_splitting import Key
 
 Labels = tuple[str, ...]

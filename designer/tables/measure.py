@@ -20,8 +20,8 @@ from designer.base.checks import assign, rational
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, SIGNED_RATIONAL, Named, keys, record, text
+from designer.relations.records.values import python_number
 from designer.tables.condition import floats
-from designer.tables.policies.hierarchies import python_number
 from designer.tables.policies.policy import numeric
 
 Given = Fraction | float | str

@@ -38,6 +38,7 @@ from designer.problem.histogram import (
 from designer.relations.records.counting import NO_COUNTS, records_of, require_public
 from designer.relations.records.engines import listed_column, unreadable
 from designer.relations.records.row_unit import RowUnit, left_out_rate, require_there, required_unit, row_unit_of
+from designer.relations.records.values import entry
 from designer.sampling.entropy import Entropy, SystemEntropy, simulation_entropy, stamp_of_each
 from designer.tables.answers import TableRelease, TableSimulation
 from designer.tables.groups import Groups
@@ -59,7 +60,6 @@ from designer.tables.plan_words import (
     PolicyCertificate,
 )
 from designer.tables.policies import policies
-from designer.tables.policies.hierarchies import entry
 from designer.tables.policies.policy import Policy
 from designer.tables.queries import Additive, Aggregated, Average, Count, CountDistinct, Query, Sum
 from designer.tables.query_file import QUERY, query_from_spec, query_to_spec

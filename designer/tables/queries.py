@@ -18,12 +18,12 @@ from designer.base.errors import InvalidProblem
 from designer.base.labels import is_missing, label_of
 from designer.base.schema import PLACE, RATIONAL, RATIONALS, Fragment, Named, either, list_of, noted, of_kind, text
 from designer.relations.records.engines import distinct_column
+from designer.relations.records.values import entry
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE
 from designer.tables.condition import Condition, all_met
 from designer.tables.exact_sums import quick_rows, safe_sums, totals
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Measure
-from designer.tables.policies.hierarchies import entry
 from designer.tables.variance_by import VarianceBy, Variances
 
 MOST_NAME = 200

@@ -5,14 +5,11 @@ The program: docs/theory/record_design.md.
 
 from __future__ import annotations
 
-import csv
 import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from glob import glob
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +20,10 @@ from designer.base.arrays import frozen
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate, withholding
 from designer.base.frames import turned_by_pandas
-from designer.base.labels import CARRIAGE_RETURNS, csv_records, number_in_file, other_separator
 from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
 from designer.problem.histogram import OTHERS, REFUSE, UNREADABLE, Unlisted
+from designer.relations.records.csv_rows import Marks, batches, header
 from designer.relations.records.engines import has_long_decimals
 from designer.tables.answers import Answer
 from designer.tables.condition import Condition
@@ -208,104 +205,6 @@ def _level_of(answer: Answer, levels: Sequence[Groups]) -> int:
 # - A line ends in a line feed, or in a carriage return and a line feed; a carriage return alone is part of its field.
 # - Fields that a record lacks, and empty ones, are missing; those too many are cut off; a blank line is no record.
 # - A record is what the quotes make of the file: one that never closes makes one record of all lines that follow.
-
-
-LONGEST_FIELD = 2**31 - 1
-MOST_NAME = 1000
-NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffd]")  # in a name: control characters, and what was no UTF-8
-ROWS_AT_ONCE = 20_000
-
-
-@dataclass(frozen=True)
-class Marks:
-    """How a CSV file separates fields and writes numbers. thousands: a mark between groups of three digits, none by default."""
-
-    delimiter: str = ","
-    decimal: str = "."
-    thousands: str = ""
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.delimiter, str) or len(self.delimiter) != 1 or self.delimiter in '"\r\n\0':
-            raise InvalidProblem(
-                f"delimiter: {shown(self.delimiter)} is not one character other than a quote or a line end; give a comma, "
-                "a semicolon or a tab.",
-                value=self.delimiter,
-            )
-        if self.decimal not in (".", ","):
-            raise InvalidProblem(f'decimal: {shown(self.decimal)} is no decimal mark; use "." or ",".', value=self.decimal)
-        if self.thousands not in ("", ".", ",", " ", "'", "_") or self.thousands == self.decimal:
-            raise InvalidProblem(
-                f"thousands: {shown(self.thousands)} is no mark of thousands beside the decimal mark {self.decimal!r}; use "
-                "one of . , ' _ or a space"
-                + ("; numbers such as 1.234,5 need --decimal , as well." if self.thousands == "." else "."),
-                value=self.thousands,
-            )
-
-    def number(self, text: str) -> float | None:
-        """A field as a float: ASCII digits, a sign, a decimal mark, an exponent, or inf or nan;
-        None for anything else, which is missing."""
-        if (plain := self._ungrouped(text)) is None:
-            return None
-        if self.decimal == ",":
-            plain = "" if "." in plain else plain.replace(",", ".")
-        return number_in_file(plain)
-
-    def whole(self, text: str) -> int | None:
-        """A field as a whole number of 64 bits; None for anything else, which is missing."""
-        if self.number(text) is None:
-            return None
-        digits = (text.replace(self.thousands, "") if self.thousands else text).strip()
-        parts = re.fullmatch(rf"([+-]?[0-9]{{1,20}})({re.escape(self.decimal)}0*)?", digits)
-        found = int(parts[1]) if parts else 2**63
-        return found if -(2**63) <= found < 2**63 else None
-
-    def count(self, text: str) -> int | None:
-        """A field as a count: ASCII digits, and perhaps a decimal mark and zeros behind them; None for anything else."""
-        digits = rf"([0-9]{{1,20}})({re.escape(self.decimal)}0*)?"
-        found = re.fullmatch(digits, self._ungrouped(text.strip(" \t")) or "")
-        return int(found[1]) if found else None
-
-    def _ungrouped(self, text: str) -> str | None:
-        """A field without its marks of thousands; None where one stands anywhere but between groups of three digits."""
-        if not self.thousands or self.thousands not in text:
-            return text
-        grouped = rf"[ \t]*[+-]?[0-9]{{1,3}}({re.escape(self.thousands)}[0-9]{{3}})+(?![0-9]|{re.escape(self.thousands)}).*"
-        return text.replace(self.thousands, "") if re.fullmatch(grouped, text, re.ASCII | re.DOTALL) else None
-
-
-COMMAS = Marks()
-
-
-def header(path: Path, delimiter: str) -> list[str]:
-    """The columns that the first line names, each once; engines do not tell upper from lower case."""
-    names = next(_records(path, delimiter), [])
-    if any("\r" in name for name in names):
-        raise InvalidProblem(f"{path}: {CARRIAGE_RETURNS}")
-    if any(len(name) > MOST_NAME or NO_TEXT.search(name) for name in names):
-        raise InvalidProblem(
-            f"{path}, line 1: is no line of column names in UTF-8; save the file as UTF-8 (a spreadsheet: as CSV UTF-8), with "
-            f"the names of its columns first, each of up to {MOST_NAME} characters."
-        )
-    if mark := other_separator(names, delimiter):
-        raise InvalidProblem(
-            f"{path}: its first line is separated by {mark!r}, not by {delimiter!r}: give --delimiter {mark!r}."
-        )
-    if not all(names) or len({name.casefold() for name in names}) != len(names) or not names:
-        raise InvalidProblem(f"{path}, line 1: must name every column once, whatever the case of letters; rename one.")
-    return names
-
-
-def batches(path: Path, delimiter: str, width: int) -> Iterator[list[tuple[str, ...]]]:
-    """The records below the header as columns, some thousands at a time; what is missing is an empty text."""
-    records = islice(_records(path, delimiter), 1, None)
-    while rows := list(islice(records, ROWS_AT_ONCE)):
-        yield list(zip(*(row if len(row) == width else row[:width] + [""] * (width - len(row)) for row in rows), strict=True))
-
-
-def _records(path: Path, delimiter: str) -> Iterator[list[str]]:
-    csv.field_size_limit(LONGEST_FIELD)
-    with path.open(encoding="utf-8-sig", errors="replace", newline="\n") as file:
-        yield from csv_records(file, delimiter)
 
 
 # Files as tables: Parquet and CSV on the embedded engine, which reads them in pieces and never needs to hold them.

@@ -16,8 +16,8 @@ from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONALS, Named, keys, list_of, or_null, record, text
 from designer.relations.records.engines import label_column, octets, octets_of, require_table_columns
+from designer.relations.records.values import entry, label
 from designer.tables.measure import Measure
-from designer.tables.policies.hierarchies import entry, label
 
 # Key columns: texts, whole numbers, booleans or dates that tell groups apart, or prefixes of nested codes.
 

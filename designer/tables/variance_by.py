@@ -13,9 +13,9 @@ from designer.base.checks import assign, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import require_keys
 from designer.base.schema import RATIONAL, Named, keys, record
+from designer.relations.records.values import label
 from designer.tables.groups import Groups, Labels
 from designer.tables.measure import Given
-from designer.tables.policies.hierarchies import label
 from designer.tables.unit_splitting import Key
 
 

@@ -15,7 +15,6 @@ from scipy.optimize import linprog
 from designer import DesignFailed, InvalidProblem, Problem, Workload, design, load, metrics, programs
 from designer.programs import conflicts, rounds
 from designer.programs import program as base
-from designer.programs import rounds as solving
 
 
 def ring(queries: int = 3, **given: Any) -> Problem:
@@ -305,8 +304,10 @@ def test_what_a_user_is_told_does_not_depend_on_how_the_solver_says_that_it_ende
 ) -> None:
     """The default solver always ends with one word; a conflict stays the same conflict, and what is feasible is designed."""
 
+    solve = rounds.solve_with
+
     def ends(posed: Any, solver: str, options: Any) -> str:
-        said = solving.solve_with(posed, solver, options)
+        said = solve(posed, solver, options)
         return ending if solver == "CLARABEL" else said
 
     def asked() -> tuple[str, float]:

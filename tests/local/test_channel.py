@@ -14,7 +14,7 @@ from scipy.stats import chi2
 from designer import Channel, InvalidProblem, NotPrivate, ReportProblem, design, load, metrics
 from designer.audit import TestPower, audit
 from designer.base.errors import DesignFailed
-from designer.designing.of_kinds import design_report
+from designer.local.reports import design_report
 from designer.relations.metrics.metric import Metric
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integer_samplers import draw_from_table, uniform_below

@@ -36,7 +36,7 @@ ATTACKS = (
         "raw answers of every solver, answers scaled towards less noise, constructor paths around the certificate",
         "refused, or repaired and certified anew in rationals",
         (
-            *_of("certified", "test_certificate.py"),
+            *_of("certificate", "test_certificate.py"),
             *_of(
                 "designing", "test_laplace_program.py::test_no_pair_exceeds_its_budget_in_exact_arithmetic_whatever_the_solver"
             ),
@@ -48,7 +48,7 @@ ATTACKS = (
         "brute force over all neighbouring databases of small domains, every protected pair in rationals by a second route",
         "equal to the certificates",
         (
-            *_of("certified", "test_sensitivity.py"),
+            *_of("certificate", "test_sensitivity.py"),
             *_of("relations/invariants", "test_invariants.py::test_the_changes_are_those_of_all_pairs_of_small_databases"),
             *_of("relations/invariants", "test_semi_adjacency.py::test_integer_programs_agree_with_all_databases"),
             *_of("audit", "test_deep_verification.py::test_pairs_one_by_one_find_what_a_certificate_does_not_say"),
@@ -60,7 +60,7 @@ ATTACKS = (
         "no ratio, divergence or error beyond the claim (rounding 1e-9)",
         (
             *_of("audit", "test_deep_verification.py::test_a_mechanism_of_every_format_holds"),
-            *_of("promises", "test_accounting.py"),
+            *_of("tradeoff", "test_accounting.py"),
             *_of("relations", "test_composition.py::test_group_and_composition_bounds_hold_for_the_noise"),
         ),
     ),
@@ -69,7 +69,7 @@ ATTACKS = (
         "outputs of neighbours on the grid; what leaves is a function of noisy integers",
         "the sets of outputs are equal",
         (
-            *_of("mechanisms/additive", "test_release.py::test_neighbours_reach_the_same_grid_and_answers_land_on_it"),
+            *_of("mechanism", "test_release.py::test_neighbours_reach_the_same_grid_and_answers_land_on_it"),
             *_of("throughout", "test_release_attacks.py::test_what_leaves_is_a_function_of_noisy_integers"),
             *_of("audit", "test_deep_verification.py::test_a_draw_that_cannot_be_is_found_alone"),
         ),
@@ -79,9 +79,9 @@ ATTACKS = (
         "counts up to and beyond 64 bits, permuted universes, sums that floats round away",
         "exact integers, or refused",
         (
-            *_of("mechanisms/additive", "test_release.py::test_answers_are_exact_integers_at_every_size"),
-            *_of("mechanisms/additive", "test_release.py::test_overflow_beyond_int64_in_a_release"),
-            *_of("mechanisms/additive", "test_release.py::test_a_permuted_universe_gives_the_permuted_mechanism"),
+            *_of("mechanism", "test_release.py::test_answers_are_exact_integers_at_every_size"),
+            *_of("mechanism", "test_release.py::test_overflow_beyond_int64_in_a_release"),
+            *_of("mechanism", "test_release.py::test_a_permuted_universe_gives_the_permuted_mechanism"),
             *_of("throughout", "test_bad_input.py::test_queries_whose_floats_are_not_their_integers_are_refused"),
             *_of("throughout", "test_bad_input.py::test_sums_that_floats_round_away_prove_nothing"),
         ),
@@ -98,7 +98,7 @@ ATTACKS = (
         "different noise in all of them",
         (
             *_of("sampling", "test_discrete_laplace.py::test_four_forks_draw_four_different_outputs"),
-            *_of("mechanisms/additive", "test_release.py::test_forked_processes_release_different_noise"),
+            *_of("mechanism", "test_release.py::test_forked_processes_release_different_noise"),
             *_of("throughout", "test_trust.py::test_no_random_generator_with_state_is_near_a_release"),
         ),
     ),
@@ -107,7 +107,7 @@ ATTACKS = (
         "seeds handed to every way to release; where the bits of every format come from",
         "no seed reaches a release; what is made with one is stamped",
         (
-            *_of("mechanisms/additive", "test_release.py::test_no_seed_reaches_a_release"),
+            *_of("mechanism", "test_release.py::test_no_seed_reaches_a_release"),
             *_of("throughout", "test_release_attacks.py::test_all_randomness_is_the_operating_system_s_and_none_is_kept"),
             *_of("throughout", "test_release_attacks.py::test_simulated_choices_repeat_with_a_seed_only_and_say_so"),
         ),
@@ -172,7 +172,7 @@ ATTACKS = (
         "nothing is accounted coordinate by coordinate",
         (
             *_of("audit", "test_stated_laws.py::test_every_statistic_has_mean_0_under_its_law"),
-            *_of("certified", "test_certificate.py::test_verdict_and_ratio_against_fractions"),
+            *_of("certificate", "test_certificate.py::test_verdict_and_ratio_against_fractions"),
         ),
     ),
     Attack(
@@ -200,7 +200,7 @@ ATTACKS = (
         (
             *_of("sampling", "test_discrete_laplace.py::test_an_all_zero_word_reaches_into_the_tail"),
             *_of("sampling", "test_discrete_laplace.py::test_a_draw_beyond_64_bits_is_an_error_and_not_a_wrong_number"),
-            *_of("mechanisms/lattice", "test_lattice_chain.py::test_the_guarantee_states_the_estimate_as_one_and_absorbs_it"),
+            *_of("lattice", "test_lattice_chain.py::test_the_guarantee_states_the_estimate_as_one_and_absorbs_it"),
         ),
     ),
     Attack(
@@ -209,7 +209,7 @@ ATTACKS = (
         "found nowhere",
         (
             *_of("throughout", "test_withheld.py"),
-            *_of("mechanisms/additive", "test_release.py::test_true_values_appear_nowhere"),
+            *_of("mechanism", "test_release.py::test_true_values_appear_nowhere"),
             *_of("throughout", "test_release_attacks.py::test_no_object_keeps_a_true_value"),
         ),
     ),

@@ -17,7 +17,7 @@ from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
 from designer.relations.records.counting import OUTSIDE, tabulated
-from designer.tables.records import COMMAS
+from designer.relations.records.csv_rows import COMMAS
 
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": ["young", "old", "1"]})
 TRUE = {("F", "young"): 5, ("F", "old"): 0, ("F", "1"): 7, ("M", "young"): 1000, ("M", "old"): 3, ("M", "1"): 12}

@@ -16,7 +16,7 @@ from designer.problem.histogram import Labelled
 from designer.problem_file.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, _quoted, check_counts, check_records
 from designer.problem_file.kinds import KINDS, read_request
 from designer.problem_file.what_if import varied_file
-from designer.tables.records import Marks
+from designer.relations.records.csv_rows import Marks
 
 pytest.importorskip("ibis")
 DOMAIN = '[domain]\nsex = ["F", "M"]\nplace = ["DE", "RI"]\n'

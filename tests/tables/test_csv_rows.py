@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from designer import InvalidProblem
+from designer.relations.records.csv_rows import Marks
 from designer.tables import Count, Groups, Measure, Sum, TablePlan
-from designer.tables.records import Marks, open_table
+from designer.tables.records import open_table
 from designer.tables.scans import numbers
 
 

@@ -22,7 +22,7 @@ from designer.base.checks import assign, checked, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.labels import is_missing
 from designer.relations.records.engines import octets, octets_of
-from designer.tables.policies.hierarchies import entry, is_whole
+from designer.relations.records.values import entry, is_whole
 from designer.tables.policies.plain_policies import ConstantPolicy, GaussianSums, LaplaceSums, NoisySums, Splitting
 from designer.tables.policies.policy import Columns, Policy, Read, Unit, column, length, parameter, raised, same_unit
 from solvers.exact.rational import float_above

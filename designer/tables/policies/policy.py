@@ -15,7 +15,7 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, rational, shown
 from designer.base.errors import InvalidProblem
 from designer.relations.records.engines import number_column
-from designer.tables.policies.hierarchies import entry, python_number
+from designer.relations.records.values import entry, python_number
 
 Unit = Literal["zcdp", "pure"]
 Columns = Mapping[str, NDArray[Any]]

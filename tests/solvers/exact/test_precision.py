@@ -81,4 +81,4 @@ def test_no_other_module_sets_the_precision() -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and node.module == "flint" and any(name.name == "ctx" for name in node.names)
     }
-    assert users == {"bits.py"}
+    assert users == {"balls.py"}

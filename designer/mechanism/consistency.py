@@ -6,18 +6,12 @@ moves them; other noise may, and then the release contradicts what is out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from designer.base.arrays import Floats
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Mechanism
 from designer.relations.invariants.statistics import Statistics
-
-if TYPE_CHECKING:
-    from designer.designing.design_result import Design
-    from designer.relations.problem import Problem
 
 MOST_QUERIES = 1500  # whose products are decomposed, or as many elements
 PROBES, STEPS = (2, 3, 5), 2000  # by whose roots noise of very many queries is combined, and iterations for each
@@ -112,23 +106,6 @@ def is_whole(mechanism: Mechanism) -> bool:
         return bool((combined == np.rint(combined)).all())
     noise = np.asarray(mechanism.simulate(DRAWS, seed=SEED))
     return bool((noise == np.rint(noise)).all())
-
-
-def asks_for_whole(problem: Problem) -> bool:
-    """Whether statistics are published and every query is one of whole numbers, so that whole answers go before others."""
-    return invariant_of(problem) is not None and bool(problem.workload.whole_rows.all())
-
-
-def standing(problem: Problem, made: Design[Mechanism]) -> tuple[int, str]:
-    """0 where the default may take a design, 1 where another one that releases whole numbers goes before it, 2 where it breaks
-    what is published; and why, in words."""
-    if invariant_of(problem) is None:
-        return 0, ""
-    if not keeps_published(made.mechanism):
-        return BROKEN, BREAKS
-    if asks_for_whole(problem) and not is_whole(made.mechanism):
-        return 1, FRACTIONS
-    return 0, ""
 
 
 def agreement_lines(made: object) -> list[str]:
