@@ -112,6 +112,7 @@ def test_groups_that_decide_several_averages(loss: str) -> None:
             assert made.optimality.gap < 1e-3
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("n", [2.0, 20.0, 2000.0])
 def test_a_group_that_decides_two_averages_against_the_specialised_descent(n: float) -> None:
     """Every average has one group: both minimise the same squared error, and neither is below the other's bound."""

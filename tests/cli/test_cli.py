@@ -118,6 +118,7 @@ def test_every_command_works_and_says_something(folder: Path, capsys: pytest.Cap
     assert run(capsys, "show", problem)[0] == 0
 
 
+@pytest.mark.nightly
 def test_json_is_complete(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def data(*arguments: object) -> dict[str, Any]:
         code, out, _ = run(capsys, *arguments, "--json")
@@ -383,6 +384,7 @@ def test_names_from_files_cannot_write_to_the_terminal(folder: Path, capsys: pyt
         assert "\\x1b[2Jheight" in out.replace("\\\\", "\\").replace("\\[", "[")  # Markdown escapes both marks
 
 
+@pytest.mark.nightly
 def test_output_survives_an_encoding_without_the_names(folder: Path) -> None:
     (folder / "towns.csv").write_text(TOWNS.replace("A,", "Zürich東,"), encoding="utf-8")
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parents[2])}

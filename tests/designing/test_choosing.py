@@ -290,6 +290,7 @@ def test_the_floor_is_that_of_the_elements_that_the_queries_tell_apart(elements:
         assert 0.5 * design(asked_of, "strategy_laplace").loss < STRATEGY_LAPLACE.floor(asked_of)
 
 
+@pytest.mark.nightly
 def test_the_floor_of_many_alike_elements_is_below_every_strategy() -> None:
     """Random strategies on the elements, other rows for elements that the queries do not tell apart."""
     rng = np.random.default_rng(4)
@@ -391,6 +392,7 @@ def _jumping(monkeypatch: pytest.MonkeyPatch, step: float) -> None:
         monkeypatch.setattr(time, name, read)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("effort", ["quick", "normal"])
 def test_a_clock_that_jumps_changes_nothing(effort: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole spec, notes and seal included, is the same whatever the clock says."""

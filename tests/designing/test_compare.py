@@ -109,6 +109,7 @@ def test_figures_for_people_are_on_the_side_that_stays_true(table: Comparison) -
             assert float(told["efficiency"].rstrip("%")) / 100 <= row["efficiency"] * (1 + 1e-9)
 
 
+@pytest.mark.nightly
 def test_errors_of_a_typical_answer_are_told_of_counts_and_never_over_answers_that_may_have_different_units() -> None:
     relation = metrics.uniform(3, 1.0)
     for entries, told in (

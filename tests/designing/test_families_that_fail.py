@@ -69,6 +69,7 @@ def test_classes_join_zero_chains_and_leave_out_what_counts_as_absent() -> None:
     assert changes.budget.tolist() == [1.0] and changes.along([[3.0, 4.0]]).tolist() == [[-1.0]]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("notion", ["pure", "zcdp"])
 def test_auto_compare_and_the_limit_serve_elements_at_distance_0(notion: str) -> None:
     problem, alone = twins(BLIND[:2], notion), merged(BLIND[:2], notion)

@@ -359,6 +359,7 @@ def test_entries_of_a_vector_of_caps_are_told_by_query() -> None:
     assert program.subject_to(program.variances <= caps).solve().status.startswith("optimal")
 
 
+@pytest.mark.nightly
 def test_one_cap_for_many_answers_is_offered_as_one_number_that_is_enough() -> None:
     """All ranges of 6 elements; the least cap that all can have is a program stated here."""
     problem = Problem(Workload.all_ranges(6), metrics.add_remove(6, 1.0), notion="zcdp")

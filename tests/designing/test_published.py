@@ -97,6 +97,7 @@ def test_answers_that_are_no_counts_take_the_least_loss_that_agrees() -> None:
     assert not keeps_published(design(made.problem, "laplace").mechanism)
 
 
+@pytest.mark.nightly
 def test_noise_in_fractions_is_not_started_where_whole_numbers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Families that say so have fractions wherever they have a mechanism; they go last, and start where nothing else is."""
     stated = [family for family in listed.FAMILIES if family.fractions]
@@ -153,6 +154,7 @@ def test_compare_says_which_noise_breaks_what_is_published() -> None:
     assert BREAKS in notes["laplace"] and FRACTIONS in notes["projected_laplace"] and not notes["lattice_laplace"]
 
 
+@pytest.mark.nightly
 def test_a_file_with_published_margins_releases_tables_that_have_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_the_values_after_a_design_are_the_variances_of_the_frozen_noise() -> No
     assert np.all(program.variances.value >= made.mechanism.query_variances() * (1 - 1e-12))
 
 
+@pytest.mark.nightly
 def test_caps_hold_through_the_turns_and_at_the_frozen_noise() -> None:
     problem, rows = ranges(), np.vstack([np.eye(4), np.ones((1, 4))])
     free = programs.strategy(problem, rows).design().mechanism.query_variances()

@@ -96,6 +96,7 @@ def test_errors_come_near_those_of_the_dense_optimum(protection: str, most: floa
     assert dense.optimality.lower_bound <= made.error() <= most * dense.loss
 
 
+@pytest.mark.nightly
 def test_residuals_have_the_best_strengths_for_metrics_of_attributes() -> None:
     """With the measured matrices as they are, `min sum c_k / s_k` over strengths s that keep every pair of elements, stated
     over the rows written out and bounded by its dual, `2 sum sqrt(c_k (L' y)_k) - sum y` for any y >= 0: none are better."""
@@ -125,6 +126,7 @@ def test_residuals_have_the_best_strengths_for_metrics_of_attributes() -> None:
     assert -best.fun <= made.error() <= -best.fun * 1.01
 
 
+@pytest.mark.nightly
 def test_auto_is_no_worse_than_the_dense_optimum_where_metrics_tie_attributes_together() -> None:
     """What Kronecker products lose to the optimum over all Gaussian noise, "auto" wins back where the domain is small."""
     problem = StructuredProblem(ASKED, METRICS, "zcdp")

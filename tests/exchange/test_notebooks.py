@@ -30,6 +30,7 @@ def test_a_notebook_imports_public_names_alone(path: Path) -> None:
     assert program.count("from designer") >= 2 and inner_names(program) == set()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbformat: Any = pytest.importorskip("nbformat", reason="nbformat reads notebooks")

@@ -147,6 +147,7 @@ def test_what_pytest_says_is_told_apart() -> None:
             killer_of(Ran(code, text, 0.0), 1.0)
 
 
+@pytest.mark.nightly
 def test_a_break_is_seen_and_what_breaks_nothing_survives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """End to end, by the command: a survivor ends it with 1, and is named in what it writes; without one it ends with 0."""
     listed = tuple(mutant for mutant in MUTANTS if mutant.breaks in CHEAP)
@@ -183,6 +184,7 @@ def test_a_sample_is_drawn_by_its_seed_and_words_choose() -> None:
     assert len(command.chosen([], None, 0)) == len(MUTANTS)
 
 
+@pytest.mark.nightly
 def test_lines_are_drawn_by_their_seed_from_every_room_of_the_trusted_base_in_turn() -> None:
     found, places = drawn(60, 5), rooms()
     assert found[:20] == drawn(20, 5) != drawn(20, 6)

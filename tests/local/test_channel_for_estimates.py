@@ -93,6 +93,7 @@ def test_families_of_single_reports_say_so_and_a_trusted_holder_stands_beside() 
         programs.channel(found.problem)
 
 
+@pytest.mark.nightly
 def test_the_least_budget_of_estimates_is_that_of_the_formula() -> None:
     """Two values: `2 e^b / (e^b - 1)^2` for each person, and nothing is better."""
     found = least_budget(ReportProblem(metrics.uniform(2, 1.0), loss=Workload.identity(2)), Targets(loss=0.5))

@@ -58,6 +58,7 @@ def test_every_erratum_contradicts_the_paper_and_its_code_runs_by_itself(one: Pa
             assert alone[erratum.contradiction.__name__]() == erratum.contradiction()  # type: ignore[operator]
 
 
+@pytest.mark.nightly
 def test_a_committed_page_is_what_sampled_numbers_say(one: Paper) -> None:
     """Structure and published values to the letter; computed values within what their verdicts allow."""
     committed, sampled = (PAGES / f"{one.key}.md").read_text(), page(one, full=False)

@@ -76,6 +76,7 @@ def test_an_element_for_pages_has_its_words_and_the_colour_of_the_page() -> None
     assert "#000000" not in text and "*{" not in text.replace("line-figure_1 *{", "")
 
 
+@pytest.mark.nightly
 def test_files_are_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     code = (
         "from designer.publish.pictures.drawing import Drawing; import sys\n"

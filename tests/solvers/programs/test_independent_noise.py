@@ -26,6 +26,7 @@ def test_of_counts_among_which_a_record_appears_nothing_is_left_open() -> None:
         assert independent_noise_bound(np.eye(n), Changes.units(np.full(n, 2.0))) == pytest.approx(n / 2, rel=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("problems", [12, pytest.param(60, marks=pytest.mark.nightly)])
 def test_no_strategy_is_below_the_bound(problems: int) -> None:
     """Found by descent, for random queries, budgets and weights; often it is above the bound of singular values."""
