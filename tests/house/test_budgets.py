@@ -1,0 +1,22 @@
+"""What each room may have: a number in `budgets.toml` is raised by a commit of its own, which says what a user got for it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.house.figures import rooms
+
+BUDGETS: dict[str, dict[str, int]] = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())
+
+
+def test_every_room_has_a_budget() -> None:
+    assert set(BUDGETS) == {room or "public" for room in rooms()}
+
+
+@pytest.mark.parametrize("room", BUDGETS)
+def test_a_room_keeps_its_budget(room: str) -> None:
+    own, most = rooms()["" if room == "public" else room], BUDGETS[room]
+    assert set(most) == set(own) and {what: own[what] for what in own if own[what] > most[what]} == {}
