@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks.ledger_release import main as of_ledgers
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.certificate.norms import Norm
 from designer.cli import main as run_command
@@ -263,7 +263,7 @@ def _anew(given: Any) -> Any:
     return pickle.loads(pickle.dumps(given))
 
 
-def path(made: Specified, data: list[int]) -> None:
+def path(made: FrozenMechanism, data: list[int]) -> None:
     """What `dp-designer release` does with one mechanism when all is imported: whole, and its three largest parts."""
     with TemporaryDirectory() as folder:
         spec, counts = made.save(Path(folder) / "spec.json"), Path(folder) / "counts.npy"

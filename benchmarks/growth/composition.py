@@ -10,18 +10,18 @@ import numpy as np
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design, metrics
 from designer.accounts import composed, expense_of, spent
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.problem.relation import Relation
 
 NOTIONS_IN_TURN: tuple[Literal["pure"], Literal["zcdp"]] = ("pure", "zcdp")
 
 
-def _made(relation: Relation, notion: Literal["pure", "zcdp"] = "pure") -> Specified:
+def _made(relation: Relation, notion: Literal["pure", "zcdp"] = "pure") -> FrozenMechanism:
     workload = Workload(np.arange(relation.size, dtype=float)[None, :])
     return design(Problem(workload, relation, notion=notion), "laplace" if notion == "pure" else "gaussian").mechanism
 
 
-def _told(mechanisms: list[Specified]) -> str:
+def _told(mechanisms: list[FrozenMechanism]) -> str:
     """The epsilon at a delta of 1e-6, over that of plain addition."""
     both = composed(*mechanisms)
     least, plain = both.epsilon(1e-6), both.epsilon(0)

@@ -57,7 +57,7 @@ from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
 from designer.base.progress_line import logged
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.records.row_unit import RowUnit, row_unit_of
@@ -357,7 +357,7 @@ class DataSet:
         self.ledger.append(build)
         return self.balance()
 
-    def forecast(self, mechanism: Specified, row: RowUnit | None = None) -> Forecast:
+    def forecast(self, mechanism: FrozenMechanism, row: RowUnit | None = None) -> Forecast:
         """What a release of this would cost, and whether it would be made. Nothing is recorded."""
         row, balance = row or RowUnit(), self.balance()
         expense = _expense(mechanism, row)
@@ -394,7 +394,7 @@ class DataSet:
 
     def reserve(
         self,
-        mechanism: Specified,
+        mechanism: FrozenMechanism,
         row: RowUnit | None = None,
         files: Sequence[Path] = (),
         ready: Callable[[], object] = lambda: None,
@@ -427,7 +427,7 @@ class Reservation:
     def __init__(
         self,
         dataset: DataSet,
-        mechanism: Specified,
+        mechanism: FrozenMechanism,
         row: RowUnit,
         files: Sequence[Path],
         ready: Callable[[], object] = lambda: None,
@@ -541,7 +541,7 @@ class Recorded(Immutable, Generic[AnyRelease]):
         return {**plain(self.document)}
 
 
-def _expense(mechanism: Specified, row: RowUnit) -> Expense:
+def _expense(mechanism: FrozenMechanism, row: RowUnit) -> Expense:
     return expense_of(mechanism, rows_per_entity=row.rows_per_entity)
 
 

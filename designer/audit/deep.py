@@ -52,7 +52,7 @@ from designer.audit.verdict import DeepVerdict, Finding, TestPower, not_looked_a
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import announce
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism
 from designer.files.kinds import kind_of
@@ -73,7 +73,7 @@ from designer.tables.plan import TablePlan
 # What deep verification looks at, kind by kind.
 
 
-M = TypeVar("M", bound=Specified)
+M = TypeVar("M", bound=FrozenMechanism)
 K = TypeVar("K", bound=Mechanism)
 Looked = tuple[list[Source], list[Finding]]
 
@@ -297,7 +297,7 @@ class OfChannels(Inspection[Channel]):
         return [bound_recomputed(made)]
 
 
-def inspection_of(made: Specified) -> Inspection[Any]:
+def inspection_of(made: FrozenMechanism) -> Inspection[Any]:
     """What is looked at in an object; of a class that no spec can hold what is looked at in every one."""
     kind = kind_of(made)
     found: type[Inspection[Any]] = Inspection if kind is None else kind.part("inspection")
@@ -313,7 +313,7 @@ UNSEEN = (
 
 
 def audit(
-    mechanism: Specified, *, power: TestPower | None = None, seconds: float = SECONDS, seed: int | None = None
+    mechanism: FrozenMechanism, *, power: TestPower | None = None, seconds: float = SECONDS, seed: int | None = None
 ) -> DeepVerdict:
     """What can be found out about a frozen object, from its numbers and from its own draws.
 
@@ -321,7 +321,7 @@ def audit(
     suffice, the verdict says which power was reached. seed: of a rehearsal whose draws can be repeated; None draws from the
     operating system, as releases do. Objects that choose by releasing whole (mwem, small-db) are never seeded.
     """
-    if not isinstance(mechanism, Specified):
+    if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(
             f"mechanism: {shown(mechanism)} is no frozen object; give one that was designed or loaded.", value=mechanism
         )
@@ -343,7 +343,7 @@ def audit(
     return DeepVerdict(mechanism.format, mechanism.fingerprint, power, tuple(findings), elapsed, seed)
 
 
-def _from_numbers(made: Specified, looked: Inspection[Any], entropy: Entropy, shared: TestPower) -> list[Finding]:
+def _from_numbers(made: FrozenMechanism, looked: Inspection[Any], entropy: Entropy, shared: TestPower) -> list[Finding]:
     """What the frozen numbers alone decide, and a coarse instance."""
     announce("deep verification: recomputing the certificate")
     findings = [recomputed(made), looked.pairs(made), constructible(made), injective(made), looked.reachable(made)]

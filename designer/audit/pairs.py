@@ -22,7 +22,7 @@ from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical, plain
 from designer.base.progress import track
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.sensitivity import SensitivitySet
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism
@@ -348,7 +348,7 @@ REACHABLE = "reachable outputs"
 TIME = "time of a draw"
 
 
-def recomputed(made: Specified) -> Finding:
+def recomputed(made: FrozenMechanism) -> Finding:
     """The certificate, from the frozen numbers alone."""
     found = made.verify()
     holds = bool(getattr(found, "holds", True)) and plain(vars(found)) == plain(vars(made.privacy))
@@ -357,7 +357,7 @@ def recomputed(made: Specified) -> Finding:
     )
 
 
-def constructible(made: Specified) -> Finding:
+def constructible(made: FrozenMechanism) -> Finding:
     """The object from its own plain data."""
     subject = "constructible"
     try:
@@ -369,7 +369,7 @@ def constructible(made: Specified) -> Finding:
     )
 
 
-def injective(made: Specified) -> Finding:
+def injective(made: FrozenMechanism) -> Finding:
     """Every entry of the core changed, one at a time: no two fingerprints agree."""
     core = plain(made.core())
     leaves = list(_leaves(core))[:MOST_LEAVES]

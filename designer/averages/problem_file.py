@@ -25,12 +25,12 @@ from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
 from designer.base.schema import POSITIVE, Fragment, Schema, either, exactly, list_of, noted, number, record, text
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem_file.asked import SHARED, AskingReader, naming
-from designer.problem_file.forms import Kind
+from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.keys import FILE, Key, section_of
 from designer.problem_file.linear_forms import (
     DELTA_WITH_ITS_NOTION,
@@ -118,7 +118,7 @@ class AveragesFile(Request):
     def named_answers(self) -> tuple[str, ...]:
         return self.queries.workload.queries
 
-    def make(self, choices: Choices) -> Specified:
+    def make(self, choices: Choices) -> FrozenMechanism:
         family, options = choices.of_file(self.family, self.options)
         if choices.solver is not None:
             options = {**options, "solver": choices.solver, "solver_options": {}}
@@ -126,7 +126,9 @@ class AveragesFile(Request):
             options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
         if family in FITTED:
             return self._fitted(family, options, choices)
-        made: Specified = design(self.queries.problem(**self._problem()), family, **{**options, **choices.limits}).mechanism
+        made: FrozenMechanism = design(
+            self.queries.problem(**self._problem()), family, **{**options, **choices.limits}
+        ).mechanism
         return made
 
     def _problem(self) -> dict[str, Any]:
@@ -134,7 +136,7 @@ class AveragesFile(Request):
         listed = [self.weights.get(statistic.name, 1.0) for statistic in self.queries.statistics]
         return {**self.asked, **({"weights": listed} if self.weights else {})}
 
-    def _fitted(self, family: str, options: dict[str, Any], choices: Choices) -> Specified:
+    def _fitted(self, family: str, options: dict[str, Any], choices: Choices) -> FrozenMechanism:
         """Answers with a bias where it pays, by a closed form or by a program in CVXPY."""
         with naming(self.path, "problem"):
             records, loss = self._records(family), FITTED[family]
@@ -150,7 +152,7 @@ class AveragesFile(Request):
             from designer.programs.stated_programs import StatisticalProgram
 
             program = StatisticalProgram(self.queries, records, loss)
-            made: Specified = program.design(options["solver"], **options.get("solver_options", {})).mechanism
+            made: FrozenMechanism = program.design(options["solver"], **options.get("solver_options", {})).mechanism
             return made
         return separable(self.queries, records) if loss == "absolute" else squared_averages(self.queries, records, self.weights)
 
@@ -199,11 +201,11 @@ class AveragesFile(Request):
 class AveragesReader(AskingReader):
     """One file for averages being read."""
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         for name, given in (self.data["statistics"] if isinstance(self.data.get("statistics"), dict) else {}).items():
             if isinstance(given, str) or (isinstance(given, dict) and {"function", "python", "lambda"} & set(given)):
                 raise self.refuse("statistics", name, given, NO_FUNCTION)
-        super().require(Kind(kind.name, kind.note, lambda: _form({"type": "object"}), kind.reader))
+        super().require(ProblemFileKind(kind.name, kind.note, lambda: _form({"type": "object"}), kind.reader))
 
     def shared(self) -> dict[str, Any]:
         """The metric speaks of all combinations of the domain, which nobody writes out."""
@@ -333,4 +335,4 @@ class AveragesReader(AskingReader):
         return dict(given)
 
 
-AVERAGES = Kind("statistical_queries", "Averages of functions of the records.", averages_form, AveragesReader)
+AVERAGES = ProblemFileKind("statistical_queries", "Averages of functions of the records.", averages_form, AveragesReader)

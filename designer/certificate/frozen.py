@@ -85,7 +85,7 @@ class _Certified(ReadOnlyParts):
         return made
 
 
-class Specified(Immutable, Displayed, metaclass=_Certified):
+class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
     """A mechanism of any kind that can be saved, loaded and verified; subclasses are frozen dataclasses.
 
     takes: what it releases from, the first preferred: counts of the universe elements, or records. `privacy` is the certificate
@@ -296,7 +296,7 @@ class Specified(Immutable, Displayed, metaclass=_Certified):
     def __eq__(self, other: object) -> bool:
         return (
             type(other) is type(self) and self.fingerprint == other.fingerprint
-            if isinstance(other, Specified)
+            if isinstance(other, FrozenMechanism)
             else NotImplemented
         )
 
@@ -365,7 +365,7 @@ def kept_lines(released: Any) -> list[str]:
 FORMAT_VERSION = 1
 
 
-def to_spec(mechanism: Specified) -> dict[str, Any]:
+def to_spec(mechanism: FrozenMechanism) -> dict[str, Any]:
     """The whole spec as plain data; `InvalidProblem` for what could not be read again."""
     mechanism.require_listed()
     body = {
@@ -382,7 +382,7 @@ def to_spec(mechanism: Specified) -> dict[str, Any]:
     return {**spec, "seal": seal(spec)}
 
 
-def about_entry(mechanism: Specified) -> dict[str, Any]:
+def about_entry(mechanism: FrozenMechanism) -> dict[str, Any]:
     """What files say under `about`; nothing where the maker said nothing."""
     return {"about": mechanism.about.to_dict()} if mechanism.about else {}
 
@@ -397,7 +397,7 @@ def seal(spec: Mapping[str, Any]) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def save(mechanism: Specified, path: Path, *, replace: bool = True) -> Path:
+def save(mechanism: FrozenMechanism, path: Path, *, replace: bool = True) -> Path:
     """Write the spec, whole or not at all; see `designer.base.output.write_whole`."""
     return write_whole(path, readable_text(to_spec(mechanism)), replace=replace)
 
@@ -406,12 +406,12 @@ Part = Literal["mechanism", "release_form", "agreement", "composition", "inspect
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class MechanismKind:
     """A kind of frozen mechanism: the format of its specs, and the addresses of its parts.
 
-    mechanism: the frozen class, a `Specified`, which reads and certifies specs. release_form: the `ReleaseForm` of its releases
-    as files. agreement: the `Agreement` that makes tables of a release agree; None where there are no tables of sums of cells.
-    composition: the `Composition` by which releases add up. inspection: the `Inspection` of deep verification.
+    mechanism: the frozen class, a `FrozenMechanism`, which reads and certifies specs. release_form: the `ReleaseForm` of its
+    releases as files. agreement: the `Agreement` that makes tables of a release agree; None where there are no tables of sums
+    of cells. composition: the `Composition` by which releases add up. inspection: the `Inspection` of deep verification.
     noise_law: the function that tells other tools the law of the noise; None where there is none that the data leave alone.
     page: the `Contributor` of its page for a board, with the sketches of its proofs. pictures: the function from a mechanism to
     its `Drawing`s; None where nothing is drawn of it. Every part is stated, so that none is forgotten.

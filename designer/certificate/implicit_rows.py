@@ -30,7 +30,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.progress import step
 from designer.certificate.certificate import SEEN, PrivacyCertificate, Witness
 from designer.certificate.norms import Norm
-from designer.problem.compressed_rows import WRITTEN_OUT, Intervals, Matrix, extremes, row_places
+from designer.problem.compressed_rows import WRITTEN_OUT, IntervalRows, Matrix, extremes, row_places
 from designer.problem.relation import Relation, SimpleBudgets
 from designer.problem.workload import Workload
 from solvers.exact.rational import float_above, max_float, root_above
@@ -54,7 +54,7 @@ def is_described(workload: Workload, relation: Relation) -> bool:
 
 def apart(rows: Matrix) -> bool:
     """Whether no element is in two rows."""
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         order = np.argsort(rows.starts, kind="stable")
         order = order[rows.lengths[order] > 0]
         return bool((rows.ends[order][:-1] <= rows.starts[order][1:]).all())
@@ -145,7 +145,7 @@ class DescribedSet:
             return
         moving = self._moves(appears=False, changes=True)
         factors, unit = self._factors(np.where(moving, heard, 0.0), power)
-        signs = isinstance(self.rows, Intervals) or bool((self.rows.data >= 0).all() or (self.rows.data <= 0).all())
+        signs = isinstance(self.rows, IntervalRows) or bool((self.rows.data >= 0).all() or (self.rows.data <= 0).all())
         found = None
         for middle in (None, size // 2):
             sums = self._sums(factors, power, middle)
@@ -198,7 +198,7 @@ class DescribedSet:
         """`sum_k n_k |p_ki - m_k|^p` of every element, (N,) of Python integers; m is the column `middle`, or the origin."""
         size = self.rows.shape[1]
         centre = {} if middle is None else self.column(middle)
-        if isinstance(self.rows, Intervals):
+        if isinstance(self.rows, IntervalRows):
             inside = factors.copy()
             for k in centre:
                 inside[k] = -factors[k]
@@ -221,7 +221,7 @@ class DescribedSet:
     @cached_property
     def _different(self) -> list[int]:
         """Elements among whose columns are all that there are."""
-        if isinstance(self.rows, Intervals):
+        if isinstance(self.rows, IntervalRows):
             cuts = np.unique(np.concatenate([[0], self.rows.starts, self.rows.ends]))
             places: list[int] = cuts[cuts < self.rows.size].tolist()
             return places
@@ -237,7 +237,7 @@ class DescribedSet:
 
     def column(self, place: int) -> dict[int, int]:
         """The entries of an element's column that are not 0, by row."""
-        if isinstance(self.rows, Intervals):
+        if isinstance(self.rows, IntervalRows):
             inside = np.flatnonzero((self.rows.starts <= place) & (place < self.rows.ends))
             return dict.fromkeys(inside.tolist(), 1)
         at = np.flatnonzero(self.rows.indices == place)

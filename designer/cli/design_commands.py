@@ -14,7 +14,7 @@ from designer.base import progress
 from designer.base.display import counted, printed, terminal_width
 from designer.base.errors import InvalidProblem
 from designer.base.output import checked_target, write_whole
-from designer.certificate.frozen import Released, Specified, save
+from designer.certificate.frozen import FrozenMechanism, Released, save
 from designer.cli.check_command import add_delimiter
 from designer.cli.options import (
     add_effort,
@@ -339,7 +339,7 @@ def _of_problem(options: argparse.Namespace) -> tuple[Drawing, ...]:
 
 
 def _with_map(
-    options: argparse.Namespace, mechanism: Specified, released: Released | None, drawings: tuple[Drawing, ...]
+    options: argparse.Namespace, mechanism: FrozenMechanism, released: Released | None, drawings: tuple[Drawing, ...]
 ) -> tuple[Drawing, ...]:
     """With a map of answers or errors in front, where a table of places is given."""
     if options.places is None:

@@ -20,7 +20,7 @@ from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.base.json_text import readable_text
 from designer.base.labels import as_csv
 from designer.base.output import write_whole
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.cli.options import add_output, check_output, loaded, release_and_signer, spec_and_signer
 from designer.cli.spec_commands import add_deep_options, deeply
 from designer.designing.comparison import Comparison, compare
@@ -44,7 +44,7 @@ Exported = tuple[str, Any]  # the text of the file, and the data for `--json`
 class Export(NamedTuple):
     """A kind of export: what writes it, what the help says of it, and the options that only it takes."""
 
-    write: Callable[[Specified, argparse.Namespace], Exported]
+    write: Callable[[FrozenMechanism, argparse.Namespace], Exported]
     what: str
     own_options: tuple[str, ...] = ()
 
@@ -83,14 +83,14 @@ def _require_own_options(options: argparse.Namespace) -> None:
         raise InvalidProblem("--ledger, --dataset: go together; give both, or none.")
 
 
-def _opendp(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _opendp(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     folder = options.output.parent if options.output else Path()
     spec = Path(os.path.relpath(options.file, folder)).as_posix()
     text = measurement_module(mechanism, spec, distance=options.distance or "records")
     return text, {"module": text}
 
 
-def _noise(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _noise(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     if options.output and options.output.suffix == ".csv":
         rows = noise_rows(mechanism)
         header, *answers = rows
@@ -99,7 +99,7 @@ def _noise(mechanism: Specified, options: argparse.Namespace) -> Exported:
     return readable_text(document), document
 
 
-def _registry(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _registry(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     release = None
     if options.release is not None:
         release = release_and_signer(options)[0]
@@ -109,22 +109,22 @@ def _registry(mechanism: Specified, options: argparse.Namespace) -> Exported:
     return entry.to_yaml(), {"entry": entry.to_dict(), "unknown": dict(entry.unknown)}
 
 
-def _portable(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _portable(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     text = portable_text(mechanism)
     return text, {"portable": text}
 
 
-def _vectors(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _vectors(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     vectors = release_vectors(mechanism, seed=1 if options.seed is None else options.seed)
     return readable_text(vectors), vectors
 
 
-def _javascript(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _javascript(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     text = device_text(mechanism, "javascript")
     return text, {"javascript": text}
 
 
-def _c(mechanism: Specified, options: argparse.Namespace) -> Exported:
+def _c(mechanism: FrozenMechanism, options: argparse.Namespace) -> Exported:
     text = device_text(mechanism, "c")
     return text, {"c": text}
 
@@ -228,11 +228,11 @@ def _evidence(options: argparse.Namespace) -> Evidence:
     )
 
 
-def _deep(options: argparse.Namespace, made: Specified) -> DeepVerdict | None:
+def _deep(options: argparse.Namespace, made: FrozenMechanism) -> DeepVerdict | None:
     return deeply(made, options) if options.deep else None
 
 
-def _release(options: argparse.Namespace, made: Specified) -> SeenRelease | None:
+def _release(options: argparse.Namespace, made: FrozenMechanism) -> SeenRelease | None:
     """The release, verified; the signature that is asked for is its own, which names its spec."""
     if options.release is None:
         return None
@@ -242,7 +242,7 @@ def _release(options: argparse.Namespace, made: Specified) -> SeenRelease | None
     return SeenRelease(options.release.name, released, document, verdict, signer)
 
 
-def _ledger(options: argparse.Namespace, made: Specified, release: SeenRelease | None) -> SeenLedger | None:
+def _ledger(options: argparse.Namespace, made: FrozenMechanism, release: SeenRelease | None) -> SeenLedger | None:
     """The ledger, followed to its end; a release that names an entry must be there, without one the next is forecast."""
     if options.ledger is None:
         return None
@@ -261,7 +261,7 @@ def _require_of(options: argparse.Namespace, name: str) -> None:
         raise InvalidProblem(f"--dataset: the release is of {shown(name)}, not of {shown(options.dataset)}; give its own.")
 
 
-def _comparison(made: Specified) -> Comparison | str:
+def _comparison(made: FrozenMechanism) -> Comparison | str:
     """Other families for the same queries, relation and notion; the reason where there are none."""
     if not isinstance(made, Mechanism):
         return f"Other families were asked for, but only noise for listed queries has any; this is {made.format}."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.files.releases import release_document
 from designer.relations.records.row_unit import RowUnit
 
@@ -39,7 +39,7 @@ def add_who(made: argparse.ArgumentParser) -> None:
 
 def recorded(
     options: argparse.Namespace,
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     files: Sequence[Path],
     ready: Callable[[], object],
     release: Callable[[], AnyRelease],

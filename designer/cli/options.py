@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from designer.certificate.frozen import Specified
+    from designer.certificate.frozen import FrozenMechanism
     from designer.files.signatures import SignedBy
 
 Run = Callable[[argparse.Namespace], tuple[str, Any]]  # a command: the text for people, and the data for `--json`
@@ -75,12 +75,12 @@ def add_signer(made: argparse.ArgumentParser, what: str) -> None:
     made.add_argument("--signer", action="append", metavar="KEY", help=help_text)
 
 
-def loaded(options: argparse.Namespace) -> Specified:
+def loaded(options: argparse.Namespace) -> FrozenMechanism:
     """The mechanism of the spec that a command is about; see `spec_and_signer`."""
     return spec_and_signer(options)[0]
 
 
-def spec_and_signer(options: argparse.Namespace) -> tuple[Specified, SignedBy | None]:
+def spec_and_signer(options: argparse.Namespace) -> tuple[FrozenMechanism, SignedBy | None]:
     """The mechanism of the spec that a command is about, and who signed it: a signature beside the file is always checked. By
     `--signer` it must be of one of those keys, unless a release is given: then that must be, and it names its spec."""
     from designer.files.spec import from_spec, read_signed
@@ -105,6 +105,6 @@ def refuse_signer(options: argparse.Namespace) -> None:
         raise InvalidProblem("--signer: is for specs and releases; a problem file has no signature, leave it out.")
 
 
-def caution_data(mechanism: Specified) -> dict[str, Any]:
+def caution_data(mechanism: FrozenMechanism) -> dict[str, Any]:
     """What readers of JSON must not miss; nothing where every answer gets noise and none is biased."""
     return {key: value for key in ("vacuous", "exact", "biased") if (value := getattr(mechanism, key))}

@@ -25,7 +25,7 @@ from designer.base.errors import CannotWrite, InvalidProblem, Refusal, withholdi
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
 from designer.base.published_margins import PublishedSums
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.cli.check_command import add_marks
 from designer.cli.ledger_options import add_recording_options, recorded, recorded_lines
@@ -105,7 +105,7 @@ class _Output(argparse.Action):
         namespace.output, namespace.folder = Path(values), names_folder(values)
 
 
-def asked_tables(options: argparse.Namespace, mechanism: Specified, inputs: Sequence[Path]) -> TableOptions | None:
+def asked_tables(options: argparse.Namespace, mechanism: FrozenMechanism, inputs: Sequence[Path]) -> TableOptions | None:
     """How tables are to be written, checked before any data are touched; None where none are asked for."""
     if not options.folder:
         _require_folder(options, list(OPTIONS))
@@ -125,7 +125,7 @@ def _require_folder(options: argparse.Namespace, names: Sequence[str]) -> None:
 
 def save_tables(
     options: argparse.Namespace,
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     released: Released,
     document: Mapping[str, Any],
     asked: TableOptions,
@@ -361,14 +361,14 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     return "\n".join([*cautions(mechanism), *answers, *recorded_lines(data), *saved, *signed_line(options, key)]), data
 
 
-def _rule_of(mechanism: Specified) -> Unlisted:
+def _rule_of(mechanism: FrozenMechanism) -> Unlisted:
     """What happens to values that are not listed, and to what is no number in a column of numbers."""
     from designer.tables.plan import TablePlan
 
     return mechanism.unlisted if isinstance(mechanism, TablePlan) else REFUSE
 
 
-def _how_numbers_were_read(options: argparse.Namespace, mechanism: Specified) -> list[str]:
+def _how_numbers_were_read(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[str]:
     """Of a CSV file with columns of numbers the marks that were taken, whatever the file holds: nothing says how many cells
     could not be read but the check, for the holder of the data. Nothing where one such cell is refused."""
     if options.table is None or options.table.suffix != ".csv" or not mechanism.numbers or _rule_of(mechanism) == REFUSE:
@@ -394,7 +394,7 @@ def _promised(options: argparse.Namespace, released: Released, private: str) -> 
     ]
 
 
-def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
+def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple[Callable[[], object], Callable[[], Released]]:
     """A look at the names of columns of the file that the spec needs, records or counts, and the release from it; refused here
     where the options do not fit. No file of data is opened here."""
     from designer.relations.records.csv_rows import Marks
@@ -427,7 +427,7 @@ def _releasing(mechanism: Specified, options: argparse.Namespace) -> tuple[Calla
     )
 
 
-def _released_from_records(mechanism: Specified, options: argparse.Namespace) -> Released:
+def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespace) -> Released:
     from designer.tables.records import open_table
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}

@@ -13,7 +13,7 @@ from designer.accounts.store import is_ledger
 from designer.base.display import printed
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import plain
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.guarantee import Guarantee
 from designer.cli.ledger_options import add_check_options
 from designer.cli.options import (
@@ -49,7 +49,7 @@ def refuse_deep(options: argparse.Namespace) -> None:
         raise InvalidProblem("--deep, --seconds: test the sampler of a spec; leave them out for releases and ledgers.")
 
 
-def deep_lines(mechanism: Specified, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
+def deep_lines(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple[str, dict[str, Any]]:
     """The verdict in words and as data; nothing where it was not asked for. `NotPrivate`, once printed, where it fails."""
     if not options.deep:
         if options.seconds is not None:
@@ -64,7 +64,7 @@ def deep_lines(mechanism: Specified, options: argparse.Namespace) -> tuple[str, 
     return f"\n\n{text}", data
 
 
-def deeply(mechanism: Specified, options: argparse.Namespace) -> DeepVerdict:
+def deeply(mechanism: FrozenMechanism, options: argparse.Namespace) -> DeepVerdict:
     """The verdict on a mechanism, of as many seconds of draws as are asked for."""
     from designer.audit.deep import SECONDS, audit
 

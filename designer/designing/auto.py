@@ -200,7 +200,7 @@ def stated_by(family: Family, field: str, value: object, says: str, remedy: str)
 
 
 @dataclass(eq=False)
-class Allowance:
+class WorkBudget:
     """The work that all families have together, what was spent of it, and what is known of the problem's limit.
 
     units: of work. end: on the clock, where a caller set seconds. gap: whether the least loss alone is sought, so that nothing

@@ -17,8 +17,8 @@ from designer.base.frames import frame_of_rows
 from designer.base.progress import each_of
 from designer.designing.auto import (
     SEVERAL,
-    Allowance,
     Way,
+    WorkBudget,
     cap_of,
     chosen_families,
     needing_rows,
@@ -147,7 +147,7 @@ def compare_linear(
         ways = [Way(family, {}) for family in chosen_families([families] if isinstance(families, str) else families)]
     if not ways:
         raise InvalidProblem("families: empty; name at least one family, or pass None for all.")
-    allowance = Allowance(problem, SEVERAL * units_of(effort), cap_of(seconds), gap=False, any_size=True)
+    allowance = WorkBudget(problem, SEVERAL * units_of(effort), cap_of(seconds), gap=False, any_size=True)
     reference, no_reference = _attempt(lambda: _reference(problem))
     least, no_limit = _attempt(lambda: limit(problem))
     notes = [f"{COLUMNS[name]}: {why}" for name, why in (("improvement", no_reference), ("efficiency", no_limit)) if why]

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from designer.base.display import Displayed
 from designer.certificate.certificate import PrivacyCertificate
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Optimality
 from designer.designing.least_noise import Limit, limit, part_of_loss
 from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS, invariant_of, is_whole, keeps_published
@@ -17,7 +17,7 @@ from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
 
 M = TypeVar("M", bound=Mechanism, covariant=True)
-F = TypeVar("F", bound=Specified, covariant=True)
+F = TypeVar("F", bound=FrozenMechanism, covariant=True)
 P = TypeVar("P", covariant=True)
 
 

@@ -28,8 +28,8 @@ from designer.certificate.implicit_rows import is_described
 from designer.designing.auto import (
     NOTHING_MADE,
     NOTHING_YET,
-    Allowance,
     Way,
+    WorkBudget,
     automatic_families,
     cap_of,
     chosen_families,
@@ -502,7 +502,7 @@ def best_of_all(
     with its options to its design, `design` itself unless given.
     """
     begun = time.perf_counter()
-    allowance = Allowance(problem, units_of(effort), cap_of(seconds))
+    allowance = WorkBudget(problem, units_of(effort), cap_of(seconds))
     ways = ways_of(automatic_families(problem, solver), problem)  # the sizes of the problem are found once, for all of them
     if whole := asks_for_whole(problem):
         ways.sort(key=lambda way: way.family.fractions)

@@ -35,7 +35,7 @@ from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.noise import Grid
 from designer.problem.budget_bounds import Nearness
-from designer.problem.compressed_rows import Intervals, Matrix, compressed, largest_entries, row_places, with_entries
+from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, largest_entries, row_places, with_entries
 from designer.problem.relation import Block, Indices, Relation, SimpleBudgets, graph_components
 from designer.relations import metrics
 from designer.relations.invariants.changes import ChangeRelation
@@ -132,7 +132,7 @@ def _frozen(
 
 def _simple(rows: Matrix) -> bool:
     """Whether no element is in two rows, and no two entries have opposite signs."""
-    return apart(rows) and (isinstance(rows, Intervals) or bool((rows.data >= 0).all() or (rows.data <= 0).all()))
+    return apart(rows) and (isinstance(rows, IntervalRows) or bool((rows.data >= 0).all() or (rows.data <= 0).all()))
 
 
 def _cost(problem: Problem, heard: NDArray[np.bool_], steps: Floats, power: int) -> NoiseCost:
@@ -193,7 +193,7 @@ def _products(rows: Matrix, power: int, middle: int | None) -> tuple[Callable[[F
     """`x -> A' x` and `y -> A y` for `a_ki = |q_ki - m_k|^p`, m the column `middle`, or 0."""
     size = rows.shape[1]
     centre = np.zeros(rows.shape[0])
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         if middle is not None:
             centre[(rows.starts <= middle) & (middle < rows.ends)] = 1.0
         inside = 1 - 2 * centre

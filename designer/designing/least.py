@@ -34,7 +34,7 @@ from designer.base.progress import each_of, track
 from designer.base.progress_line import time_words
 from designer.designing.auto import (
     SEVERAL,
-    Allowance,
+    WorkBudget,
     automatic_families,
     cap_of,
     chosen_families,
@@ -304,7 +304,7 @@ def least_linear(
             "search is effort and seconds."
         )
     if family == "auto":
-        found, rows = _by_family(problem, targets, relative, effort, Allowance(problem, units, cap, gap=False))
+        found, rows = _by_family(problem, targets, relative, effort, WorkBudget(problem, units, cap, gap=False))
     else:
         (named,) = chosen_families([family])
         made = maker(family, options, effort)
@@ -321,7 +321,7 @@ def least_linear(
 
 
 def _by_family(
-    problem: Problem, targets: Targets, step: float, effort: str, allowance: Allowance
+    problem: Problem, targets: Targets, step: float, effort: str, allowance: WorkBudget
 ) -> tuple[list[tuple[FamilyFactor, Make]], list[dict[str, Any]]]:
     """The factor of every family that "auto" tries, with the maker of its designs, and a row for each."""
     found: list[tuple[FamilyFactor, Make]] = []

@@ -22,7 +22,7 @@ from designer.base.display import (
 )
 from designer.base.errors import InvalidProblem
 from designer.base.progress_line import time_words
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Optimality
 from designer.designing.auto import is_unfinished, remedy_for, said_once
 from designer.designing.design_result import Design
@@ -38,12 +38,12 @@ ROWS_SHOWN, FEW = 12, 3
 DETAILS = ("Workload:", "Relation:", "Norm ball:", "Fingerprint:", " " * 13)  # lines of a design that only a full one shows
 
 
-def summary(made: Specified) -> str:
+def summary(made: FrozenMechanism) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
     return "\n".join([*cautions(made), *made.about.heading(), *made.summary_lines()])
 
 
-def page(made: Specified, told: str = "") -> str:
+def page(made: FrozenMechanism, told: str = "") -> str:
     """A page in Markdown: the guarantee, the certificate, a line that is told besides, and where the object comes from."""
     paragraphs = [line for caution in cautions(made) for line in (f"**{in_markdown(caution)}**", "")]
     return "\n".join(
@@ -60,7 +60,7 @@ def page(made: Specified, told: str = "") -> str:
     )
 
 
-def _provenance_lines(made: Specified) -> list[str]:
+def _provenance_lines(made: FrozenMechanism) -> list[str]:
     notes = [f"- {in_markdown(key)}: {in_markdown(value)}" for key, value in made.provenance.items()]
     return ["Notes of the maker, not verified:", "", *notes]
 
@@ -97,7 +97,7 @@ def design_in_brief(title: str, made: Design[Mechanism]) -> str:
     return "\n".join([*lines, *_target_lines(mechanism, FEW), *_cut_lines(made.cut), *_unfinished_lines(mechanism)])
 
 
-def _unfinished_lines(made: Specified) -> list[str]:
+def _unfinished_lines(made: FrozenMechanism) -> list[str]:
     """What "auto" did not finish, and how to have more of it."""
     names = [name for name, words in made.provenance.get("tried", {}).items() if is_unfinished(words)]
     more = remedy_for(made.provenance.get("effort", "normal"), named=False)
@@ -125,7 +125,7 @@ def _cut_lines(cut: str) -> list[str]:
     return [f"Cut off:     {cut}"] if cut else []
 
 
-def _target_lines(made: Specified, most: int = ROWS_SHOWN) -> list[str]:
+def _target_lines(made: FrozenMechanism, most: int = ROWS_SHOWN) -> list[str]:
     """What was asked and what is reached, of the first targets; a design that is shown meets the others, too."""
     found = made.provenance.get("targets", ())
     lines = [f"Target:      {printed(sentence)}" for sentence in found[:most]]
@@ -133,7 +133,7 @@ def _target_lines(made: Specified, most: int = ROWS_SHOWN) -> list[str]:
     return lines + ([f"             ... and {left} more, which are met as well"] if left > 0 else [])
 
 
-def _tried_lines(made: Specified) -> list[str]:
+def _tried_lines(made: FrozenMechanism) -> list[str]:
     """What "auto" tried, what it did not and why, and how to have more of it."""
     tried = made.provenance.get("tried", {})
     made_ones = [f"{name}: {words}" for name, words in tried.items() if words.startswith("loss ")]

@@ -23,7 +23,7 @@ from designer.designing.measured import Coordinates
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid, coarsest_exponent
-from designer.problem.compressed_rows import Intervals
+from designer.problem.compressed_rows import IntervalRows
 from designer.problem.relation import Indices, Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.one_budget import InvariantChanges
@@ -92,7 +92,7 @@ def freeze(
 def _fits_described(problem: Problem, norm: Norm, grid: Grid) -> bool:
     """Whether the certificate of queries that are not written out takes this norm on this grid (`DescribedSet`)."""
     weighted = type(norm) is Norm and norm.map.ndim == 1 and norm.order in ("l1", "l2")
-    return weighted and not (isinstance(problem.workload.matrix, Intervals) and any(grid.exponents))
+    return weighted and not (isinstance(problem.workload.matrix, IntervalRows) and any(grid.exponents))
 
 
 def claimed(problem: Problem, made: AdditiveMechanism, bound: Bound) -> AdditiveMechanism:

@@ -37,7 +37,7 @@ from designer.base.schema import (
     record,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
 from designer.domains.marginals_tables import Tables, reading, require_form
@@ -171,7 +171,7 @@ SUBSETS = noted(
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalMechanism(Specified):
+class MarginalMechanism(FrozenMechanism):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
@@ -332,7 +332,7 @@ class MarginalMechanism(Specified):
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`: records, or the true tables."""
+        """See `FrozenMechanism.check`: records, or the true tables."""
         super().check(data)
         row = row_unit_of(unit, entity, rows_per_entity)
         require_form(self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence))

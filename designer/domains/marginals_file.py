@@ -29,7 +29,7 @@ from designer.base.schema import (
     record,
     text,
 )
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.domains.design import design_marginal, least_marginal
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_least import table_names
@@ -41,7 +41,7 @@ from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions
 from designer.problem.domain import Domain
 from designer.problem.targets import Targets
-from designer.problem_file.forms import Kind, Reader
+from designer.problem_file.forms import ProblemFileKind, Reader
 from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.problem_file.linear_forms import TARGETS
 from designer.problem_file.sections import Choices, Listing, Outcome, Request
@@ -132,9 +132,9 @@ class MarginalsRequest(Request):
     def named_answers(self) -> tuple[str, ...]:
         return table_names(self.workload)
 
-    def make(self, choices: Choices) -> Specified:
+    def make(self, choices: Choices) -> FrozenMechanism:
         problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
-        made: Specified = design_marginal(
+        made: FrozenMechanism = design_marginal(
             problem, choices.family or "auto", targets=self.targets, tolerance=self.tolerance
         ).mechanism
         return made
@@ -206,9 +206,9 @@ class MarginalsReader(Reader):
 
     usual_notion = "zcdp"
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         """The form, and the budget of the notion."""
-        super().require(Kind(kind.name, kind.note, _sections, kind.reader))
+        super().require(ProblemFileKind(kind.name, kind.note, _sections, kind.reader))
         self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
 
     def read(self) -> MarginalsRequest:
@@ -279,6 +279,6 @@ class MarginalsReader(Reader):
         return metrics.hamming(self.domain, given["budgets"])
 
 
-MARGINALS = Kind(
+MARGINALS = ProblemFileKind(
     "marginals", "Noisy tables over subsets of attributes, for domains of any size.", marginals_form, MarginalsReader
 )

@@ -41,7 +41,7 @@ from designer.base.schema import (
     whole,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certificate.frozen import Specified, kept_lines
+from designer.certificate.frozen import FrozenMechanism, kept_lines
 from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.domains.directions import Together, weights_along
 from designer.domains.marginals_noise import stored
@@ -230,7 +230,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(Specified):
+class StructuredMechanism(FrozenMechanism):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -438,7 +438,7 @@ class StructuredMechanism(Specified):
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`: counts of all combinations of values, true tables, or records."""
+        """See `FrozenMechanism.check`: counts of all combinations of values, true tables, or records."""
         super().check(data)
         row = row_unit_of(unit, entity, rows_per_entity)
         fixed = not isinstance(self.protection, Presence)

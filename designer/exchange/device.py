@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical_text, utc_text
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.exchange.opendp import noise_document
 from designer.files.releases import release_document
 from designer.local.mechanism import MOST_ENTRIES, Channel
@@ -115,7 +115,7 @@ static int dp_report(int x) {{ return dp_report_from(x, dp_system_bytes); }}
 """
 
 
-def device_text(mechanism: Specified, language: str) -> str:
+def device_text(mechanism: FrozenMechanism, language: str) -> str:
     """A channel as a program: "javascript" or "c". `InvalidProblem` for other mechanisms, and for denominators above 2^53."""
     if not isinstance(mechanism, Channel):
         raise InvalidProblem(
@@ -306,7 +306,7 @@ class Place:
     number: int = 0
 
 
-def portable_text(mechanism: Specified) -> str:
+def portable_text(mechanism: FrozenMechanism) -> str:
     """The portable file of a mechanism; `InvalidProblem`, with the reason, where there is none.
 
     mechanism: with independent noise of each answer.
@@ -326,7 +326,7 @@ def portable_text(mechanism: Specified) -> str:
     return "".join("\t".join(map(str, line)) + "\n" for line in lines)
 
 
-def require_portable(mechanism: Specified) -> AdditiveMechanism:
+def require_portable(mechanism: FrozenMechanism) -> AdditiveMechanism:
     """The mechanism, if a release of it takes nothing but whole numbers; refused with the reason otherwise."""
     law = noise_document(mechanism)["law"]["kind"]
     if not isinstance(mechanism, AdditiveMechanism) or law not in BYTE_LAWS:
@@ -365,7 +365,7 @@ def byte_laws(mechanism: AdditiveMechanism) -> list[ByteLaplace | ByteGaussian]:
     return [BYTE_LAWS[law["kind"]](Fraction(number)) for number in numbers]
 
 
-def portable_noise(mechanism: Specified, random: bytes) -> tuple[list[int], int]:
+def portable_noise(mechanism: FrozenMechanism, random: bytes) -> tuple[list[int], int]:
     """The noise in steps, one number for each measured answer in their order, that these bytes stand for, and how many of them
     it took. For test vectors: noise from bytes that anybody knows hides nothing.
 
@@ -375,7 +375,7 @@ def portable_noise(mechanism: Specified, random: bytes) -> tuple[list[int], int]
     return [law.draw(given) for law in byte_laws(require_portable(mechanism))], given.used
 
 
-def release_vectors(mechanism: Specified, histograms: Sequence[Sequence[int]] = (), *, seed: int = 1) -> dict[str, Any]:
+def release_vectors(mechanism: FrozenMechanism, histograms: Sequence[Sequence[int]] = (), *, seed: int = 1) -> dict[str, Any]:
     """What a program in another language has to come to, for known bytes and counts: whole numbers and release files.
 
     histograms: counts in the order of the elements; a few where none are given. seed: of the bytes, SHA-256 of "dp-designer

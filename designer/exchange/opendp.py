@@ -48,7 +48,7 @@ from designer.base.schema import (
     text,
     whole,
 )
-from designer.certificate.frozen import FORMAT_VERSION, Specified
+from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm
 from designer.exchange.spending import Distance, Spending, counts_alone, require_noisy, spending_of
@@ -149,7 +149,7 @@ def noise_schema() -> dict[str, Any]:
     return bundle({**head, **NOISE})
 
 
-def noise_document(mechanism: Specified) -> dict[str, Any]:
+def noise_document(mechanism: FrozenMechanism) -> dict[str, Any]:
     """The law of the noise as plain data; see the module; `dp-designer schema noise` prints its schema.
 
     `InvalidProblem`, with the reason, where the noise depends on the data, is that of a Markov chain, or hides nothing.
@@ -275,7 +275,7 @@ def staircase_law_parts(mechanism: Any) -> dict[str, Any]:
 SINGLE = ("query", "law", "exponent", "rate_or_variance", "scale_or_deviation", "variance", "standard_error")
 
 
-def noise_rows(mechanism: Specified) -> list[tuple[str, ...]]:
+def noise_rows(mechanism: FrozenMechanism) -> list[tuple[str, ...]]:
     """The same as a table, a row for each answer, headed by `SINGLE`: of mechanisms that add independent noise to each answer.
 
     rate_or_variance: of the law in steps of 2^exponent, exact. scale_or_deviation, variance and standard_error: of the answer.
@@ -317,7 +317,7 @@ OWN_KINDS: dict[tuple[str, str], Constructor] = {
 FEATURES = ("contrib", "honest-but-curious")
 
 
-def as_measurement(mechanism: Specified, *, distance: Distance = "records", output: Handed = "answers") -> Any:
+def as_measurement(mechanism: FrozenMechanism, *, distance: Distance = "records", output: Handed = "answers") -> Any:
     """The mechanism as an `opendp.mod.Measurement` of counts of the universe elements, in their order.
 
     distance: what d_in measures, see `designer.exchange.spending`. With "l1" the input metric is OpenDP's own
@@ -341,7 +341,7 @@ def as_measurement(mechanism: Specified, *, distance: Distance = "records", outp
 
 
 def counting(
-    mechanism: Specified, *, size: int | None = None, unknown: str | None = None, distance: Distance = "records"
+    mechanism: FrozenMechanism, *, size: int | None = None, unknown: str | None = None, distance: Distance = "records"
 ) -> Any:
     """The transformation of OpenDP from a list of names of elements, one for each record, to the counts that `as_measurement`
     takes with the same distance, "records" or "budget".
@@ -389,7 +389,7 @@ class OwnNoise:
     exact: bool
 
 
-def own_noise(mechanism: Specified) -> OwnNoise | None:
+def own_noise(mechanism: FrozenMechanism) -> OwnNoise | None:
     """Which constructor of OpenDP draws noise of the mechanism's law; None where none does: noise that is not independent,
     scales or steps that differ between answers, answers without noise.
 
@@ -429,7 +429,7 @@ def measurement():
 '''
 
 
-def measurement_module(mechanism: Specified, spec: str, *, distance: Distance = "records") -> str:
+def measurement_module(mechanism: FrozenMechanism, spec: str, *, distance: Distance = "records") -> str:
     """A Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from the
     folder of the module. It is written where OpenDP is not installed, too.
 

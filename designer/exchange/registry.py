@@ -23,7 +23,7 @@ from designer.base.checks import shown
 from designer.base.display import at_least, at_most, in_markdown, one_line
 from designer.base.errors import InvalidProblem
 from designer.base.schema import exactly, list_of, number, one_of, record, text
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import About, Guarantee, Optimality
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.problem.workload import Workload
@@ -220,7 +220,7 @@ class RegistryEntry(Immutable):
 
 
 def registry_entry(
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     *,
     about: About | None = None,
     release: Mapping[str, Any] | None = None,
@@ -232,7 +232,7 @@ def registry_entry(
     date of publication. balance: of the data set in a ledger, which tells how often the mechanism released, and what that cost.
     `InvalidProblem` where release or ledger are of another mechanism.
     """
-    if not isinstance(mechanism, Specified):
+    if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
     if release is not None and release.get("fingerprint") != mechanism.fingerprint:
         raise InvalidProblem("release: was made by another spec; give a release of this one.")
@@ -260,7 +260,7 @@ def registry_entry(
 class _Known:
     """All that there is to tell from."""
 
-    mechanism: Specified
+    mechanism: FrozenMechanism
     about: About
     release: Mapping[str, Any] | None
     reserves: tuple[Reserve, ...]
@@ -305,7 +305,7 @@ class _Known:
             return str(refusal)
 
 
-def _own_reserves(mechanism: Specified, balance: Balance | None) -> tuple[Reserve, ...]:
+def _own_reserves(mechanism: FrozenMechanism, balance: Balance | None) -> tuple[Reserve, ...]:
     if balance is None:
         return ()
     own = tuple(reserve for reserve in balance.reserves if reserve.expense.fingerprint == mechanism.fingerprint)

@@ -22,7 +22,7 @@ from designer.accounts.composition.terms import largest_budget, rule_of
 from designer.base.arrays import Floats
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
 from designer.files.kinds import kind_of
 from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism
@@ -72,7 +72,7 @@ class Spending:
         return float(WITH_DELTA[self.falloff](Fraction(self.delta)).spent_budget(float_above(length)))
 
 
-def spending_of(mechanism: Specified, distance: Distance = "records") -> Spending:
+def spending_of(mechanism: FrozenMechanism, distance: Distance = "records") -> Spending:
     """The privacy map of a mechanism that adds noise to answers, recomputed from its certificate and its frozen numbers.
 
     distance: see the module. `InvalidProblem`, with the reason, for other mechanisms, and for distances under which a bounded
@@ -89,7 +89,7 @@ def spending_of(mechanism: Specified, distance: Distance = "records") -> Spendin
     return Spending(notion, distance, makers[distance](noisy), noisy.delta, noisy.falloff)
 
 
-def require_noisy(mechanism: Specified) -> Mechanism:
+def require_noisy(mechanism: FrozenMechanism) -> Mechanism:
     """The mechanism, if it adds noise of one law to the answers of any histogram; refused with the reason otherwise."""
     kind = kind_of(mechanism)
     if kind is None or kind.noise_law is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from designer.certificate.frozen import Kind, Specified
+from designer.certificate.frozen import FrozenMechanism, MechanismKind
 
 # Noise that is added to answers on a grid, as a kind of frozen mechanism.
 
 
-ADDITIVE = Kind(
+ADDITIVE = MechanismKind(
     format="dp-designer/mechanism",
     mechanism="designer.mechanism.additive:AdditiveMechanism",
     release_form="designer.mechanism.spec:GridForm",
@@ -25,7 +25,7 @@ ADDITIVE = Kind(
 # The channel of one person's own report, as a kind of frozen mechanism.
 
 
-CHANNEL = Kind(
+CHANNEL = MechanismKind(
     format="dp-designer/channel",
     mechanism="designer.local.mechanism:Channel",
     release_form="designer.local.mechanism:ReportsForm",
@@ -41,7 +41,7 @@ CHANNEL = Kind(
 # The choice of one candidate, as a kind of frozen mechanism.
 
 
-SELECTION = Kind(
+SELECTION = MechanismKind(
     format="dp-designer/selection",
     mechanism="designer.selection.mechanism:Selection",
     release_form="designer.selection.mechanism:ChoiceForm",
@@ -57,7 +57,7 @@ SELECTION = Kind(
 # Integer noise that keeps published statistics, as two kinds of frozen mechanisms: from one lattice, and row by row.
 
 
-LATTICE = Kind(
+LATTICE = MechanismKind(
     format="dp-designer/lattice-mechanism",
     mechanism="designer.lattice.mechanism:LatticeMechanism",
     release_form="designer.lattice.spec:LatticeForm",
@@ -68,7 +68,7 @@ LATTICE = Kind(
     page="designer.publish.of_linear_queries:LatticeQueries",
     pictures="designer.publish.pictures.of_mechanisms:lattice_drawings",
 )
-ROWS = Kind(
+ROWS = MechanismKind(
     format="dp-designer/row-mechanism",
     mechanism="designer.lattice.row_mechanism:RowMechanism",
     release_form="designer.lattice.spec:LatticeForm",
@@ -84,7 +84,7 @@ ROWS = Kind(
 # Marginals that agree, as a kind of frozen mechanism.
 
 
-MARGINALS = Kind(
+MARGINALS = MechanismKind(
     format="dp-designer/marginals",
     mechanism="designer.domains.marginals:MarginalMechanism",
     release_form="designer.domains.marginals_spec:MarginalForm",
@@ -100,7 +100,7 @@ MARGINALS = Kind(
 # The test of an odds ratio, as a kind of frozen mechanism.
 
 
-ODDS_RATIO = Kind(
+ODDS_RATIO = MechanismKind(
     format="dp-designer/odds-ratio-test",
     mechanism="designer.odds_ratio.mechanism:OddsRatioTest",
     release_form="designer.odds_ratio.mechanism:OddsRatioForm",
@@ -116,7 +116,7 @@ ODDS_RATIO = Kind(
 # Products of queries about attributes, as a kind of frozen mechanism.
 
 
-PRODUCTS = Kind(
+PRODUCTS = MechanismKind(
     format="dp-designer/structured-mechanism",
     mechanism="designer.domains.products:StructuredMechanism",
     release_form="designer.domains.spec:StructuredForm",
@@ -132,7 +132,7 @@ PRODUCTS = Kind(
 # Noise of least loss, as a kind of frozen mechanism.
 
 
-STAIRCASE = Kind(
+STAIRCASE = MechanismKind(
     format="dp-designer/staircase-mechanism",
     mechanism="designer.mechanism.staircase:StaircaseMechanism",
     release_form="designer.mechanism.staircase:StaircaseForm",
@@ -148,7 +148,7 @@ STAIRCASE = Kind(
 # Synthetic data, as two kinds of frozen mechanisms: multiplicative weights, and small databases.
 
 
-MULTIPLICATIVE_WEIGHTS = Kind(
+MULTIPLICATIVE_WEIGHTS = MechanismKind(
     format="dp-designer/mwem",
     mechanism="designer.synthetic.multiplicative:MWEM",
     release_form="designer.synthetic.spec:MultiplicativeForm",
@@ -159,7 +159,7 @@ MULTIPLICATIVE_WEIGHTS = Kind(
     page="designer.publish.of_choices:SynthesisedInRounds",
     pictures=None,
 )
-SMALL_DATABASES = Kind(
+SMALL_DATABASES = MechanismKind(
     format="dp-designer/small-db",
     mechanism="designer.synthetic.small_databases:SmallDB",
     release_form="designer.synthetic.spec:SmallDatabaseForm",
@@ -175,7 +175,7 @@ SMALL_DATABASES = Kind(
 # The plan of a table, as a kind of frozen mechanism.
 
 
-TABLE_PLAN = Kind(
+TABLE_PLAN = MechanismKind(
     format="dp-designer/table-plan",
     mechanism="designer.tables.plan:TablePlan",
     release_form="designer.tables.spec:TableForm",
@@ -202,10 +202,10 @@ LISTED = (
     SELECTION,
     CHANNEL,
 )
-KINDS: Mapping[str, Kind] = {kind.format: kind for kind in LISTED}  # by the format of their specs
+KINDS: Mapping[str, MechanismKind] = {kind.format: kind for kind in LISTED}  # by the format of their specs
 
 
-def kind_of(made: Specified) -> Kind | None:
+def kind_of(made: FrozenMechanism) -> MechanismKind | None:
     """The kind of an object; None for a class that no spec can hold, whatever format it states."""
     kind = KINDS.get(getattr(made, "format", ""))
     return kind if kind is not None and isinstance(made, kind.part("mechanism")) else None

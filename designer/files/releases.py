@@ -39,7 +39,7 @@ from designer.base.schema import (
     text,
 )
 from designer.certificate.agreement import PUBLISHED, RELEASE_FORMAT, RESTORE, ReleaseForm, ReleaseKeys
-from designer.certificate.frozen import FORMAT_VERSION, Released, Specified, about_entry, seal
+from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism, Released, about_entry, seal
 from designer.certificate.guarantee import About, Guarantee
 from designer.files.kinds import KINDS
 from designer.files.signatures import Trusted
@@ -118,7 +118,7 @@ def release_schema(format: str) -> Schema:
 
 
 def release_document(
-    mechanism: Specified, released: Released, *, ledger: Mapping[str, Any] | None = None, time: datetime | None = None
+    mechanism: FrozenMechanism, released: Released, *, ledger: Mapping[str, Any] | None = None, time: datetime | None = None
 ) -> dict[str, Any]:
     """A release as the plain data of its file, sealed.
 
@@ -152,7 +152,7 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def save_release(
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     released: Released,
     path: str | Path,
     *,
@@ -171,7 +171,7 @@ def save_release(
 
 @step("verifying a release")
 def verify_release(
-    spec: Specified | str | Path,
+    spec: FrozenMechanism | str | Path,
     release: str | Path | Mapping[str, Any],
     *,
     trusted: Trusted | None = None,
@@ -191,7 +191,7 @@ def verify_release(
 
 
 def read_release(
-    spec: Specified | str | Path,
+    spec: FrozenMechanism | str | Path,
     release: str | Path | Mapping[str, Any],
     *,
     trusted: Trusted | None = None,
@@ -206,10 +206,10 @@ def read_release(
 
 
 def _verified(
-    spec: Specified | str | Path, release: str | Path | Mapping[str, Any], trusted: Trusted | None, allow_vacuous: bool
-) -> tuple[Specified, dict[str, Any], Released]:
+    spec: FrozenMechanism | str | Path, release: str | Path | Mapping[str, Any], trusted: Trusted | None, allow_vacuous: bool
+) -> tuple[FrozenMechanism, dict[str, Any], Released]:
     """The mechanism, the plain data of the file, all of which follow from it, and the release that they tell of."""
-    mechanism = spec if isinstance(spec, Specified) else load(spec, allow_vacuous=allow_vacuous)
+    mechanism = spec if isinstance(spec, FrozenMechanism) else load(spec, allow_vacuous=allow_vacuous)
     given = read_signed(release, trusted)[0]
     _require_frame(given)
     if (given["fingerprint"], given["spec"]["format"]) != (mechanism.fingerprint, mechanism.format):
@@ -228,7 +228,7 @@ def _verified(
     return mechanism, given, replace(rebuilt, row=row, guarantee=_guarantee_for(mechanism, row))
 
 
-def _content(mechanism: Specified, released: Any) -> dict[str, Any]:
+def _content(mechanism: FrozenMechanism, released: Any) -> dict[str, Any]:
     """What depends on the format of the spec, and what readers must not miss."""
     form = form_of(mechanism.format)
     cautions = {key: value for key in CAUTIONS if (value := getattr(mechanism, key))}
@@ -280,7 +280,7 @@ def _require_keys(given: Mapping[str, Any], form: ReleaseForm[Any, Any]) -> None
         raise InvalidSpec(f"release: has the keys {shown(sorted(given))}; exactly {sorted(needed)} are needed; {RESTORE}")
 
 
-def _require_same_words(mechanism: Specified, given: Mapping[str, Any]) -> None:
+def _require_same_words(mechanism: FrozenMechanism, given: Mapping[str, Any]) -> None:
     """Words for readers are those of the spec; a release may say none, as of a spec that was described later."""
     if "about" in given and canonical(given["about"]) != canonical(mechanism.about.to_dict()):
         raise InvalidSpec(
@@ -289,7 +289,7 @@ def _require_same_words(mechanism: Specified, given: Mapping[str, Any]) -> None:
         )
 
 
-def _proven(mechanism: Specified, given: Mapping[str, Any], rebuilt: Any) -> dict[str, Any]:
+def _proven(mechanism: FrozenMechanism, given: Mapping[str, Any], rebuilt: Any) -> dict[str, Any]:
     """What the file has to say about what cannot be chosen freely."""
     row = None if given["rows"] is None else reading("rows", lambda: RowUnit.from_dict(given["rows"]))
     guarantee = mechanism.guarantee if row is None else reading("rows", lambda: _guarantee_for(mechanism, row))
@@ -333,7 +333,7 @@ def _difference(one: Any, other: Any, place: str) -> str | None:
     return next((found for where, a, b in pairs if (found := _difference(a, b, where)) is not None), None)
 
 
-def _checked(mechanism: Specified) -> tuple[str, ...]:
+def _checked(mechanism: FrozenMechanism) -> tuple[str, ...]:
     """What a file that passed has been checked for."""
     return (
         "The seal fits, and the spec that made it, which was certified anew, has its fingerprint.",

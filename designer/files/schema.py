@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from designer.base.schema import Schema, bundle, exactly
-from designer.certificate.frozen import FORMAT_VERSION, Specified
+from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism
 from designer.files.kinds import KINDS
 from designer.files.releases import RELEASE_VERSION, release_schema
 from designer.files.signatures import SIGNATURE, SIGNATURE_VERSION
@@ -36,7 +36,7 @@ def spec_schema() -> dict[str, Any]:
 
 def _rules(format: str) -> Schema:
     """What a spec of this format holds in the places that depend on the format."""
-    kind: type[Specified] = KINDS[format].part("mechanism")
+    kind: type[FrozenMechanism] = KINDS[format].part("mechanism")
     parts = {
         "mechanism": kind.schema,
         "certificate": kind.certificate_schema,

@@ -24,7 +24,7 @@ from designer.base.progress_line import logged
 from designer.base.run_length import number_of_names, require_few_in_runs
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certificate.agreement import RELEASE_FORMAT
-from designer.certificate.frozen import FORMAT_VERSION, Specified, seal
+from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism, seal
 from designer.certificate.guarantee import SOFTWARE, About, Guarantee, Optimality
 from designer.files.kinds import KINDS
 from solvers.exact.rational import float_above
@@ -79,13 +79,13 @@ ROUNDED = (
 TYPES: dict[str, type | tuple[type, ...]] = {"string": str, "object": dict, "number": (int, float), "array": list}
 
 
-S = TypeVar("S", bound=Specified)
+S = TypeVar("S", bound=FrozenMechanism)
 
 
 @overload
 def load(
     source: Source, *, trusted: Trusted | None = None, size_limit: int = SIZE_LIMIT, allow_vacuous: bool = False
-) -> Specified: ...
+) -> FrozenMechanism: ...
 @overload
 def load(
     source: Source,
@@ -97,12 +97,12 @@ def load(
 ) -> S: ...
 def load(
     source: Source,
-    kind: Callable[..., Specified] = Specified,
+    kind: Callable[..., FrozenMechanism] = FrozenMechanism,
     *,
     trusted: Trusted | None = None,
     size_limit: int = SIZE_LIMIT,
     allow_vacuous: bool = False,
-) -> Specified:
+) -> FrozenMechanism:
     """The mechanism of a spec, of any kind in `KINDS`, certified anew.
 
     source: the path of a file that `mechanism.save` wrote, its bytes, or its plain data (a mapping). A file is read once, and
@@ -159,7 +159,7 @@ def read_signed(
 
 
 @step("certifying a spec")
-def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified:
+def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> FrozenMechanism:
     """The mechanism of a spec that was read; see `load`."""
     try:
         return _certified(spec, allow_vacuous)
@@ -167,7 +167,7 @@ def from_spec(spec: dict[str, Any], *, allow_vacuous: bool = False) -> Specified
         raise InvalidSpec("spec: is nested far deeper than a spec is; give a spec that this program wrote.") from None
 
 
-def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
+def _certified(spec: dict[str, Any], allow_vacuous: bool) -> FrozenMechanism:
     if spec.get("format") == RELEASE_FORMAT:
         raise InvalidSpec("spec: is a release; give its spec, and the release behind it: dp-designer verify SPEC RELEASE.")
     require_keys({key: value for key, value in spec.items() if key != "about"}, keys(FRAME), "spec")
@@ -182,7 +182,7 @@ def _certified(spec: dict[str, Any], allow_vacuous: bool) -> Specified:
             "seal: does not match the contents; the file was altered or damaged. Design the mechanism again or restore the "
             "file."
         )
-    mechanism: Specified = reading("mechanism", lambda: _mechanism(spec))
+    mechanism: FrozenMechanism = reading("mechanism", lambda: _mechanism(spec))
     if mechanism.fingerprint != hashlib.sha256(canonical(spec["mechanism"])).hexdigest():
         raise InvalidSpec("mechanism: is not written as this program writes it; design the mechanism again.")
     _compare_claims(mechanism, spec)
@@ -217,8 +217,8 @@ def _check_shape(spec: Mapping[str, Any]) -> None:
             )
 
 
-def _mechanism(spec: Mapping[str, Any]) -> Specified:
-    kind: type[Specified] = KINDS[spec["format"]].part("mechanism")
+def _mechanism(spec: Mapping[str, Any]) -> FrozenMechanism:
+    kind: type[FrozenMechanism] = KINDS[spec["format"]].part("mechanism")
     optimality, provenance = _optimality_from_spec(spec["optimality"]), _provenance_from_spec(spec["provenance"])
     made = kind.from_core(spec["mechanism"]).annotated(provenance, optimality)
     return made.described(About.from_dict(spec["about"])) if "about" in spec else made
@@ -257,7 +257,7 @@ def _provenance_from_spec(spec: Any) -> dict[str, Any]:
     return dict(spec)
 
 
-def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
+def _compare_claims(mechanism: FrozenMechanism, spec: Mapping[str, Any]) -> None:
     """Every claim of the file must be what its mechanism proves here and now."""
     proven = {
         "fingerprint": mechanism.fingerprint,
@@ -275,7 +275,7 @@ def _compare_claims(mechanism: Specified, spec: Mapping[str, Any]) -> None:
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
 
 
-def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: Specified, proven: dict[str, Any]) -> Any:
+def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: FrozenMechanism, proven: dict[str, Any]) -> Any:
     """The statement with the proven worst ratio where it has that of a certificate which is true though it claims less."""
     said = statement.get("parameters")
     if canonical(mechanism.settled_claim(claimed, proven["certificate"])) != canonical(proven["certificate"]):

@@ -26,7 +26,7 @@ from designer.base.progress import track
 from designer.base.published_margins import PublishedSums
 from designer.base.version import installing_with
 from designer.certificate.agreement import AgreeingTables, Agreement
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.files.kinds import KINDS
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
@@ -42,7 +42,7 @@ def _agreement(format: str) -> Agreement[Any, Any] | None:
     return None if found is None else found()
 
 
-def require_agreement(mechanism: Specified, published: PublishedSums | None = None) -> Agreement[Any, Any]:
+def require_agreement(mechanism: FrozenMechanism, published: PublishedSums | None = None) -> Agreement[Any, Any]:
     """How releases are made to agree; `InvalidProblem` with the reason, before any data are touched, where they never are."""
     agreement = _agreement(mechanism.format)
     if agreement is None:
@@ -54,7 +54,7 @@ def require_agreement(mechanism: Specified, published: PublishedSums | None = No
     return agreement
 
 
-def negative_words(mechanism: Specified, released: Released, *, agreed: bool = False) -> list[str]:
+def negative_words(mechanism: FrozenMechanism, released: Released, *, agreed: bool = False) -> list[str]:
     """A sentence where noise brought answers below 0 that cannot be so without it, and what gives numbers from 0 on; nothing
     elsewhere: a sum of longitudes may rightly be below 0.
 
@@ -81,7 +81,7 @@ def negative_words(mechanism: Specified, released: Released, *, agreed: bool = F
 
 
 def agreeing_tables(
-    mechanism: Specified, released: Released, published: PublishedSums | None = None, *, whole: bool = True
+    mechanism: FrozenMechanism, released: Released, published: PublishedSums | None = None, *, whole: bool = True
 ) -> AgreeingTables:
     """Nonnegative numbers beside the answers of a release, whole unless said otherwise, that agree with one another and with
     what was published: post-processing of the release and of public numbers alone.
@@ -118,7 +118,7 @@ class TableOptions:
     consistent: Literal["integer", "nonnegative"] | None = None
     published: PublishedSums | None = None
 
-    def require(self, mechanism: Specified) -> None:
+    def require(self, mechanism: FrozenMechanism) -> None:
         """Refuse, before any data are touched, what cannot be written of releases of this mechanism."""
         if self.kind not in TABLE_KINDS:
             raise InvalidProblem(f"--format: {shown(self.kind)} is none; use one of {list(TABLE_KINDS)}.", value=self.kind)
@@ -134,7 +134,7 @@ class TableOptions:
 
 
 def write_tables(
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     released: Released,
     document: Mapping[str, Any],
     path: str | Path,
@@ -162,7 +162,7 @@ def write_tables(
 
 
 def files_of_tables(
-    mechanism: Specified, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
+    mechanism: FrozenMechanism, released: Released, document: Mapping[str, Any], options: TableOptions, more: Sequence[str] = ()
 ) -> Iterator[tuple[str, bytes]]:
     """The files of the tables one by one, names with contents, and at last their index and its words for readers."""
     tables = released.answer_tables()
@@ -198,7 +198,7 @@ def file_names(tables: Sequence[str], kind: str) -> list[str]:
     return found
 
 
-def _agreed(mechanism: Specified, released: Released, options: TableOptions) -> AgreeingTables | None:
+def _agreed(mechanism: FrozenMechanism, released: Released, options: TableOptions) -> AgreeingTables | None:
     if options.consistent is None:
         return None
     return agreeing_tables(mechanism, released, options.published, whole=options.consistent == "integer")
@@ -219,7 +219,7 @@ def _with_agreeing(made: NamedColumns, agreed: AgreeingTables | None, place: int
     return NamedColumns(columns, {**made.meanings, "consistent": agreed.words}, made.missing, made.categories)
 
 
-def _units(mechanism: Specified, released: Released, table: AnswerTable) -> list[str]:
+def _units(mechanism: FrozenMechanism, released: Released, table: AnswerTable) -> list[str]:
     """What the answers of a table are counted in, as the maker says of each query by its name; empty where nothing is said."""
     queries = getattr(released, "queries", ())
     names = queries if len(queries) == len(table.answers) else (table.name,)
@@ -254,7 +254,7 @@ def _described(table: AnswerTable, file: str, made: NamedColumns, unit: str) -> 
 
 
 def _index(
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     document: Mapping[str, Any],
     options: TableOptions,
     described: Sequence[Mapping[str, Any]],
@@ -291,7 +291,7 @@ def _parquet_bytes(columns: Mapping[str, Any]) -> bytes:
     return file.getvalue()
 
 
-def _words(mechanism: Specified, released: Released, index: Mapping[str, Any]) -> str:
+def _words(mechanism: FrozenMechanism, released: Released, index: Mapping[str, Any]) -> str:
     """The same for readers, in Markdown."""
     title = mechanism.about.title or "Released tables"
     lines = [f"# {in_markdown(title)}", ""]

@@ -30,7 +30,7 @@ from designer.base.schema import (
     record,
     text,
 )
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.designing.least import STEP
 from designer.files.data_files import read_matrix
 from designer.local.design import least_report
@@ -40,7 +40,7 @@ from designer.local.reports import design_report
 from designer.mechanism.caution_lines import cautions
 from designer.problem.targets import Targets
 from designer.problem_file.asked import AskingReader, naming
-from designer.problem_file.forms import Kind
+from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import by_notion, metric_forms
@@ -81,9 +81,9 @@ class ReportFile(Request):
     family: str
     targets: Targets | None
 
-    def make(self, choices: Choices) -> Specified:
+    def make(self, choices: Choices) -> FrozenMechanism:
         with naming(self.path, "report"):
-            made: Specified = design_report(self.problem, choices.family or self.family, targets=self.targets).mechanism
+            made: FrozenMechanism = design_report(self.problem, choices.family or self.family, targets=self.targets).mechanism
         return made
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
@@ -192,4 +192,6 @@ def report_form() -> Schema:
     return record({"relation": metric}, free, **by_notion())
 
 
-OWN_REPORT = Kind("own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader)
+OWN_REPORT = ProblemFileKind(
+    "own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader
+)

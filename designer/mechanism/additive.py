@@ -68,7 +68,7 @@ from designer.relations.delta_lengths import Allowed
 from designer.relations.kinds import RELATION, relation_from_spec, require_listed
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
-from designer.tradeoff.delta_rule import Allowance, GaussianAllowance, PureAllowance, checked_delta
+from designer.tradeoff.delta_rule import DeltaRule, GaussianAllowance, PureAllowance, checked_delta
 from solvers.exact.rational import float_above
 from solvers.lattices.kernel import pseudo_inverse
 
@@ -111,7 +111,7 @@ LAWS = {
     "gaussian": "P(z) proportional to exp(-||z||^2 / 2), ||z|| {norm}",
     "rounded_gaussian": "z is y rounded to the grid, the density of y proportional to exp(-||y||^2 / 2), ||y|| {norm}",
 }
-WITH_DELTA: dict[str, type[Allowance]] = {"exponential": PureAllowance, "rounded_gaussian": GaussianAllowance}
+WITH_DELTA: dict[str, type[DeltaRule]] = {"exponential": PureAllowance, "rounded_gaussian": GaussianAllowance}
 
 # A spec whose mechanism has a delta states it, and no other does.
 DELTA_IS_STATED: Schema = {

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.display import at_most, counted, printed
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.attributes import Hamming, Product
@@ -19,7 +19,7 @@ MOST_PAIRS = 2**20  # whose budgets are looked at one by one
 LARGE_BUDGET = 20  # odds of exp(20) to 1: 500 million
 
 
-def cautions(made: Specified) -> list[str]:
+def cautions(made: FrozenMechanism) -> list[str]:
     """Lines that must not be missed: that the object hides nothing, or next to nothing, which answers it publishes without
     noise or with a bias, and that its noise breaks what was published."""
     listed = ", ".join(map(printed, made.exact[:ROWS_SHOWN])) + (
@@ -29,7 +29,7 @@ def cautions(made: Specified) -> list[str]:
     return [*made.warning, *_weak(made), *_disagrees(made), *_biased(made), *exact]
 
 
-def _biased(made: Specified) -> list[str]:
+def _biased(made: FrozenMechanism) -> list[str]:
     """A line where answers are off by more than their noise."""
     if not (biased := made.biased):
         return []
@@ -40,7 +40,7 @@ def _biased(made: Specified) -> list[str]:
     ]
 
 
-def _disagrees(made: Specified) -> list[str]:
+def _disagrees(made: FrozenMechanism) -> list[str]:
     """A line where the noise of a mechanism breaks what was published."""
     if getattr(getattr(made, "relation", None), "invariant", None) is None:
         return []
@@ -49,7 +49,7 @@ def _disagrees(made: Specified) -> list[str]:
     return agreement_lines(made)
 
 
-def _weak(made: Specified) -> list[str]:
+def _weak(made: FrozenMechanism) -> list[str]:
     """Lines where budgets are so large that what is protected can be told with near certainty: how they are distributed, and
     which answers they leave nearly without noise."""
     least = made.guarantee.parameters.get("smallest_budget")
@@ -61,7 +61,7 @@ def _weak(made: Specified) -> list[str]:
     return _spread(made)
 
 
-def _spread(made: Specified) -> list[str]:
+def _spread(made: FrozenMechanism) -> list[str]:
     """How many budgets hide next to nothing, where some do and the smallest does not."""
     most = made.guarantee.parameters.get("largest_finite_budget")
     if isinstance(most, (int, float)) and most <= LARGE_BUDGET:
@@ -84,7 +84,7 @@ def _spread(made: Specified) -> list[str]:
     ]
 
 
-def _budgets(made: Specified) -> tuple[str, Floats | None]:
+def _budgets(made: FrozenMechanism) -> tuple[str, Floats | None]:
     """Budgets above 0 that are finite, (n,), and what each is of; None where they are too many to look at."""
     protected = getattr(made, "relation", None) or getattr(made, "protection", None)
     if isinstance(protected, Hamming):
@@ -106,7 +106,7 @@ def _positive(budgets: ArrayLike) -> Floats:
     return found[np.isfinite(found) & (found > 0)]
 
 
-def _bare(made: Specified) -> list[str]:
+def _bare(made: FrozenMechanism) -> list[str]:
     """What rounding gives away."""
     named = [printed(name) for name in made.nearly_exact]
     more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""

@@ -25,7 +25,7 @@ from designer.base.run_length import or_runs
 from designer.base.schema import list_of, noted, whole
 from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm
-from designer.problem.compressed_rows import Intervals, Matrix, largest_entries, row_places, with_entries
+from designer.problem.compressed_rows import IntervalRows, Matrix, largest_entries, row_places, with_entries
 from designer.sampling.body_grids import EllipsoidGrid, PolytopeGrid, Rationals
 from designer.sampling.box_grids import BoxGrid, BundleGrid, CappedGrid
 from designer.sampling.entropy import Entropy, SeededEntropy
@@ -448,7 +448,7 @@ class Grid:
         if isinstance(matrix, np.ndarray):
             return self.integers(matrix)
         exponents = np.array(self.exponents, dtype=np.int64)
-        if isinstance(matrix, Intervals):
+        if isinstance(matrix, IntervalRows):
             if exponents.any():
                 raise InvalidProblem("grid.exponents: ranges are counted in whole numbers; every exponent must be 0.")
             return matrix
@@ -473,7 +473,7 @@ class Grid:
 
         integers: (R, ...). Returns the same shape, in the units of the answers; see `multiples` for rows that are described.
         """
-        if isinstance(integers, Intervals):
+        if isinstance(integers, IntervalRows):
             return integers
         if not isinstance(integers, np.ndarray):
             exponents = np.array(self.exponents, dtype=np.int64)[row_places(integers)]
@@ -504,7 +504,7 @@ def _rows_with_entries(matrix: Matrix, scales: Floats) -> _Rows:
     if isinstance(matrix, np.ndarray):
         return _Rows([(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)], range(len(scales)))
     largest = largest_entries(matrix)
-    if not isinstance(matrix, Intervals) and (np.abs(matrix.data) != largest[row_places(matrix)]).any():
+    if not isinstance(matrix, IntervalRows) and (np.abs(matrix.data) != largest[row_places(matrix)]).any():
         parts = np.split(matrix.data, matrix.indptr[1:-1])
         return _Rows([(np.append(part, 0.0), float(s)) for part, s in zip(parts, scales, strict=True)], range(len(scales)))
     pairs = np.stack([scales, largest])

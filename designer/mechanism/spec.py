@@ -37,7 +37,7 @@ from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
 from designer.mechanism.noise import Grid
 from designer.mechanism.release import Release, kept_rows
-from designer.problem.compressed_rows import Intervals, entries_of, extremes, rows_of
+from designer.problem.compressed_rows import IntervalRows, entries_of, extremes, rows_of
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
@@ -236,7 +236,7 @@ class CountAgreement(Agreement[OnAGrid, Release]):
         if published is not None:
             exact.append(published_rows(mechanism, published))
         matrix = mechanism.workload.matrix
-        asked = matrix.tocsr() if isinstance(matrix, Intervals) else matrix
+        asked = matrix.tocsr() if isinstance(matrix, IntervalRows) else matrix
         found, words = agreed(asked, released.answers, released.standard_errors, exact, whole)
         return AgreeingTables((found,), ("",), words, whole)
 

@@ -18,7 +18,7 @@ from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, SIGNED_RATIONAL, Named, either, keys, list_of, number, one_of, or_null, record, whole
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, told
 from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.mechanism.composition import Composition, Protected
 from designer.mechanism.release import SimulatedNoise, require_no_data
@@ -48,7 +48,7 @@ LEAST_LOSS = {True: 2.0**-9, False: 2.0**-40}
 
 
 @dataclass(frozen=True, eq=False)
-class OddsRatioTest(Specified):
+class OddsRatioTest(FrozenMechanism):
     """Releases `U = floor_h(x11 + N)`, N canonical for `tradeoff`: what the most powerful
     unbiased private test of the odds ratio needs.
 
@@ -163,7 +163,7 @@ class OddsRatioTest(Specified):
     def check(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`: a table of two by two counts with these margins."""
+        """See `FrozenMechanism.check`: a table of two by two counts with these margins."""
         super().check(data)
         require_no_rows(row_unit_of(unit, entity, rows_per_entity))
         first_cell(_table(data), self.margins)

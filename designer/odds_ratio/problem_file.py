@@ -18,7 +18,7 @@ from designer.base.schema import Schema, either, exactly, list_of, needs_one_of,
 from designer.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem_file.asked import naming
-from designer.problem_file.forms import Kind, Reader
+from designer.problem_file.forms import ProblemFileKind, Reader
 from designer.problem_file.sections import Choices, Request
 from designer.tradeoff.functions import LARGEST_PURE_GROUP, EpsilonDelta, Gaussian, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear
@@ -159,7 +159,7 @@ class OddsRatioReader(Reader):
         return found
 
 
-ODDS_RATIO = Kind(
+ODDS_RATIO = ProblemFileKind(
     "odds_ratio_test",
     "The private test of the odds ratio of a 2x2 table with public margins.",
     odds_ratio_form,

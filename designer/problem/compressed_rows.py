@@ -27,7 +27,7 @@ BLOCK = 2**22  # entries that are written out at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Intervals(Immutable):
+class IntervalRows(Immutable):
     """Rows of ones: row k is 1 from element `starts[k]` on and before `ends[k]`, and 0 elsewhere.
 
     starts, ends: (K,), whole numbers, `0 <= starts <= ends <= size`; a row is empty, and its start 0, where they are equal.
@@ -69,9 +69,9 @@ class Intervals(Immutable):
         sums = np.concatenate([np.zeros(1, dtype=np.asarray(vector).dtype), np.cumsum(vector)])
         return np.asarray(sums[self.ends] - sums[self.starts])
 
-    def __getitem__(self, rows: Any) -> Intervals:
+    def __getitem__(self, rows: Any) -> IntervalRows:
         """Some of the rows, by a slice, places or booleans."""
-        return Intervals(self.starts[rows], self.ends[rows], self.size)
+        return IntervalRows(self.starts[rows], self.ends[rows], self.size)
 
     def toarray(self) -> Floats:
         """The rows written out, (K, N)."""
@@ -105,7 +105,7 @@ def settled(matrix: Matrix) -> Matrix:
     compressed rows where few entries are not 0, and written out where many are.
     """
     entries = matrix.shape[0] * matrix.shape[1]
-    if isinstance(matrix, Intervals):
+    if isinstance(matrix, IntervalRows):
         return matrix if entries > WRITTEN_OUT else frozen(matrix.toarray())
     if entries <= WRITTEN_OUT:
         return matrix
@@ -122,7 +122,7 @@ def settled(matrix: Matrix) -> Matrix:
     return matrix
 
 
-def _intervals_in(matrix: Any) -> Intervals | None:
+def _intervals_in(matrix: Any) -> IntervalRows | None:
     """The rows as intervals of ones; None where some row is none."""
     if isinstance(matrix, np.ndarray):
         if not ((matrix == 0) | (matrix == 1)).all():
@@ -141,7 +141,7 @@ def _intervals_in(matrix: Any) -> Intervals | None:
             starts, ends = matrix.indices[at].astype(np.int64), matrix.indices[matrix.indptr[1:] - 1].astype(np.int64) + 1
     empty = lengths == 0
     starts, ends = np.where(empty, 0, starts), np.where(empty, 0, ends)
-    return Intervals(starts, ends, matrix.shape[1]) if (ends - starts == lengths).all() else None
+    return IntervalRows(starts, ends, matrix.shape[1]) if (ends - starts == lengths).all() else None
 
 
 def compressed(matrix: Matrix) -> csr_array:
@@ -150,12 +150,12 @@ def compressed(matrix: Matrix) -> csr_array:
 
     if isinstance(matrix, np.ndarray):
         return csr_array(matrix)
-    return matrix.tocsr() if isinstance(matrix, Intervals) else matrix
+    return matrix.tocsr() if isinstance(matrix, IntervalRows) else matrix
 
 
 def entries_of(matrix: Matrix) -> NDArray[Any]:
     """All entries that may be other than 0, (n,)."""
-    if isinstance(matrix, Intervals):
+    if isinstance(matrix, IntervalRows):
         return np.ones(1) if matrix.lengths.any() else np.zeros(1)
     return matrix.ravel() if isinstance(matrix, np.ndarray) else matrix.data
 
@@ -164,7 +164,7 @@ def same(one: Matrix, other: Matrix) -> bool:
     """Whether two matrices have the same entries, in whatever forms they are kept."""
     if one.shape != other.shape:
         return False
-    if isinstance(one, Intervals) and isinstance(other, Intervals):
+    if isinstance(one, IntervalRows) and isinstance(other, IntervalRows):
         return np.array_equal(one.starts, other.starts) and np.array_equal(one.ends, other.ends)
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.array_equal(one, other)
@@ -198,7 +198,7 @@ def rows_of(matrix: Matrix, places: Any) -> NDArray[Any]:
 
 def counted(rows: Matrix) -> NDArray[np.int64]:
     """How many entries of each row may be other than 0, (K,)."""
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         return rows.lengths
     return np.asarray(np.count_nonzero(rows, axis=1) if isinstance(rows, np.ndarray) else np.diff(rows.indptr))
 
@@ -212,7 +212,7 @@ def largest_entries(rows: Matrix) -> Floats:
     """The largest size of an entry of each row, (K,)."""
     if isinstance(rows, np.ndarray):
         return np.asarray(np.abs(rows).max(axis=1))
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         return np.asarray(rows.lengths > 0, dtype=np.float64)
     found = np.zeros(rows.shape[0])
     np.maximum.at(found, row_places(rows), np.abs(rows.data))
@@ -222,7 +222,7 @@ def largest_entries(rows: Matrix) -> Floats:
 def extremes(rows: Matrix) -> tuple[NDArray[Any], NDArray[Any]]:
     """The least and the largest entry of each row that is described, zeros among them, (K,) each."""
     lengths = counted(rows)
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         return (lengths == rows.size).astype(np.int64), (lengths > 0).astype(np.int64)
     least, most = np.zeros(len(lengths), dtype=rows.dtype), np.zeros(len(lengths), dtype=rows.dtype)
     full = lengths == rows.shape[1]
@@ -235,7 +235,7 @@ def extremes(rows: Matrix) -> tuple[NDArray[Any], NDArray[Any]]:
 
 def row_sums(rows: Matrix) -> Floats:
     """The sum of the sizes of the entries of each row that is described, (K,)."""
-    if isinstance(rows, Intervals):
+    if isinstance(rows, IntervalRows):
         return rows.lengths.astype(np.float64)
     return np.asarray(np.bincount(row_places(rows), np.abs(rows.data).astype(np.float64), rows.shape[0]), dtype=np.float64)
 
@@ -251,8 +251,8 @@ def difference(one: Matrix, other: Matrix) -> Matrix:
     """`|P - Q|` of two matrices: dense, or compressed rows where neither is written out."""
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
         return np.abs(written_out(one) - written_out(other))
-    if isinstance(one, Intervals) or isinstance(other, Intervals):
-        if not (isinstance(one, Intervals) and isinstance(other, Intervals) and same(one, other)):
+    if isinstance(one, IntervalRows) or isinstance(other, IntervalRows):
+        if not (isinstance(one, IntervalRows) and isinstance(other, IntervalRows) and same(one, other)):
             return np.abs(written_out(one) - written_out(other))
         from scipy.sparse import csr_array
 

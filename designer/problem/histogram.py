@@ -20,7 +20,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.frames import Columns, columns_of, holds_numbers, index_of, is_frame, number_columns, series_of
 from designer.base.labels import Labels, is_missing
 from designer.base.schema import NAMES, Fragment, Named, list_of, noted, one_of, record, text
-from designer.problem.compressed_rows import Intervals, Matrix, row_places, row_sums
+from designer.problem.compressed_rows import IntervalRows, Matrix, row_places, row_sums
 
 # What happens to a record with a value that is not listed: one rule for all kinds of releases from records.
 #
@@ -488,7 +488,7 @@ class ExactRows(Immutable):
 
     def _beyond(self, histogram: NDArray[np.int64]) -> NDArray[Any]:
         """The same of described rows in Python integers."""
-        if isinstance(self.integers, Intervals):
+        if isinstance(self.integers, IntervalRows):
             return self.integers @ histogram.astype(object)
         found = np.zeros(self.integers.shape[0], dtype=object)
         np.add.at(found, row_places(self.integers), self.integers.data.astype(object) * histogram[self.integers.indices])

@@ -20,7 +20,7 @@ from designer.base.json_text import array, require_keys
 from designer.base.labels import listed_label
 from designer.base.run_length import NAME_RUNS, in_runs, names_from, names_in_runs, numbers_from, or_runs
 from designer.base.schema import MATRIX, NAMES, PLACE, Named, either, keys, list_of, number, record
-from designer.problem.compressed_rows import Intervals, compressed, entries_of, row_places, same, settled, written_out
+from designer.problem.compressed_rows import IntervalRows, compressed, entries_of, row_places, same, settled, written_out
 from designer.problem.domain import Domain, require_domain
 from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, in_order, rule_from
 from designer.problem.relation import Relation
@@ -48,7 +48,7 @@ class Workload(Immutable, Displayed):
     (2, 3)
     """
 
-    matrix: Floats | csr_array | Intervals
+    matrix: Floats | csr_array | IntervalRows
     queries: tuple[str, ...]
     elements: tuple[str, ...]
     keys: Keys | None
@@ -63,7 +63,7 @@ class Workload(Immutable, Displayed):
         if keys is not None and elements is None:
             elements = keys.names
         given = matrix
-        if not isinstance(matrix, Intervals):
+        if not isinstance(matrix, IntervalRows):
             given = sparse_rows(matrix) if hasattr(matrix, "tocsr") else real_array(matrix, "workload.matrix", 2)
         checked = settled(given)
         assign(
@@ -84,7 +84,7 @@ class Workload(Immutable, Displayed):
     def display_facts(self) -> Mapping[str, object]:
         """Its sizes, and whether it is kept sparse."""
         queries, elements = self.shape
-        kept = "ranges" if isinstance(self.matrix, Intervals) else "sparse" if self.is_sparse else None
+        kept = "ranges" if isinstance(self.matrix, IntervalRows) else "sparse" if self.is_sparse else None
         return {"queries": queries, "elements": elements, "kept": kept}
 
     def display_rows(self) -> Preview | None:
@@ -131,7 +131,7 @@ class Workload(Immutable, Displayed):
         if isinstance(self.matrix, np.ndarray):
             return np.array_equal(self.matrix, np.eye(elements))
         here = np.arange(elements)
-        if isinstance(self.matrix, Intervals):
+        if isinstance(self.matrix, IntervalRows):
             return np.array_equal(self.matrix.starts, here) and np.array_equal(self.matrix.ends, here + 1)
         rows, columns = self.matrix.nonzero()
         return np.array_equal(rows, here) and np.array_equal(columns, here) and bool((self.matrix.diagonal() == 1).all())
@@ -141,7 +141,7 @@ class Workload(Immutable, Displayed):
         """(K,) booleans: the queries whose answers are whole numbers, because all their entries are."""
         if isinstance(self.matrix, np.ndarray):
             return np.asarray((self.matrix == np.rint(self.matrix)).all(axis=1))
-        if isinstance(self.matrix, Intervals):
+        if isinstance(self.matrix, IntervalRows):
             return np.ones(self.shape[0], dtype=bool)
         broken = self.matrix.data != np.rint(self.matrix.data)
         return np.asarray(np.bincount(row_places(self.matrix)[broken], minlength=self.shape[0]) == 0)
@@ -151,7 +151,7 @@ class Workload(Immutable, Displayed):
         """(K,) booleans: the queries whose answers no counts bring below 0, because none of their entries is."""
         if isinstance(self.matrix, np.ndarray):
             return np.asarray((self.matrix >= 0).all(axis=1))
-        if isinstance(self.matrix, Intervals):
+        if isinstance(self.matrix, IntervalRows):
             return np.ones(self.shape[0], dtype=bool)
         return np.asarray(np.bincount(row_places(self.matrix)[self.matrix.data < 0], minlength=self.shape[0]) == 0)
 
@@ -188,7 +188,7 @@ class Workload(Immutable, Displayed):
         """
         n, elements, keys = _universe(universe)
         here = np.arange(n)
-        return cls(Intervals(here, here + 1, n), elements, elements, keys)
+        return cls(IntervalRows(here, here + 1, n), elements, elements, keys)
 
     @classmethod
     def prefix(cls, universe: int | Domain | Sequence[object]) -> Workload:
@@ -198,7 +198,7 @@ class Workload(Immutable, Displayed):
         """
         n, elements, keys = _universe(universe)
         named = [f"<={name}" for name in elements or _numbered(n)]
-        return cls(Intervals(np.zeros(n, dtype=np.int64), np.arange(1, n + 1), n), named, elements, keys)
+        return cls(IntervalRows(np.zeros(n, dtype=np.int64), np.arange(1, n + 1), n), named, elements, keys)
 
     @classmethod
     def total(cls, universe: int | Domain | Sequence[object]) -> Workload:
@@ -207,7 +207,7 @@ class Workload(Immutable, Displayed):
         universe: N, a domain, or the names of the elements.
         """
         n, elements, keys = _universe(universe)
-        return cls(Intervals(np.zeros(1, dtype=np.int64), np.array([n]), n), ["total"], elements, keys)
+        return cls(IntervalRows(np.zeros(1, dtype=np.int64), np.array([n]), n), ["total"], elements, keys)
 
     @classmethod
     def ranges(
@@ -226,7 +226,7 @@ class Workload(Immutable, Displayed):
         [[1.0, 1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0, 1.0]]
         """
         n, elements, keys = _universe(universe)
-        return cls(Intervals(starts, ends, n), queries, elements, keys)  # type: ignore[arg-type]  # checked there
+        return cls(IntervalRows(starts, ends, n), queries, elements, keys)  # type: ignore[arg-type]  # checked there
 
     @classmethod
     def partition(
@@ -370,9 +370,9 @@ def _numbered(n: int) -> list[str]:
 
 def _stacked(parts: list[Any]) -> Any:
     """Matrices of as many columns, one above the other."""
-    if all(isinstance(part, Intervals) for part in parts):
+    if all(isinstance(part, IntervalRows) for part in parts):
         starts, ends = (np.concatenate([getattr(part, name) for part in parts]) for name in ("starts", "ends"))
-        return Intervals(starts, ends, parts[0].size)
+        return IntervalRows(starts, ends, parts[0].size)
     if all(isinstance(part, np.ndarray) for part in parts):
         return np.vstack(parts)
     from scipy.sparse import vstack
@@ -457,7 +457,7 @@ def matrix_to_spec(matrix: Any) -> dict[str, Any]:
     """Rows in the form in which they are kept."""
     if isinstance(matrix, np.ndarray):
         return {"matrix": matrix}
-    if isinstance(matrix, Intervals):
+    if isinstance(matrix, IntervalRows):
         return {"ranges": {"starts": in_runs(matrix.starts), "ends": in_runs(matrix.ends)}}
     parts = {"values": matrix.data, "columns": matrix.indices, "starts": matrix.indptr}
     return {"rows": {name: in_runs(part) for name, part in parts.items()}}
@@ -482,7 +482,7 @@ def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int]) -> Any:
         starts, ends = (_indices(spec["ranges"][key], f"workload.ranges.{key}") for key in ("starts", "ends"))
         if len(starts) != shape[0]:
             raise InvalidSpec(f"workload.ranges: {len(starts)} ranges for {shape[0]} queries; restore the file.")
-        return Intervals(starts, ends, shape[1])
+        return IntervalRows(starts, ends, shape[1])
     from scipy.sparse import csr_array
 
     require_keys(spec["rows"], keys(ROWS), "workload.rows")

@@ -15,7 +15,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, record
 from designer.files.data_files import read_matrix
 from designer.problem.workload import Workload
-from designer.problem_file.forms import Kind, Reader, require_form
+from designer.problem_file.forms import ProblemFileKind, Reader, require_form
 from designer.problem_file.linear import LINEAR, MATRICES, WORKLOAD_NOTE, LinearReader
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import BUDGETED, INVARIANT, RELATION_NOTE, by_notion, metric_forms, relation_rules
@@ -45,7 +45,7 @@ def over_a_relation(needed: Mapping[str, Fragment], **rules: Any) -> Schema:
 class AskingReader(Reader, ABC):
     """A file with sections of its own beside those of linear queries, which `question` reads."""
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         """Hold own sections against their form; the reader of linear queries looks into the shared ones."""
         whole = kind.whole()
         forms = {name: {"type": "object"} if name in SHARED else form for name, form in whole["properties"].items()}

@@ -425,13 +425,13 @@ class Reader(Sections, ABC):
     def read(self) -> Request:
         """What the file asks for."""
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         """Refuse a file that does not have the form of its kind."""
         require_form(self.path, kind.whole(), self.data)
 
 
 @dataclass(frozen=True)
-class Kind:
+class ProblemFileKind:
     """One kind of problem files.
 
     note: a sentence that says what such a file is for. form: makes the sections of the whole file, a `record`.

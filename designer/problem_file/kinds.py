@@ -8,7 +8,7 @@ from pathlib import Path
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
-from designer.problem_file.forms import DEFAULT, Kind
+from designer.problem_file.forms import DEFAULT, ProblemFileKind
 from designer.problem_file.sections import Request, toml_of
 
 # In the order in which schema and pages list them; the first is that of files that name none.
@@ -25,12 +25,12 @@ LISTED: Mapping[str, str] = {
 }
 
 
-class _Kinds(Mapping[str, Kind]):
+class _Kinds(Mapping[str, ProblemFileKind]):
     """The kinds by their names; the room of a kind is imported when it is first asked for."""
 
-    def __getitem__(self, name: str) -> Kind:
+    def __getitem__(self, name: str) -> ProblemFileKind:
         module, _, value = LISTED[name].partition(":")
-        kind: Kind = getattr(import_module(module), value)
+        kind: ProblemFileKind = getattr(import_module(module), value)
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -40,7 +40,7 @@ class _Kinds(Mapping[str, Kind]):
         return len(LISTED)
 
 
-KINDS: Mapping[str, Kind] = _Kinds()
+KINDS: Mapping[str, ProblemFileKind] = _Kinds()
 
 
 def read_request(path: str | Path) -> Request:

@@ -31,7 +31,7 @@ from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
 from designer.base.schema import COUNT, Schema, all_keys, either, exactly, list_of, one_of, text, whole
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.designing.dispatch import design
 from designer.designing.printouts import design_in_brief, design_summary, structured_summary
 from designer.domains.structured_file import STRUCTURED, StructuredReader
@@ -39,7 +39,7 @@ from designer.domains.structured_problem import StructuredDesign, StructuredProb
 from designer.problem.histogram import Keys
 from designer.problem.targets import Targets
 from designer.problem.workload import Workload
-from designer.problem_file.forms import DEFAULT, HEADING, Kind, Reader
+from designer.problem_file.forms import DEFAULT, HEADING, ProblemFileKind, Reader
 from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Form, Key, section_of
 from designer.problem_file.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.problem_file.relations import (
@@ -98,8 +98,8 @@ class ProblemFile(Request):
         options |= choices.limits
         return design(self.problem, family, targets=self.targets, **options)
 
-    def make(self, choices: Choices) -> Specified:
-        made: Specified = self.designed(choices).mechanism
+    def make(self, choices: Choices) -> FrozenMechanism:
+        made: FrozenMechanism = self.designed(choices).mechanism
         return made
 
     def made(self, choices: Choices | None = None) -> Outcome:
@@ -185,7 +185,7 @@ class LinearReader(StructuredReader, Reader):
             hidden = self.relation()
         return Problem(asked, hidden, **self.data.get("problem", {}))
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         """What sections there may be depends on one another; their own readers look into them."""
         for name, section in self.data.items():
             if name == "kind" or name in HEADING:
@@ -462,4 +462,4 @@ def linear_form() -> Schema:
     )
 
 
-LINEAR = Kind(DEFAULT, "Noise around the answers of linear queries.", linear_form, LinearReader)
+LINEAR = ProblemFileKind(DEFAULT, "Noise around the answers of linear queries.", linear_form, LinearReader)

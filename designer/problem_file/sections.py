@@ -26,7 +26,7 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
 from designer.base.output import mistaken
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.guarantee import NOTHING, About
 from designer.designing.printouts import optimality_lines
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
@@ -385,7 +385,7 @@ class Outcome:
     """What was made for a request: the frozen object, lines for the terminal, and the same as data. brief: fewer lines, for who
     asks for no more; all of them where there are no others."""
 
-    mechanism: Specified
+    mechanism: FrozenMechanism
     lines: tuple[str, ...]
     data: Mapping[str, Any]
     brief: tuple[str, ...] = ()
@@ -415,7 +415,7 @@ class Request(ABC):
         return None
 
     @abstractmethod
-    def make(self, choices: Choices) -> Specified:
+    def make(self, choices: Choices) -> FrozenMechanism:
         """The frozen object that the file asks for."""
 
     @abstractmethod
@@ -466,7 +466,7 @@ class Request(ABC):
         """The refusal of a command that this kind of file does not have; for the caller to raise."""
         return InvalidProblem(f"{command}: does not go with a file of kind {self.kind!r}; {remedy}.")
 
-    def _lines(self, made: Specified, seconds: float) -> list[str]:
+    def _lines(self, made: FrozenMechanism, seconds: float) -> list[str]:
         title = printed(self.title)
         head = [title, "=" * len(title), *cautions(made), *made.summary_lines()]
         return [*head, *self.accuracy_lines(made), *optimality_lines(made.optimality), f"Time:        {seconds:.2f} s"]

@@ -13,7 +13,7 @@ from designer.accounts.dataset_state import Balance
 from designer.accounts.ledger import Forecast
 from designer.audit.verdict import DeepVerdict
 from designer.base.display import printed
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.files.releases import ReleaseVerdict
@@ -183,7 +183,7 @@ class Evidence:
     where that was asked for and cannot be.
     """
 
-    made: Specified
+    made: FrozenMechanism
     spec: Path | None = None
     release: SeenRelease | None = None
     ledger: SeenLedger | None = None

@@ -14,13 +14,13 @@ from designer.accounts.composition.terms import cost_of_budget, protected_by
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
 from designer.certificate.certificate import PrivacyCertificate
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, verbatim_of
 from designer.publish.meanings import LARGEST, Meaning, Risk, above, meanings_of, one_in, percent, shift
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.tradeoff.costs import Cost, TotalCost
 
-M = TypeVar("M", bound=Specified)
+M = TypeVar("M", bound=FrozenMechanism)
 ROWS = 100  # rows of a table on the page
 DELTAS = tuple(Fraction(1, 10**digits) for digits in (3, 4, 6, 8, 10))
 ODDS_COLUMNS = (
@@ -171,7 +171,7 @@ OF_INVARIANTS = (
 )
 
 
-def _cost(made: Specified, budget: Fraction | None, bound: int | None = None) -> Cost | None:
+def _cost(made: FrozenMechanism, budget: Fraction | None, bound: int | None = None) -> Cost | None:
     """What a change of this budget costs, or that of so many rows of an entity, its pure promise alone where it has one; None
     where nothing is proven."""
     try:
@@ -191,7 +191,7 @@ def of_rows(meant: Meaning, bound: int | None) -> Meaning:
     return replace(meant, change=change, budget=None if meant.budget is None else meant.budget * bound)
 
 
-def left_out_note(made: Specified, bound: int | None) -> tuple[Piece, ...]:
+def left_out_note(made: FrozenMechanism, bound: int | None) -> tuple[Piece, ...]:
     """That the number of rows left out is in the odds, too, where it has noise."""
     if bound is None or made.left_out_rate is None:
         return ()
@@ -200,13 +200,13 @@ def left_out_note(made: Specified, bound: int | None) -> tuple[Piece, ...]:
     return (Prose(told, "note"),)
 
 
-def odds_row(made: Specified, meant: Meaning) -> tuple[str, ...]:
+def odds_row(made: FrozenMechanism, meant: Meaning) -> tuple[str, ...]:
     """What a change means under the promise of an object: a row of `ODDS_COLUMNS`."""
     cost = _cost(made, meant.budget)
     return _cells(meant, None if cost is None else Risk.of(cost))
 
 
-def odds_but_for(made: Specified, meant: Meaning) -> str:
+def odds_but_for(made: FrozenMechanism, meant: Meaning) -> str:
     """But for what the odds of `odds_row` hold, in words; empty where they always hold, or none do."""
     cost = _cost(made, meant.budget)
     return "" if cost is None or meant.budget is None else Risk.of(cost).but_for

@@ -14,7 +14,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import utc_text
 from designer.base.progress import announce
 from designer.base.version import VERSION, installing_with
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.files.kinds import kind_of
 from designer.mechanism.caution_lines import cautions
 from designer.publish import sections
@@ -25,7 +25,7 @@ from designer.publish.sections import by_oneself, deep_section, verification
 from designer.publish.summary import headlines
 
 
-def contributor_of(made: Specified) -> Contributor[Any]:
+def contributor_of(made: FrozenMechanism) -> Contributor[Any]:
     """What speaks for the format of an object; `InvalidProblem` for one that no spec can hold."""
     kind = kind_of(made)
     if kind is None:

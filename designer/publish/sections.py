@@ -19,7 +19,7 @@ from designer.base.display import closest, counted
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.json_text import plain
 from designer.base.version import VERSION, WHEEL, wheel_hash
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.designing.comparison import Comparison
 from designer.designing.printouts import COLUMNS
@@ -53,7 +53,7 @@ FROM_WHOM = (
 INVISIBLE_TO_ALL = "Whatever is computed from the release afterwards keeps the promise: nobody can undo the noise."
 
 
-def published(made: Specified, told: Told) -> PageSection:
+def published(made: FrozenMechanism, told: Told) -> PageSection:
     """What a release consists of, and the words of the maker."""
     said = made.about.lines()
     words = tuple(_split(line) for line in said)
@@ -299,12 +299,12 @@ def _cell(value: Any) -> str:
     return "" if value is None else closest(value, 6) if isinstance(value, float) else named(value, 200)
 
 
-def certificate(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def certificate(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
     """The certificate in numbers."""
     return PageSection("certificate", "The certificate", contributor.certificate(made))
 
 
-def proof(made: Specified, contributor: Contributor[Any]) -> PageSection:
+def proof(made: FrozenMechanism, contributor: Contributor[Any]) -> PageSection:
     """The theorem that the certificate cites, with the steps of its proof."""
     theorem, sketch = contributor.cited(made), contributor.sketch(made)
     whole = Prose(f"The whole proof: {sketch.page}, which is installed with the program.", "note")

@@ -26,7 +26,7 @@ from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.metric import Metric, Scaled, scaled
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.relations.row_groups import RowGroups
-from designer.tradeoff.delta_rule import ROUNDING, Allowance
+from designer.tradeoff.delta_rule import ROUNDING, DeltaRule
 
 MOST_ELEMENTS = 40_000  # 8 x 10^8 pairs: some minutes a scan
 
@@ -36,7 +36,7 @@ class Allowed(Relation):
     """Every protected pair of `part`, those that others imply among them, with the length that `allowance` gives its budget."""
 
     part: Relation
-    allowance: Allowance
+    allowance: DeltaRule
     kind = "allowed"
 
     def __post_init__(self) -> None:

@@ -39,7 +39,7 @@ from designer.base.schema import (
 from designer.files.data_files import Table, read_table
 from designer.problem.relation import Relation
 from designer.problem_file.asked import AskingReader, naming, over_a_relation
-from designer.problem_file.forms import Kind
+from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.keys import FILE
 from designer.problem_file.linear import listing_of
 from designer.problem_file.sections import Choices, Listing, Request
@@ -149,7 +149,7 @@ class SelectionFile(Request):
 class SelectionReader(AskingReader):
     """One file for a choice being read."""
 
-    def require(self, kind: Kind) -> None:
+    def require(self, kind: ProblemFileKind) -> None:
         section = self.data.get("selection")
         given = section.get("score") if isinstance(section, dict) else None
         score = given if isinstance(given, str) else ""
@@ -248,4 +248,6 @@ class SelectionReader(AskingReader):
         return value
 
 
-SELECTION = Kind("selection", "A choice of one of several candidates by a private score.", selection_form, SelectionReader)
+SELECTION = ProblemFileKind(
+    "selection", "A choice of one of several candidates by a private score.", selection_form, SelectionReader
+)

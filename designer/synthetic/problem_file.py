@@ -31,7 +31,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
 from designer.problem_file.asked import RECORDS, AskingReader, naming, over_a_metric
-from designer.problem_file.forms import Kind
+from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
 from designer.problem_file.sections import Choices, Listing, Request
 from designer.relations.problem import Problem
@@ -275,7 +275,7 @@ def mwem_form() -> Schema:
     return synthetic_form(MwemFile.kind, SECTION)
 
 
-MWEM_KIND = Kind("mwem", "A synthetic histogram, by rounds of a choice and a measurement.", mwem_form, MwemReader)
+MWEM_KIND = ProblemFileKind("mwem", "A synthetic histogram, by rounds of a choice and a measurement.", mwem_form, MwemReader)
 
 
 SMALL_DB_SECTION = record(
@@ -328,4 +328,6 @@ def small_db_form() -> Schema:
     return synthetic_form(SmallDbFile.kind, SMALL_DB_SECTION)
 
 
-SMALL_DB = Kind("small_db", "A small histogram that answers all queries well, chosen privately.", small_db_form, SmallDbReader)
+SMALL_DB = ProblemFileKind(
+    "small_db", "A small histogram that answers all queries well, chosen privately.", small_db_form, SmallDbReader
+)

@@ -22,7 +22,7 @@ from designer.base.checks import assign, count, rational, rational_from
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import TIMING, Guarantee
 from designer.problem.histogram import (
     IN_SPECS,
@@ -98,7 +98,7 @@ RHO_IS_STATED = {
 
 
 @dataclass(frozen=True, eq=False)
-class TablePlan(Specified):
+class TablePlan(FrozenMechanism):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
@@ -372,7 +372,7 @@ class TablePlan(Specified):
     def check(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`: a table of records, with the options of `release`."""
+        """See `FrozenMechanism.check`: a table of records, with the options of `release`."""
         super().check(data)
         require_there(self.columns, row_unit_of(unit, entity, rows_per_entity).present(_records(data), self.columns))
 

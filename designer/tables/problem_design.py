@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.designing.design_result import Design, DesignOfKind
 from designer.designing.of_kinds import chosen_family, design_of_kind, options_apart
 from designer.problem.targets import Targets
@@ -60,9 +60,9 @@ class LeastPlan:
     design: Design[Any]
 
     @property
-    def mechanism(self) -> Specified:
+    def mechanism(self) -> FrozenMechanism:
         """The plan."""
-        made: Specified = self.design.mechanism
+        made: FrozenMechanism = self.design.mechanism
         return made
 
 

@@ -17,7 +17,7 @@ from designer.base.schema import Fragment, Named, Schema, either, exactly, needs
 from designer.files.data_files import numeric_column
 from designer.problem.histogram import OTHERS, REFUSE, Unlisted
 from designer.problem.targets import Targets
-from designer.problem_file.forms import Kind
+from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear_forms import TARGETS
 from designer.problem_file.sections import Choices, Listing, Outcome, Request
 from designer.tables.condition import Condition
@@ -459,6 +459,6 @@ def plan_form() -> Schema:
     )
 
 
-TABLE_PLAN = Kind(
+TABLE_PLAN = ProblemFileKind(
     "table_plan", "Sums, counts, averages and quantiles of a table of records, by group.", plan_form, TablePlanReader
 )

@@ -45,7 +45,7 @@ def checked_delta(delta: object, field: str) -> float:
 
 
 @dataclass(frozen=True)
-class Allowance(ABC):
+class DeltaRule(ABC):
     """The length that a change of budget b may have under (b, delta). `floats` is within `error`, relatively, of `most`, and
     within `ROUNDING` where it is `exact_on` the budgets."""
 
@@ -74,7 +74,7 @@ class Allowance(ABC):
 
 
 @dataclass(frozen=True)
-class GaussianAllowance(Allowance):
+class GaussianAllowance(DeltaRule):
     """Normal noise: a change of length m in units of its deviation is m-GDP, and (b, delta) exactly if
     `Phi(m/2 - b/m) - e^b Phi(-m/2 - b/m) <= delta` (Balle and Wang 2018, Theorem 8)."""
 
@@ -128,7 +128,7 @@ class GaussianAllowance(Allowance):
 
 
 @dataclass(frozen=True)
-class PureAllowance(Allowance):
+class PureAllowance(DeltaRule):
     """Noise that is pure: a change of length m has ratios within e^m, so it is (b, delta) for `delta = (e^m - e^b)_+ / (1 +
     e^m)`, and for no smaller one where it is randomised response. The length is `log((e^b + delta) / (1 - delta))`."""
 

@@ -16,7 +16,7 @@ import pytest
 
 from designer import Domain, InvalidProblem, InvalidSpec, Problem, Workload, compare, design, invariants, metrics
 from designer.base.display import in_markdown, one_line, printed
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.guarantee import ADDITIVE_FAMILIES, LATTICE_FAMILIES, STAIRCASE_FAMILIES
 from designer.cli import main
 from designer.designing import FAMILIES
@@ -59,23 +59,23 @@ def named(size: int) -> tuple[list[str], list[str]]:
     return NAMES[:size], NAMES[-size:]
 
 
-def additive() -> Specified:
+def additive() -> FrozenMechanism:
     asked = Workload([[1.0, 0, 1], [1, 1, 1], [2, 0, 0]], *named(3))
     return design(Problem(asked, metrics.uniform(3, 1.0)), "laplace").mechanism
 
 
-def lattice() -> Specified:
+def lattice() -> FrozenMechanism:
     asked = Workload([[1.0, 0, 0], [1, 1, 1]], NAMES[:2], NAMES[-3:])
     return design(Problem(asked, invariants.total(3).protect(0.5, 1)), "lattice_laplace").mechanism
 
 
-def marginals() -> Specified:
+def marginals() -> FrozenMechanism:
     domain = Domain.of({NAMES[0]: NAMES[:2], NAMES[7]: NAMES[3:6]})
     asked = MarginalWorkload.of(domain, {(NAMES[0],): 1.0, (NAMES[0], NAMES[7]): 1.0})
     return design_marginals(asked, metrics.hamming(domain, [float("inf"), 1.0]))
 
 
-def plan() -> Specified:
+def plan() -> FrozenMechanism:
     measure = Measure(NAMES[0], 1, 0, 100)
     groups = Groups([NAMES[1]], keys=[[NAMES[2]], [NAMES[3]]])
     return TablePlan(
@@ -84,26 +84,26 @@ def plan() -> Specified:
     )
 
 
-def mwem() -> Specified:
+def mwem() -> FrozenMechanism:
     asked = Workload([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]], NAMES[:2], NAMES[-3:])
     return MWEM(LipschitzQueries.on_grid(asked, metrics.uniform(3, 1.0), asked.dense(), 0), 6, ((HALF, HALF),))
 
 
-def small() -> Specified:
+def small() -> FrozenMechanism:
     asked = Workload([[0.0, 1.0, 3.0], [2.0, 0.0, 2.0]], NAMES[:2], NAMES[-3:])
     return SmallDB(LipschitzQueries.on_grid(asked, metrics.uniform(3, 1.0), asked.dense(), 0), 6, 2)
 
 
-def selection() -> Specified:
+def selection() -> FrozenMechanism:
     return best_selection(Closeness(Workload([[1.0, 0, 0], [0, 1, 0]], NAMES[:2], NAMES[-3:])), metrics.uniform(3, 1.0))
 
 
-def groups() -> Specified:
+def groups() -> FrozenMechanism:
     parts = RowGroups((metrics.uniform(2, 0.5), metrics.uniform(2, 0.5)), (NAMES[0], NAMES[7]))
     return design(Problem(Workload([[1.0, 0, 1, 0]], NAMES[:1], NAMES[-4:]), parts), "laplace").mechanism
 
 
-MADE: dict[str, Callable[[], Specified]] = {
+MADE: dict[str, Callable[[], FrozenMechanism]] = {
     f.__name__: f for f in (additive, lattice, marginals, plan, mwem, small, selection, groups)
 }
 RELEASES: dict[str, Any] = {

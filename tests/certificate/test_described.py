@@ -23,7 +23,7 @@ from designer.files.releases import release_document, verify_release
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.noise import Grid
 from designer.problem import compressed_rows as kept
-from designer.problem.compressed_rows import Intervals, difference, largest_entries, settled, written_out
+from designer.problem.compressed_rows import IntervalRows, difference, largest_entries, settled, written_out
 
 SIZE = 40
 RELATIONS: dict[str, Any] = {
@@ -39,12 +39,12 @@ def rows_of_kind(kind: str, seed: int = 0) -> Any:
     generator = np.random.default_rng(seed)
     match kind:
         case "identity":
-            return Intervals(np.arange(SIZE), np.arange(1, SIZE + 1), SIZE)
+            return IntervalRows(np.arange(SIZE), np.arange(1, SIZE + 1), SIZE)
         case "prefix":
-            return Intervals(np.zeros(SIZE, dtype=int), np.arange(1, SIZE + 1), SIZE)
+            return IntervalRows(np.zeros(SIZE, dtype=int), np.arange(1, SIZE + 1), SIZE)
         case "ranges":
             ends = np.sort(generator.integers(0, SIZE + 1, (15, 2)), axis=1)
-            return Intervals(ends[:, 0], ends[:, 1], SIZE)
+            return IntervalRows(ends[:, 0], ends[:, 1], SIZE)
         case "partition":
             return csr_array((np.ones(SIZE, dtype=int), (generator.integers(0, 6, SIZE), np.arange(SIZE))), shape=(6, SIZE))
         case "signs":
@@ -207,7 +207,7 @@ def test_counts_that_are_huge_are_added_up_without_rounding() -> None:
 def test_equal_queries_have_one_fingerprint_however_they_were_written() -> None:
     n = 200
     wanted = design(Problem(Workload.identity(n), metrics.uniform(n, 1.0)), "laplace").mechanism
-    for asked in (np.eye(n), csr_array(np.eye(n)), Intervals(np.arange(n), np.arange(1, n + 1), n)):
+    for asked in (np.eye(n), csr_array(np.eye(n)), IntervalRows(np.arange(n), np.arange(1, n + 1), n)):
         same = Workload(asked)
         assert same == Workload.identity(n)
         assert design(Problem(same, metrics.uniform(n, 1.0)), "laplace").mechanism.fingerprint == wanted.fingerprint
@@ -221,7 +221,7 @@ def test_forms_are_settled_by_the_entries(monkeypatch: pytest.MonkeyPatch) -> No
         forms = [settled(csr_array(written_out(rows))), settled(written_out(rows)), settled(rows)]
         assert len({type(form) for form in forms}) == 1, kind
         assert all(np.array_equal(written_out(form), written_out(rows)) for form in forms)
-    assert isinstance(settled(csr_array((20, SIZE))), Intervals)
+    assert isinstance(settled(csr_array((20, SIZE))), IntervalRows)
 
 
 def test_intervals_are_their_rows() -> None:

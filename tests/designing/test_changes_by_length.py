@@ -17,7 +17,7 @@ from designer import DesignFailed, InvalidProblem, InvalidSpec, Problem, Workloa
 from designer.base.json_text import canonical
 from designer.certificate.frozen import seal, to_spec
 from designer.designing import evenness as even
-from designer.designing.auto import Allowance, automatic_families, ways_of
+from designer.designing.auto import WorkBudget, automatic_families, ways_of
 from designer.relations.invariants import Invariant, linear, margins, partition
 from designer.relations.invariants.one_budget import InvariantChanges
 from solvers.work import spend
@@ -98,7 +98,7 @@ def test_what_needs_a_list_names_how_many_changes_there_are_and_how_many_are_wri
 
 def test_the_work_that_is_left_for_a_large_table_follows_from_what_is_counted() -> None:
     problem = Problem(Workload.identity(400), margins((20, 20)).protect(1.0, 3))
-    allowance = Allowance(problem, 15.0)
+    allowance = WorkBudget(problem, 15.0)
     started = []
     for way in ways_of(automatic_families(problem), problem):
         if not allowance.refusal(way, None) and not (way.work > allowance.left):

@@ -12,7 +12,7 @@ import pytest
 
 from designer import InvalidProblem, Mechanism, Problem, Release, Workload, design, invariants, metrics
 from designer.accounts import expense_of, spent
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.exchange import spending
 from designer.exchange.opendp import as_measurement, counting, features, own_noise
 from designer.exchange.spending import spending_of
@@ -296,7 +296,7 @@ def test_a_change_of_one_answer_alone_is_what_the_law_says() -> None:
 
 
 def test_specs_of_any_class_are_refused_or_mapped_as_they_are() -> None:
-    class Own(Specified):
+    class Own(FrozenMechanism):
         """A frozen object of the caller."""
 
         core = verify = release = simulate = _statement = from_core = None  # type: ignore[assignment]

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from designer import About, InvalidSpec, load, verify_release
-from designer.certificate.frozen import Specified, seal, to_spec
+from designer.certificate.frozen import FrozenMechanism, seal, to_spec
 from designer.files.releases import SAID, release_document, save_release, sealed
 from designer.files.schema import release_file_schema, spec_schema
 from designer.files.spec import from_spec
@@ -24,7 +24,7 @@ SPECS, RELEASES = (jsonschema.Draft202012Validator(schema()) for schema in (spec
 FIRST_OF_FORMAT = list(one_of_each_format().values())
 
 
-def described(name: str) -> tuple[Specified, Any]:
+def described(name: str) -> tuple[FrozenMechanism, Any]:
     maker, released = releases()[name]
     return maker.described(ABOUT), released
 

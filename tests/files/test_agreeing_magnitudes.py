@@ -25,7 +25,7 @@ from designer import (
     metrics,
 )
 from designer.base.published_margins import PublishedSums
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
 from designer.files.table_files import agreeing_tables
@@ -112,7 +112,7 @@ def agree(kind: str, rng: Any) -> None:
     truth = np.rint(size * rng.integers(0, 3, 6)).astype(np.int64)
     made, queries = KINDS[kind](rng)
     source = SeededEntropy(int(rng.integers(2**31)))
-    with patch.object(Specified, "release_entropy", lambda self: source):
+    with patch.object(FrozenMechanism, "release_entropy", lambda self: source):
         released = made.release(counts_of(made, truth) if kind == "marginals" else truth)
     tables = released.answer_tables()
     near = np.concatenate([table.answers for table in tables])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from designer import load
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.cli import main
 from designer.designing.printouts import cautions, summary
 from designer.files.kinds import KINDS
@@ -25,7 +25,7 @@ CLAIMS = ("format", "version", "mechanism", "guarantee", "fingerprint")
 
 
 @cache
-def loaded(name: str) -> Specified:
+def loaded(name: str) -> FrozenMechanism:
     return load(SPECS[name], allow_vacuous=True)
 
 

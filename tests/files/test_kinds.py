@@ -11,7 +11,7 @@ import pytest
 
 from designer.audit.deep import Inspection
 from designer.certificate.agreement import Agreement, ReleaseForm
-from designer.certificate.frozen import Kind, Part, Specified
+from designer.certificate.frozen import FrozenMechanism, MechanismKind, Part
 from designer.files import kinds
 from designer.files.kinds import ADDITIVE, KINDS, LISTED, kind_of
 from designer.mechanism.composition import Composition
@@ -32,7 +32,7 @@ def takes_one(part: Any) -> bool:
 
 # What each part has to be, and whether a kind may have none.
 PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
-    "mechanism": (made_of(Specified), False),
+    "mechanism": (made_of(FrozenMechanism), False),
     "release_form": (made_of(ReleaseForm), False),
     "agreement": (made_of(Agreement), True),
     "composition": (made_of(Composition), False),
@@ -43,7 +43,7 @@ PARTS: dict[Part, tuple[Callable[[Any], bool], bool]] = {
 }
 
 
-def faults(kind: Kind) -> list[str]:
+def faults(kind: MechanismKind) -> list[str]:
     """What a kind lacks, by the names of its parts."""
     found = []
     for name, (fits, may_be_none) in PARTS.items():
@@ -57,7 +57,7 @@ def faults(kind: Kind) -> list[str]:
     return found or list(omissions(kind))
 
 
-def omissions(kind: Kind) -> Iterator[str]:
+def omissions(kind: MechanismKind) -> Iterator[str]:
     """What parts that are there leave out."""
     if kind.part("mechanism").format != kind.format:
         yield f"{kind.format}: mechanism: its class states {kind.part('mechanism').format!r}"
@@ -67,7 +67,7 @@ def omissions(kind: Kind) -> Iterator[str]:
         yield f"{kind.format}: page: no theorem has a sketch"
 
 
-def frozen_classes(base: type = Specified) -> Iterator[type[Specified]]:
+def frozen_classes(base: type = FrozenMechanism) -> Iterator[type[FrozenMechanism]]:
     """Every class of the package that has a format of its own."""
     for cls in base.__subclasses__():
         if cls.__module__.startswith("designer.") and "format" in vars(cls):
@@ -76,8 +76,8 @@ def frozen_classes(base: type = Specified) -> Iterator[type[Specified]]:
 
 
 @pytest.mark.parametrize("kind", LISTED, ids=lambda kind: kind.format)
-def test_every_part_of_a_kind_is_there(kind: Kind) -> None:
-    assert {field.name for field in fields(Kind)} == {"format", *PARTS}
+def test_every_part_of_a_kind_is_there(kind: MechanismKind) -> None:
+    assert {field.name for field in fields(MechanismKind)} == {"format", *PARTS}
     assert faults(kind) == []
 
 
@@ -112,14 +112,14 @@ class Silent(Contributor[Any]):
 
 
 def test_a_kind_that_leaves_a_part_out_cannot_be_stated() -> None:
-    known = {field.name: getattr(ADDITIVE, field.name) for field in fields(Kind)}
+    known = {field.name: getattr(ADDITIVE, field.name) for field in fields(MechanismKind)}
     for name in known:
         with pytest.raises(TypeError, match=name):
-            Kind(**{key: value for key, value in known.items() if key != name})
+            MechanismKind(**{key: value for key, value in known.items() if key != name})
 
 
 def test_every_kind_that_is_stated_is_listed_once() -> None:
-    stated = [value for value in vars(kinds).values() if isinstance(value, Kind)]
+    stated = [value for value in vars(kinds).values() if isinstance(value, MechanismKind)]
     assert len(stated) == len(LISTED) == len(KINDS) and all(kind in LISTED for kind in stated)
 
 

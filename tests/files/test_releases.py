@@ -19,7 +19,7 @@ import pytest
 
 from designer import InvalidProblem, InvalidSpec, Problem, Workload, design, metrics
 from designer.base.json_text import plain
-from designer.certificate.frozen import Specified, seal
+from designer.certificate.frozen import FrozenMechanism, seal
 from designer.domains.marginals import MarginalMechanism
 from designer.files.releases import release_document, sealed, verify_release
 from designer.files.schema import release_file_schema
@@ -353,4 +353,4 @@ def test_a_mechanism_with_other_noise_does_not_verify_the_release() -> None:
 
 
 def test_every_specimen_is_of_a_frozen_kind() -> None:
-    assert all(isinstance(maker, Specified) for maker, _ in releases().values())
+    assert all(isinstance(maker, FrozenMechanism) for maker, _ in releases().values())

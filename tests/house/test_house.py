@@ -142,7 +142,7 @@ told = people.release(load("spec.json"), [1, 2, 3]).to_dict()
     done = subprocess.run([*command, *files, tmp_path / "typed.py"], cwd=ROOT, capture_output=True, text=True)
     assert len(files) >= 3 and done.returncode == 0, done.stdout + done.stderr
     done = subprocess.run([*command, tmp_path / "untrue.py"], cwd=ROOT, capture_output=True, text=True)
-    assert '"Specified" has no attribute "scales"' in done.stdout and '"Release" has no attribute "table"' in done.stdout
+    assert '"FrozenMechanism" has no attribute "scales"' in done.stdout and '"Release" has no attribute "table"' in done.stdout
     assert "Found 2 errors" in done.stdout, done.stdout
 
 

@@ -33,7 +33,7 @@ import numpy as np
 
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, design, load, read_problem
 from designer.base.json_text import plain
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.cli import main
 from tests.files.test_spec import changed, delete, double, get, leaves, mechanisms, put, resealed
 from tests.files.test_spec_formats import core_edits, refused_or_loaded
@@ -62,7 +62,7 @@ def overdue(*_: object) -> None:
 
 
 @cache
-def subjects() -> Lazy[Specified]:
+def subjects() -> Lazy[FrozenMechanism]:
     """The mechanisms whose specs are altered: every format, every kind of part, every norm, sparse and dense queries."""
     others = {f"{name} by norm or name": partial(mechanisms().__getitem__, name) for name in mechanisms()}
     return Lazy({name: partial(specimens().__getitem__, name) for name in specimens()} | others)

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from designer import Problem, ReportProblem, StructuredWorkload, Workload, design, invariants, metrics
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
@@ -53,11 +53,11 @@ def _plan(names: Names) -> TablePlan:
     return TablePlan([Count("n" + names[2][:150], by, variance=4), Sum("s" + names[3][:150], by, variance=2500, measure=pay)])
 
 
-def _of(names: Names, relation: Any, family: str, **options: Any) -> Specified:
+def _of(names: Names, relation: Any, family: str, **options: Any) -> FrozenMechanism:
     return design(Problem(_asked(names), relation), family, **options).mechanism
 
 
-MADE: Mapping[str, Callable[[Names], Specified]] = {
+MADE: Mapping[str, Callable[[Names], FrozenMechanism]] = {
     "dp-designer/mechanism": lambda names: _of(names, metrics.uniform(4, 0.5), "laplace"),
     "dp-designer/lattice-mechanism": lambda names: _of(names, invariants.total(4).protect(0.5), "lattice_laplace", shape="l1"),
     "dp-designer/row-mechanism": lambda names: _of(names, invariants.margins((2, 2)).protect(0.5, 2), "lattice_rows"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from designer import Problem, Workload, design, metrics
 from designer.accounts import DataSet, Ledger, Total
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 
 PUBLIC = "The number of records is public."
 
@@ -33,7 +33,7 @@ def stated(path: Path, total: Total | None = None, name: str = "people") -> Data
     return Ledger.create(path, who="Ada").state(name, total or Total(epsilon=1), publishes=[PUBLIC])
 
 
-def reserved_only(people: DataSet, mechanism: Specified) -> None:
+def reserved_only(people: DataSet, mechanism: FrozenMechanism) -> None:
     """What a killed release leaves behind."""
     with suppress(KeyError), people.reserve(mechanism) as reservation:
         reservation.recorded = True  # so that leaving writes nothing

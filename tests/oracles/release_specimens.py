@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
@@ -33,7 +33,7 @@ def columns_for(domain: Any) -> dict[str, Any]:
     }
 
 
-def invented(maker: Specified) -> Any:
+def invented(maker: FrozenMechanism) -> Any:
     """Counts or records that a mechanism takes."""
     if isinstance(maker, OddsRatioTest):
         return [[4, 2], [1, 3]]
@@ -69,17 +69,17 @@ def table_of(rows: int = 40) -> Mapping[str, list[Any]]:
 
 
 @cache
-def releases() -> Lazy[tuple[Specified, Released]]:
+def releases() -> Lazy[tuple[FrozenMechanism, Released]]:
     """Every specimen with a release of it."""
     return Lazy({name: partial(_released, name) for name in specimens()})
 
 
-def _released(name: str) -> tuple[Specified, Released]:
+def _released(name: str) -> tuple[FrozenMechanism, Released]:
     maker = specimens()[name]
     return maker, _release(maker)
 
 
-def _release(maker: Specified) -> Released:
+def _release(maker: FrozenMechanism) -> Released:
     if "histogram" not in maker.takes and not isinstance(maker, (MarginalMechanism, StructuredMechanism)):
         import ibis
 

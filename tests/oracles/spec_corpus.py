@@ -21,7 +21,7 @@ import numpy as np
 
 from designer import Problem, StructuredWorkload, Workload, design, invariants, metrics
 from designer.base.json_text import readable_text
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.domains.products_plan import design_structured
 from designer.domains.protection import Presence
 from designer.files.releases import release_document
@@ -110,12 +110,12 @@ def kinds_in(spec: dict[str, Any]) -> set[tuple[str, str]]:
     return found & closed_kinds()
 
 
-def made() -> dict[str, Specified]:
+def made() -> dict[str, FrozenMechanism]:
     """The specimens, and what else it takes to have every closed kind."""
     return {**specimens(), **_norms(), **_families(), **_others()}
 
 
-def _norms() -> dict[str, Specified]:
+def _norms() -> dict[str, FrozenMechanism]:
     matrix = np.random.default_rng(1).integers(-2, 3, (2, 4)).astype(float)
     plane = Problem(Workload(matrix), metrics.uniform(4, 0.5))
     normal = Problem(Workload(matrix), metrics.uniform(4, 0.5), notion="zcdp")
@@ -125,19 +125,19 @@ def _norms() -> dict[str, Specified]:
     return pure | {f"family {name}": design(normal, name).mechanism for name in ("gaussian", "diagonal_gaussian")}
 
 
-def _families() -> dict[str, Specified]:
+def _families() -> dict[str, FrozenMechanism]:
     """Every name that a mechanism may give for its family: names are in specs for ever."""
     one = design(Problem(Workload([[1.0, 0.0]]), metrics.uniform(2, 0.5)), "laplace").mechanism
     assert isinstance(one, AdditiveMechanism)
     names = sorted(value for key, value in closed_kinds() if key == "family")
     listed = {name for name in names if name in _property(spec_schema()["$defs"]["mechanism"], "family")["enum"]}
-    named: dict[str, Specified] = {f"named {name}": replace(one, family=name) for name in sorted(listed)}
+    named: dict[str, FrozenMechanism] = {f"named {name}": replace(one, family=name) for name in sorted(listed)}
     table = specimens()["lattice l1"]
     assert isinstance(table, LatticeMechanism)
     return {**named, "named lattice_gaussian": replace(table, family="lattice_gaussian")}
 
 
-def _others() -> dict[str, Specified]:
+def _others() -> dict[str, FrozenMechanism]:
     """Laws, selections, outputs, units and queries that no specimen has."""
     domain = Domain.of({"age": 4, "pay": 3})
     terms: list[dict[str, Any]] = [{"age": "identity"}, {"age": "total"}, {"pay": "ranges"}]

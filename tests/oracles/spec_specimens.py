@@ -13,7 +13,7 @@ from functools import cache, partial
 import numpy as np
 
 from designer import Problem, ReportProblem, StructuredWorkload, Workload, invariants, metrics
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
@@ -45,7 +45,7 @@ MARGINS = Margins((6, 4), (5, 5))
 HALF, TENTH = Fraction(1, 2), Fraction(1, 10)
 
 
-Made = Callable[[], Specified]
+Made = Callable[[], FrozenMechanism]
 # By the first words of the names of specimens.
 FORMATS = {
     "lattice rows": "dp-designer/row-mechanism",
@@ -223,7 +223,7 @@ def additive() -> dict[str, Made]:
 
 
 @cache
-def specimens() -> Lazy[Specified]:
+def specimens() -> Lazy[FrozenMechanism]:
     """All of them, by name."""
     makers = {
         "table plan": full_plan,
@@ -241,7 +241,7 @@ def specimens() -> Lazy[Specified]:
     return Lazy({name: partial(_of_its_format, name, make) for name, make in makers.items()})
 
 
-def _of_its_format(name: str, make: Made) -> Specified:
+def _of_its_format(name: str, make: Made) -> FrozenMechanism:
     made = make()
     assert made.format == format_of(name), name
     return made

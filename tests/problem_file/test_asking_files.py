@@ -32,7 +32,7 @@ from designer import (
 )
 from designer.averages.averages import separable
 from designer.averages.joint_averages import squared_averages
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem.histogram import Keys
@@ -97,7 +97,7 @@ def written_out() -> Tabulated:
 
 # Text of the file after its kind, and the same in Python.
 CELLS = Keys(("sex", "age"), (("F", "0"), ("F", "1"), ("M", "0"), ("M", "1")))
-REPORTS: dict[str, tuple[str, Callable[[], Specified]]] = {
+REPORTS: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "the best channel": (CITY + HAMMING, lambda: reported(TWO)),
     "a family": (
         CITY + UNIFORM + '[report]\nloss = "zero_one"\nfamily = "randomised_response"\n',
@@ -114,12 +114,12 @@ REPORTS: dict[str, tuple[str, Callable[[], Specified]]] = {
 }
 
 
-def reported(metric: Any, family: str = "auto", **asked: Any) -> Specified:
-    made: Specified = design(ReportProblem(metric, keys=CELLS, elements=CELLS.assignments, **asked), family).mechanism
+def reported(metric: Any, family: str = "auto", **asked: Any) -> FrozenMechanism:
+    made: FrozenMechanism = design(ReportProblem(metric, keys=CELLS, elements=CELLS.assignments, **asked), family).mechanism
     return made
 
 
-SELECTIONS: dict[str, tuple[str, Callable[[], Specified]]] = {
+SELECTIONS: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "the largest count": (ASKED + UNIFORM + '[selection]\nscore = "linear"\n', lambda: best_selection(Linear(QUERIES), ONE)),
     "targets, law and constant": (
         ASKED
@@ -156,7 +156,7 @@ SELECTIONS: dict[str, tuple[str, Callable[[], Specified]]] = {
         lambda: best_selection(written_out(), metrics.uniform(2, 1.0)),
     ),
 }
-SYNTHETIC: dict[str, tuple[str, Callable[[], Specified]]] = {
+SYNTHETIC: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "as it comes": (ASKED + UNIFORM + KNOWN, lambda: mwem(problem())),
     "all said": (
         ASKED + HAMMING + KNOWN + '[mwem]\nrounds = 3\nchoice = "1/3"\nselection = "permute_and_flip"\noutput = "replay"\n',
@@ -188,7 +188,7 @@ SYNTHETIC: dict[str, tuple[str, Callable[[], Specified]]] = {
         lambda: PreprocessingProgram(Problem(QUERIES, TWO, records=1000), "mwem", size=2).design("HIGHS"),
     ),
 }  # fmt: skip
-SMALL: dict[str, tuple[str, Callable[[], Specified]]] = {
+SMALL: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "of a size": (
         ASKED + UNIFORM + KNOWN + '[small_db]\nsize = 4\nselection = "permute_and_flip"\n',
         lambda: small_db(problem(), 4, selection="permute_and_flip"),
@@ -202,7 +202,7 @@ SMALL: dict[str, tuple[str, Callable[[], Specified]]] = {
         ),
     ),
 }  # fmt: skip
-OF_ROWS: dict[str, tuple[str, Callable[[], Specified]]] = {
+OF_ROWS: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "separable": (
         AVERAGES + BUDGETS + '[problem]\nrecords = 50\n[design]\nfamily = "separable"\n',
         lambda: separable(averages(), 50),
@@ -250,7 +250,7 @@ OF_ROWS: dict[str, tuple[str, Callable[[], Specified]]] = {
         lambda: StatisticalProgram(averages(), 50).design("CLARABEL").mechanism,
     ),
 }
-TESTS: dict[str, tuple[str, Callable[[], Specified]]] = {
+TESTS: dict[str, tuple[str, Callable[[], FrozenMechanism]]] = {
     "pure": (TABLE + '[promise]\nkind = "epsilon_delta"\nepsilon = "1/3"\n', lambda: odds(EpsilonDelta("1/3"))),
     "with delta": (
         TABLE + '[promise]\nkind = "epsilon_delta"\nepsilon = 1\ndelta = 0.125\n[test]\nadjacency = 2\nexponent = 20\n',
@@ -297,7 +297,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def made(folder: Path, text: str) -> Specified:
+def made(folder: Path, text: str) -> FrozenMechanism:
     (folder / "problem.toml").write_text(text, encoding="utf-8")
     return read_request(folder / "problem.toml").made().mechanism
 

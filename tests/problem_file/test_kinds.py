@@ -14,7 +14,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base.schema import Named, record
-from designer.problem_file.forms import RULES, Kind, _fits, require_form
+from designer.problem_file.forms import RULES, ProblemFileKind, _fits, require_form
 from designer.problem_file.kinds import KINDS, read_request
 from designer.problem_file.schema import problem_schema
 from designer.problem_file.sections import Choices
@@ -37,7 +37,7 @@ def written(folder: Path, data: dict[str, Any]) -> Path:
     return path
 
 
-def own_sections(kind: Kind) -> Any:
+def own_sections(kind: ProblemFileKind) -> Any:
     """The form without the sections that are read as those of linear queries, by a reader of their own."""
     whole, own = kind.whole(), {name.split()[0] for name in GOOD}
     shared = (
@@ -46,7 +46,7 @@ def own_sections(kind: Kind) -> Any:
     return record({name: form for name, form in whole["properties"].items() if name not in shared})
 
 
-def fits(kind: Kind, data: dict[str, Any]) -> bool:
+def fits(kind: ProblemFileKind, data: dict[str, Any]) -> bool:
     try:
         require_form(Path("p.toml"), kind.whole(), data)
     except InvalidProblem:

@@ -16,7 +16,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total
 from designer.accounts.check import checked
 from designer.accounts.ledger_text import balance_lines
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.exchange.registry import registry_entry
 from designer.files.releases import release_document, verify_release
 from designer.problem.domain import Domain
@@ -45,13 +45,13 @@ SAID = {
 }
 
 
-def law_of(made: Specified, x: tuple[int, int]) -> dict[Any, float]:
+def law_of(made: FrozenMechanism, x: tuple[int, int]) -> dict[Any, float]:
     if getattr(made, "law", "") != "permute_and_flip":
         return law(made.format, made.core(), x)
     return dict(enumerate(made.probabilities(x).tolist()))  # type: ignore[attr-defined]
 
 
-def attack(made: Specified, rows: int) -> Atoms:
+def attack(made: FrozenMechanism, rows: int) -> Atoms:
     """An entity of twice as many rows as count, all in one cell, or nobody: what it does to the answers and to the number of
     rows left out, whose laws are independent. Of two candidates the other one is ahead by the rows that count."""
     answers = loss_atoms(law_of(made, (3, 3 + rows)), law_of(made, (3 + rows, 3 + rows)))

@@ -14,7 +14,7 @@ import pytest
 
 from designer import Problem, Workload, compare, design, invariants, metrics
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import About
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
@@ -53,7 +53,7 @@ KEYS = [*SHARED, "verification", "check", "statement"]
 FAST = [f for f in KINDS if f not in ("dp-designer/structured-mechanism", "dp-designer/marginals")]
 
 
-def seen(made: Specified, released: Any) -> SeenRelease:
+def seen(made: FrozenMechanism, released: Any) -> SeenRelease:
     document = release_document(made, released, time=NOON)
     return SeenRelease("release.json", read_release(made, document), document, verify_release(made, document))
 
@@ -64,7 +64,7 @@ def page_of(name: str) -> Page:
     return Page(html_of(board_page(Evidence(made=made, spec=Path("spec.json"), release=seen(made, released), time=NOON))))
 
 
-def plainly(made: Specified) -> str:
+def plainly(made: FrozenMechanism) -> str:
     """The page without a release."""
     return html_of(board_page(Evidence(made=made, time=NOON)))
 

@@ -12,7 +12,7 @@ from designer import About, Domain, Problem, Workload, design, metrics, verify_r
 from designer.accounts import expense_of
 from designer.accounts.composition.privacy_in_words import privacy_words
 from designer.audit.verdict import DeepVerdict, Finding, TestPower
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.protection import Presence
@@ -26,7 +26,7 @@ from designer.publish.summary import headlines
 from designer.tables import Count, Groups, TablePlan
 
 
-def first_screen(made: Specified) -> dict[str, tuple[str, bool]]:
+def first_screen(made: FrozenMechanism) -> dict[str, tuple[str, bool]]:
     """Answers and alarms by question."""
     contributor = contributor_of(made)
     lines = headlines(Evidence(made=made), contributor, contributor.published(made), contributor.accuracy(made), "now")
@@ -148,5 +148,5 @@ def table_rows(section: PageSection) -> list[tuple[str, ...]]:
     return [row for piece in section.pieces if isinstance(piece, Sheet) for row in piece.rows]
 
 
-def about_lines(made: Specified) -> list[str]:
+def about_lines(made: FrozenMechanism) -> list[str]:
     return made.about.lines()

@@ -17,7 +17,7 @@ from designer.relations.kinds import relation_from_spec, require_listed
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.presence import AppearOrChange
 from designer.relations.row_groups import RowGroups
-from designer.tradeoff.delta_rule import ROUNDING, Allowance, GaussianAllowance, PureAllowance
+from designer.tradeoff.delta_rule import ROUNDING, DeltaRule, GaussianAllowance, PureAllowance
 
 PLACES = np.random.default_rng(3).uniform(0, 9, (70, 2))
 RELATIONS: dict[str, Relation] = {
@@ -30,7 +30,7 @@ ALLOWANCES = [GaussianAllowance(Fraction(1, 1000)), PureAllowance(Fraction(1, 10
 
 @pytest.mark.parametrize("allowance", ALLOWANCES, ids=["gaussian", "pure"])
 @pytest.mark.parametrize("name", RELATIONS)
-def test_every_pair_has_the_length_of_its_own_budget(name: str, allowance: Allowance) -> None:
+def test_every_pair_has_the_length_of_its_own_budget(name: str, allowance: DeltaRule) -> None:
     """Floats of all pairs are within the stated error of the exact lengths, and pairs without a budget have none."""
     part = RELATIONS[name]
     made = Allowed(part, allowance)

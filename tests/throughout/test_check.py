@@ -17,7 +17,7 @@ import pytest
 
 from designer import Counts, InvalidProblem, Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
@@ -31,11 +31,11 @@ NO_COUNTS = [None, -0.0, -1, 1.5, 1j, "2", b"2", Decimal("-0"), Decimal("1.5"), 
 NOTHING = [None, 5, "counts", b"counts", 2.5, object(), {1, 2}, (x for x in "abc"), [[1], [2, 3]], np.float64(1), print]
 
 
-def data_for(made: Specified) -> Any:
+def data_for(made: FrozenMechanism) -> Any:
     return pd.DataFrame(table_of()) if isinstance(made, TablePlan) else invented(made)
 
 
-def malformed(made: Specified) -> list[Any]:
+def malformed(made: FrozenMechanism) -> list[Any]:
     """Requests whose form is wrong, whatever the numbers in them are."""
     if isinstance(made, TakesCounts):
         size, names = len(made.universe.elements), list(made.universe.elements)
@@ -97,7 +97,7 @@ def test_what_is_well_formed_passes(name: str) -> None:
     made.check(data_for(made))
 
 
-def asked() -> Specified:
+def asked() -> FrozenMechanism:
     return design(Problem(Workload(np.eye(3), None, ["a", "b", "c"]), metrics.add_remove(3, 0.5)), "laplace").mechanism
 
 
@@ -130,13 +130,13 @@ def _declared() -> dict[str, Any]:
     return {**arrays, **columns, **{name: Counts(frame) for name, frame in frames.items()}}
 
 
-def numbered() -> Specified:
+def numbered() -> FrozenMechanism:
     """Elements that need no name, and may have one."""
     asked = Workload(np.eye(3), None, ["e0", "e1", "e2"])
     return design(Problem(asked, metrics.add_remove(3, 0.5)), "laplace").mechanism
 
 
-def by_place() -> Specified:
+def by_place() -> FrozenMechanism:
     """Elements that a column names."""
     asked = Workload(np.eye(3), keys=Keys(("place",), (("a",), ("b",), ("c",))))
     return design(Problem(asked, metrics.add_remove(3, 0.5)), "laplace").mechanism
@@ -197,7 +197,7 @@ def test_tables_of_types_that_hold_no_counts_cost_nothing() -> None:
     shapes = {table.workload.names(subset): table.workload.shape(subset) for subset in table.workload.maximal.tuples()}
     given = Counts({names: np.full(shape, "1") for names, shape in shapes.items()})
     square = next(made for made in specimens().values() if isinstance(made, OddsRatioTest))
-    wrong: list[tuple[Specified, Any]] = [(table, given), *((square, np.full((2, 2), x)) for x in ("1", 1.0, None, 1j))]
+    wrong: list[tuple[FrozenMechanism, Any]] = [(table, given), *((square, np.full((2, 2), x)) for x in ("1", 1.0, None, 1j))]
     for made, data in wrong:
         for use in (made.check, made.release):
             with pytest.raises(InvalidProblem):
@@ -223,7 +223,7 @@ def test_records_of_a_wrong_form_cost_nothing_either(tmp_path: Path) -> None:
     people = Ledger.create(tmp_path / "ledger").state("people", Total(epsilon=10**9, delta="1/2"), publishes=None)
     plan, tables = specimens()["table plan"], specimens()["marginals presence"]
     other = specimens()["marginals attributes"]
-    wrong: list[tuple[Specified, Any, dict[str, Any]]] = [
+    wrong: list[tuple[FrozenMechanism, Any, dict[str, Any]]] = [
         (plan, table, {}),
         (plan, table.limit(1), {}),
         (plan, None, {}),

@@ -15,7 +15,7 @@ from designer import InvalidSpec, read_release, save_release, verify_release
 from designer.base.display import one_line, printed
 from designer.base.json_text import plain
 from designer.certificate.certificate import PrivacyCertificate
-from designer.certificate.frozen import INNER, Released, Specified, to_spec
+from designer.certificate.frozen import INNER, FrozenMechanism, Released, to_spec
 from designer.files.releases import release_document, sealed
 from designer.files.schema import release_file_schema
 from tests.certificate.test_about import EVERYTHING
@@ -57,7 +57,7 @@ def states_one_ratio_and_never_a_smaller_one(made: Any) -> None:
     assert f" {ratio!r} (" in made.privacy.lines()[0]
 
 
-def prints_as_it_is(made: Specified) -> None:
+def prints_as_it_is(made: FrozenMechanism) -> None:
     guarantee = made.guarantee
     for text in [*guarantee.unprotected, *(t for t in guarantee.to_dict().values() if isinstance(t, str))]:
         assert printed(text) == one_line(text) == text
@@ -91,7 +91,7 @@ def comes_back_from_its_spec(made: Any, folder: Path) -> None:
     assert twin.save(folder / "again.json").read_bytes() == path.read_bytes()
 
 
-def comes_back_from_its_release(made: Specified, released: Released, document: dict[str, Any], folder: Path) -> None:
+def comes_back_from_its_release(made: FrozenMechanism, released: Released, document: dict[str, Any], folder: Path) -> None:
     RELEASES.validate(document)
     path = save_release(made, released, folder / "release.json", time=NOON)
     verdict = verify_release(made, path)

@@ -21,7 +21,7 @@ from designer import (
     metrics,
 )
 from designer.accounts import Ledger, Total
-from designer.certificate.frozen import INNER, Specified
+from designer.certificate.frozen import INNER, FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
 from designer.relations.records.counting import TakesCounts, form_for
@@ -184,7 +184,7 @@ def test_what_is_not_listed_is_somewhere_there() -> None:
     assert found >= INNER
 
 
-def refusal_of_no_data(made: Specified) -> str:
+def refusal_of_no_data(made: FrozenMechanism) -> str:
     try:
         made.simulate(1, seed=1)
     except InvalidProblem as error:

@@ -18,7 +18,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
 from designer.base.arrays import locked, settled
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)
@@ -53,7 +53,7 @@ def writable(value: object) -> bool:
     )
 
 
-def exercised(mechanism: Specified) -> None:
+def exercised(mechanism: FrozenMechanism) -> None:
     """Every public property and, of those that take nothing, every public method: what they remember is reachable then."""
     for name in dir(type(mechanism)):
         if name.startswith("_") or name in ("plot", "save"):
@@ -91,11 +91,11 @@ def test_no_flag_makes_an_array_writable_again(name: str) -> None:
             assert settled(value), way
 
 
-def counts(made: Specified) -> Any:
+def counts(made: FrozenMechanism) -> Any:
     return [3] * len(made.workload.elements)  # type: ignore[attr-defined]
 
 
-def asked(family: str = "laplace") -> Specified:
+def asked(family: str = "laplace") -> FrozenMechanism:
     return design(Problem(Workload([[1, 0, 1], [0, 1, 1]]), metrics.uniform(3, 0.5)), family).mechanism
 
 
@@ -129,7 +129,7 @@ def test_what_threads_remember_of_one_object_is_one_thing_and_no_change() -> Non
             made = pickle.loads(pickle.dumps(asked()))
             start = threading.Barrier(6)
 
-            def used(turn: int, made: Specified = made, start: threading.Barrier = start) -> Any:
+            def used(turn: int, made: FrozenMechanism = made, start: threading.Barrier = start) -> Any:
                 start.wait()
                 if turn % 3 == 0:
                     return made.release(counts(made)).guarantee

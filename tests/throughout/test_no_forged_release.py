@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import DesignFailed, InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from tests.oracles.release_specimens import releases
 
 ENTRIES = ("release",)  # which draws noise
@@ -19,23 +19,23 @@ ENTRIES = ("release",)  # which draws noise
 def exact_numbers(released: Any) -> Iterator[object]:
     """The numbers of a release in every form that its file, its attributes and its tables have."""
     for name, value in vars(released).items():
-        if not isinstance(value, Specified) and name not in ("guarantee", "fingerprint", "law", "row", "mechanism"):
+        if not isinstance(value, FrozenMechanism) and name not in ("guarantee", "fingerprint", "law", "row", "mechanism"):
             yield value
             if isinstance(value, np.ndarray):
                 yield [int(number) for number in value.ravel()]
     yield from (0, 1, [0], [0, 0], {})
 
 
-def dressed(found: object, made: Specified) -> bool:
+def dressed(found: object, made: FrozenMechanism) -> bool:
     """Whether it says of itself that the guarantee of the mechanism holds of it."""
     return (
         getattr(found, "fingerprint", None) == made.fingerprint
         and hasattr(found, "guarantee")
-        and not isinstance(found, Specified)
+        and not isinstance(found, FrozenMechanism)
     )
 
 
-def callables(made: Specified) -> Iterator[str]:
+def callables(made: FrozenMechanism) -> Iterator[str]:
     for name in {*object.__dir__(made)}:
         listed = not name.startswith("_") and name not in (*ENTRIES, "save", "plot")
         if listed and not isinstance(getattr(type(made), name, None), property) and callable(getattr(made, name, None)):

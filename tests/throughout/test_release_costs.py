@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.mechanism import additive
 from designer.mechanism.additive import AdditiveMechanism
@@ -55,7 +55,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return calls
 
 
-def new(made: Specified) -> Any:
+def new(made: FrozenMechanism) -> Any:
     return pickle.loads(pickle.dumps(made))
 
 

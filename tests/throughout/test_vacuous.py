@@ -25,7 +25,7 @@ from designer import (
     load,
     metrics,
 )
-from designer.certificate.frozen import Specified, to_spec
+from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.norms import weighted_l1
 from designer.cli import main
 from designer.domains.marginals import MarginalMechanism
@@ -66,7 +66,7 @@ def alone() -> MarginalMechanism:
     return design_marginals(asked, metrics.hamming(DOMAIN, [INF, 1.0]), allow_vacuous=True)
 
 
-ASKED_FOR: dict[str, Callable[[], Specified]] = {"additive": additive, "silent": silent, "tables": tables, "alone": alone}
+ASKED_FOR: dict[str, Callable[[], FrozenMechanism]] = {"additive": additive, "silent": silent, "tables": tables, "alone": alone}
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)

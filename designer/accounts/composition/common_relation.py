@@ -22,7 +22,7 @@ from designer.accounts.composition.terms import rule_of
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.domain import Domain
@@ -148,7 +148,7 @@ class ReleaseTerm(Immutable):
     """One release of several: its mechanism, and its relation on the elements that all share; `named`: which are its own, in
     its own order."""
 
-    mechanism: Specified
+    mechanism: FrozenMechanism
     relation: Relation
     named: bool
 
@@ -372,13 +372,13 @@ class Speaks:
     domain: of mechanisms over attributes, whose cells are the elements. universe: of all others.
     """
 
-    mechanism: Specified
+    mechanism: FrozenMechanism
     protected: Protected
     domain: Domain | None
     universe: Universe | None
 
     @classmethod
-    def of(cls, mechanism: Specified) -> Speaks:
+    def of(cls, mechanism: FrozenMechanism) -> Speaks:
         """What a mechanism, no plan of a table, speaks of."""
         rule = rule_of(mechanism)
         protected, counted = rule.protected(mechanism), rule.counted(mechanism)
@@ -403,7 +403,7 @@ class Speaks:
         return None if self.universe.is_numbered else self.universe.elements
 
 
-def on_one_universe(mechanisms: Sequence[Specified]) -> tuple[tuple[Relation, ...], tuple[str, ...] | None]:
+def on_one_universe(mechanisms: Sequence[FrozenMechanism]) -> tuple[tuple[Relation, ...], tuple[str, ...] | None]:
     """The relations of the mechanisms on the elements of the first that names them, and these names (None: by number).
 
     Elements without names of their own are joined by their position. `InvalidProblem` where the elements differ.

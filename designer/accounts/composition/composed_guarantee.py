@@ -34,7 +34,7 @@ from designer.accounts.composition.terms import cost_of_budget, rule_of
 from designer.base.arrays import Immutable, frozen
 from designer.base.checks import count, shown
 from designer.base.errors import InvalidProblem, NoAttribute
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import APPROXIMATE, NOTIONS, POST_PROCESSING, Guarantee, budget_range
 from designer.mechanism.additive import DELTAS_ADD
 from designer.problem.relation import Relation
@@ -57,7 +57,11 @@ WORDS = {"pure": NOTIONS["exponential"], "zcdp": NOTIONS["gaussian"]}
 
 
 def statement_of(
-    mechanisms: Sequence[Specified], relation: Relation, notion: str | None, delta: Fraction | None, notes: tuple[str, ...]
+    mechanisms: Sequence[FrozenMechanism],
+    relation: Relation,
+    notion: str | None,
+    delta: Fraction | None,
+    notes: tuple[str, ...],
 ) -> Guarantee:
     """The statement: the joint relation and notion, and of everything else what the parts say, each sentence once."""
     statements = [mechanism.guarantee for mechanism in mechanisms]
@@ -178,7 +182,7 @@ class Composed(Immutable, ABC):
     and `delta` answer in every notion. guarantee: the statement to publish.
     """
 
-    mechanisms: tuple[Specified, ...]
+    mechanisms: tuple[FrozenMechanism, ...]
 
     @property
     @abstractmethod
@@ -268,12 +272,12 @@ class ComposedElements(Composed):
     elements: the names of the elements, in the order by which changes name them; None where they have numbers only.
     """
 
-    mechanisms: tuple[Specified, ...]
+    mechanisms: tuple[FrozenMechanism, ...]
     terms: ReleaseTerms
     elements: tuple[str, ...] | None
 
     @classmethod
-    def of(cls, mechanisms: Sequence[Specified]) -> ComposedElements:
+    def of(cls, mechanisms: Sequence[FrozenMechanism]) -> ComposedElements:
         """The statement for mechanisms that are no plans of tables; `InvalidProblem` where they speak of different things."""
         for mechanism in mechanisms:
             rule_of(mechanism).require_proven(mechanism)

@@ -18,7 +18,7 @@ from designer.accounts.composition.terms import cost_of_budget, largest_budget, 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.progress import step
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.domains.protection import Presence
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
@@ -29,7 +29,7 @@ from designer.tables.policies.policy import Policy
 from designer.tradeoff.costs import Cost, TotalCost
 
 
-def speaks_of_rows(mechanism: Specified) -> bool:
+def speaks_of_rows(mechanism: FrozenMechanism) -> bool:
     """Does the mechanism say what the presence of one row costs at most, whatever the row is?"""
     if rule_of(mechanism).by_record:
         return True
@@ -46,10 +46,10 @@ class ComposedRecords(Composed):
     `loss(record)` is a public function of a record, the sum of the policies.
     """
 
-    mechanisms: tuple[Specified, ...]
+    mechanisms: tuple[FrozenMechanism, ...]
 
     @classmethod
-    def of(cls, mechanisms: Sequence[Specified]) -> ComposedRecords:
+    def of(cls, mechanisms: Sequence[FrozenMechanism]) -> ComposedRecords:
         """The statement; `InvalidProblem` where a mechanism says nothing of the presence of a row."""
         for mechanism in mechanisms:
             if not speaks_of_rows(mechanism):
@@ -144,7 +144,7 @@ class ComposedRecords(Composed):
         )
 
     @property
-    def _others(self) -> list[Specified]:
+    def _others(self) -> list[FrozenMechanism]:
         return [mechanism for mechanism in self.mechanisms if not rule_of(mechanism).by_record]
 
     @cached_property
@@ -152,13 +152,13 @@ class ComposedRecords(Composed):
         return TotalCost(tuple(_cost_of_record(mechanism, {}) for mechanism in self._others))
 
 
-def _cost_of_record(mechanism: Specified, record: Mapping[str, Any]) -> Cost:
+def _cost_of_record(mechanism: FrozenMechanism, record: Mapping[str, Any]) -> Cost:
     """What a record costs; where a mechanism hides the presence of any at one budget, that."""
     rule = rule_of(mechanism)
     return rule.of_record(mechanism, record) if rule.by_record else rule.cost(mechanism, _presence(mechanism))
 
 
-def _presence(mechanism: Specified) -> Fraction:
+def _presence(mechanism: FrozenMechanism) -> Fraction:
     protected = protected_by(mechanism)
     if isinstance(protected, (AddRemove, AppearOrChange)):
         return Fraction(float(protected.epsilons.max()))
@@ -176,7 +176,7 @@ def _policy(mechanism: Any) -> Policy:
 
 
 @step("composing mechanisms")
-def composed(*mechanisms: Specified) -> Composed:
+def composed(*mechanisms: FrozenMechanism) -> Composed:
     """What several frozen mechanisms, all of which release about the same records, promise together; of every kind that
     `designer.load` reads, under any relations and notions.
 
@@ -199,7 +199,7 @@ def composed(*mechanisms: Specified) -> Composed:
     if not mechanisms:
         raise InvalidProblem("mechanisms: none is given; give at least one.")
     for place, mechanism in enumerate(mechanisms):
-        if not isinstance(mechanism, Specified):
+        if not isinstance(mechanism, FrozenMechanism):
             raise InvalidProblem(
                 f"mechanisms[{place}]: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism
             )
@@ -209,7 +209,7 @@ def composed(*mechanisms: Specified) -> Composed:
     return ComposedElements.of(mechanisms)
 
 
-def _hide_rows_of_different_universes(mechanisms: tuple[Specified, ...]) -> bool:
+def _hide_rows_of_different_universes(mechanisms: tuple[FrozenMechanism, ...]) -> bool:
     """Do all hide the presence of a row, over attributes that are not the same?"""
     if not all(map(speaks_of_rows, mechanisms)):
         return False

@@ -24,7 +24,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, require_keys
 from designer.base.progress import step
 from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.relation import Relation
@@ -151,7 +151,7 @@ def _require_types(data: Mapping[str, Any]) -> None:
 
 
 @step("what a mechanism costs")
-def expense_of(mechanism: Specified, *, rows_per_entity: int | None = None) -> Expense:
+def expense_of(mechanism: FrozenMechanism, *, rows_per_entity: int | None = None) -> Expense:
     """What one release of a frozen object costs at most.
 
     rows_per_entity: how many rows of an entity count, for objects that release from records: the cost is that of the entity,
@@ -159,7 +159,7 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int | None = None) -> E
     Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
     nothing, policies that are bounded in name only. mechanism: of any format.
     """
-    if not isinstance(mechanism, Specified):
+    if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
     rows = None if rows_per_entity is None else count(rows_per_entity, "rows_per_entity")
     made = _known.get(mechanism)
@@ -168,17 +168,17 @@ def expense_of(mechanism: Specified, *, rows_per_entity: int | None = None) -> E
     return made if rows is None else _of_entity(mechanism, made, rows)
 
 
-_known: WeakKeyDictionary[Specified, Expense] = WeakKeyDictionary()  # it follows from what the fingerprint is of
+_known: WeakKeyDictionary[FrozenMechanism, Expense] = WeakKeyDictionary()  # it follows from what the fingerprint is of
 
 
-def _of_one(mechanism: Specified) -> Expense:
+def _of_one(mechanism: FrozenMechanism) -> Expense:
     cost, moves = costliest(mechanism)
     if rule_of(mechanism).by_record:
         return _stated(mechanism, cost, moves, None)
     return _stated(mechanism, cost.as_pure(), moves, _scope(mechanism, protected_by(mechanism)))
 
 
-def costliest(mechanism: Specified) -> tuple[Cost, tuple[Moves, int, bool]]:
+def costliest(mechanism: FrozenMechanism) -> tuple[Cost, tuple[Moves, int, bool]]:
     """What the protected change that costs most costs in one release, as it is promised, and what one change is: its kind, how
     many records it moves, and whether they are replaced. Raises what `expense_of` does."""
     rule = rule_of(mechanism)
@@ -193,7 +193,7 @@ def costliest(mechanism: Specified) -> tuple[Cost, tuple[Moves, int, bool]]:
     return rule.cost(mechanism, largest_budget(protected)), moves_of(protected)
 
 
-def _scope(mechanism: Specified, protected: Protected) -> str | None:
+def _scope(mechanism: FrozenMechanism, protected: Protected) -> str | None:
     """The hash of which changes are protected at all; None where every change of one record is. The same changes that are
     written in another way have another hash."""
     bounds = None if isinstance(protected, Presence) else _bounds(protected)
@@ -234,7 +234,7 @@ def moves_of(protected: Protected) -> tuple[Moves, int, bool]:
     return "replace", 1, True
 
 
-def _stated(mechanism: Specified, cost: Cost, moves: tuple[Moves, int, bool], scope: str | None) -> Expense:
+def _stated(mechanism: FrozenMechanism, cost: Cost, moves: tuple[Moves, int, bool], scope: str | None) -> Expense:
     kind, records, replaced = moves
     words = _words(kind, records, replaced)
     return Expense(
@@ -260,13 +260,13 @@ def _notion(cost: Cost) -> str:
     return "zcdp"
 
 
-def _of_entity(mechanism: Specified, one: Expense, rows: int) -> Expense:
+def _of_entity(mechanism: FrozenMechanism, one: Expense, rows: int) -> Expense:
     unit = change_words((one.moves, one.records, one.replaced), rows)
     cost = cost_of_entity(mechanism, one.cost, rows)
     return replace(one, unit=unit, epsilon=cost.epsilon, rho=cost.rho, delta=cost.delta or None, mu_squared=cost.mu_squared)
 
 
-def cost_of_entity(mechanism: Specified, one: Cost, rows: int) -> Cost:
+def cost_of_entity(mechanism: FrozenMechanism, one: Cost, rows: int) -> Cost:
     """What at most so many rows of an entity cost, of which each costs `one`: in the answers, and in the number of rows left
     out, which an entity moves by at most as many."""
     cost, rate = one.of_group(rows), mechanism.left_out_rate

@@ -9,7 +9,7 @@ from designer.accounts.composition.cost_record import change_words, cost_of_enti
 from designer.accounts.composition.terms import largest_budget, protected_by, rule_of
 from designer.base.display import at_most
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.relation import RECORDS_PUBLIC
@@ -23,7 +23,7 @@ NONE = "no single number"
 BESIDES = "; what is listed as unprotected, or has no budget, has no such limit"
 
 
-def privacy_line(made: Specified, *, rows_per_entity: int | None = None) -> str:
+def privacy_line(made: FrozenMechanism, *, rows_per_entity: int | None = None) -> str:
     """`Privacy: 0.5-zCDP; as (epsilon, delta): epsilon 5.222 at delta 1e-6, at most, where one record appears or disappears.`
 
     What the protected change that costs most costs in one release, rounded up, and what a change is; or why there is no such
@@ -34,7 +34,7 @@ def privacy_line(made: Specified, *, rows_per_entity: int | None = None) -> str:
     return f"{LABEL:13}{privacy_words(made, rows_per_entity=rows_per_entity)}."
 
 
-def privacy_words(made: Specified, *, rows_per_entity: int | None = None) -> str:
+def privacy_words(made: FrozenMechanism, *, rows_per_entity: int | None = None) -> str:
     """The same without its label and its full stop."""
     try:
         cost, moves = costliest(made)

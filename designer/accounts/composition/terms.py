@@ -6,7 +6,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.protection import Presence
 from designer.files.kinds import kind_of
 from designer.mechanism.composition import Composition, Protected, no_rule
@@ -20,7 +20,7 @@ from designer.tradeoff.costs import Cost
 LISTED = 2_000  # pairs whose exact budgets are looked at one by one
 
 
-def rule_of(mechanism: Specified) -> Composition[Any]:
+def rule_of(mechanism: FrozenMechanism) -> Composition[Any]:
     """The rule of composition of the kind of a mechanism; `InvalidProblem` for a class that no spec can hold."""
     kind = kind_of(mechanism)
     if kind is None:
@@ -29,12 +29,12 @@ def rule_of(mechanism: Specified) -> Composition[Any]:
     return rule
 
 
-def protected_by(mechanism: Specified) -> Protected:
+def protected_by(mechanism: FrozenMechanism) -> Protected:
     """What changes the mechanism speaks of; `InvalidProblem` for plans of tables, whose losses are functions of the record."""
     return rule_of(mechanism).protected(mechanism)
 
 
-def cost_of_budget(mechanism: Specified, budget: Fraction) -> Cost:
+def cost_of_budget(mechanism: FrozenMechanism, budget: Fraction) -> Cost:
     """What a change of this budget costs; for the test of an odds ratio what any protected change does."""
     return rule_of(mechanism).cost(mechanism, budget)
 

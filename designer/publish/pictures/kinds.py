@@ -9,7 +9,7 @@ from typing import Any
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.base.output import write_whole
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.designing.comparison import Comparison
 from designer.designing.design_result import Design, Made
 from designer.designing.least import LeastBudget
@@ -138,7 +138,7 @@ def plot(
 
 
 def _with_answers(mechanism: Any, released: Released) -> Drawings:
-    if not isinstance(mechanism, Specified):
+    if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem("released: goes with the mechanism that made it; give that mechanism, or the release alone.")
     if released.fingerprint != mechanism.fingerprint:
         raise InvalidProblem(
@@ -149,7 +149,7 @@ def _with_answers(mechanism: Any, released: Released) -> Drawings:
     return (*answer_drawings(tables, mechanism.about.unit), *drawings_of(mechanism), *release_maps(mechanism, tables))
 
 
-def _of_kind(made: Specified) -> Drawings:
+def _of_kind(made: FrozenMechanism) -> Drawings:
     kind = kind_of(made)
     draw: Callable[[Any], Drawings] | None = None if kind is None else kind.part("pictures")
     return () if draw is None else draw(made)
@@ -167,7 +167,7 @@ def _of_comparison(found: Comparison) -> Drawings:
 
 # The first class that a thing is an instance of.
 _OF: tuple[tuple[type, Callable[[Any], Drawings]], ...] = (
-    (Specified, _of_kind),
+    (FrozenMechanism, _of_kind),
     (Design, lambda made: with_limits(drawings_of(made.mechanism), made.problem, made.mechanism)),
     (Made, lambda made: drawings_of(made.mechanism)),
     (Comparison, _of_comparison),

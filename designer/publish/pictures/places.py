@@ -10,7 +10,7 @@ import numpy as np
 from designer.base.answer_table import AnswerTable
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
-from designer.certificate.frozen import Released, Specified
+from designer.certificate.frozen import FrozenMechanism, Released
 from designer.files.data_files import numeric_column, read_table
 from designer.mechanism.interface import Mechanism
 from designer.publish.pictures.drawing import Drawing
@@ -21,7 +21,7 @@ LATITUDE, LONGITUDE = "latitude", "longitude"
 
 
 def placed_drawing(
-    mechanism: Specified,
+    mechanism: FrozenMechanism,
     released: Released | None,
     path: str | Path,
     latitude: str = LATITUDE,
@@ -41,7 +41,7 @@ def placed_drawing(
     return map_drawing(found, table.answers, names, f"{label.capitalize()}s on a map", with_unit(label, unit))
 
 
-def _values(mechanism: Specified, released: Released | None) -> tuple[AnswerTable, str]:
+def _values(mechanism: FrozenMechanism, released: Released | None) -> tuple[AnswerTable, str]:
     """What is drawn, as one table, and what it is called."""
     if released is not None:
         tables = released.answer_tables()

@@ -16,7 +16,7 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, withholding
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
-from designer.certificate.frozen import Released, Specified, Takes
+from designer.certificate.frozen import FrozenMechanism, Released, Takes
 from designer.certificate.guarantee import Guarantee
 from designer.problem.histogram import REFUSE, Counts, Labelled, Universe, Unlisted, counts
 from designer.problem.relation import Relation
@@ -110,7 +110,7 @@ UNEQUAL = "records: columns differ in length, or are indexed differently; give o
 R = TypeVar("R", bound=Released)
 
 
-class TakesCounts(Specified, Generic[R]):
+class TakesCounts(FrozenMechanism, Generic[R]):
     """A mechanism that releases from counts of universe elements, and from the records that they count."""
 
     takes: ClassVar[tuple[Takes, ...]] = ("histogram", "records")
@@ -128,7 +128,7 @@ class TakesCounts(Specified, Generic[R]):
     def check(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> None:
-        """See `Specified.check`."""
+        """See `FrozenMechanism.check`."""
         super().check(data)
         row = row_unit_of(unit, entity, rows_per_entity)
         if form_for(data, self.universe) == "histogram":

@@ -27,7 +27,7 @@ from designer.accounts import composed, expense_of, spent
 from designer.accounts.composition.common_relation import CommonChanges, CommonPairs, require_one_unit, steps_of
 from designer.accounts.composition.composed_guarantee import _join, notion_of
 from designer.accounts.composition.terms import rule_of
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import NOTIONS, Guarantee
 from designer.certificate.norms import Norm
 from designer.domains.marginals_plan import design_marginals
@@ -53,13 +53,13 @@ TABLE = invariants.margins((2, 2))
 SHOP = Groups(["shop"], keys=[["a"], ["b"]])
 
 
-def made(relation: Relation, notion: str = "pure", names: list[str] | None = None, **options: object) -> Specified:
+def made(relation: Relation, notion: str = "pure", names: list[str] | None = None, **options: object) -> FrozenMechanism:
     family = {"pure": "laplace", "zcdp": "gaussian", "approximate": "gaussian"}[notion]
     workload = Workload(np.arange(relation.size)[None, :] ** 2 + 1.0, None, names)
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism
 
 
-def chosen(epsilon: float) -> Specified:
+def chosen(epsilon: float) -> FrozenMechanism:
     """A pure mechanism of whose law nothing but its budget is known."""
     return best_selection(Linear(Workload.identity(3)), metrics.uniform(3, epsilon), "permute_and_flip")
 

@@ -27,7 +27,7 @@ from designer import (
 )
 from designer.accounts import Expense, composed, expense_of, spent
 from designer.accounts.composition.terms import largest_budget, rule_of
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
 from designer.domains.products_plan import design_structured
@@ -48,7 +48,7 @@ TOTAL, TABLE = invariants.total(3), invariants.margins((2, 2))
 EMP, SHOP = Measure("emp", upper=100), Groups(["shop"], keys=[["a"], ["b"]])
 
 
-def made(relation: object, notion: str = "pure", **options: object) -> Specified:
+def made(relation: object, notion: str = "pure", **options: object) -> FrozenMechanism:
     family = {"pure": "laplace", "zcdp": "gaussian", "approximate": "gaussian"}[notion]
     workload = Workload.identity(relation.size)
     return design(Problem(workload, relation, notion=notion, **options), family).mechanism

@@ -11,7 +11,7 @@ import pytest
 from designer import InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.accounts import Ledger, Total, checked, composed, expense_of
 from designer.base.errors import OverTotal
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 
 EPSILON = 1.0
 E = Fraction(3)  # stands for e^epsilon: any ratio above 1 shows the same
@@ -61,7 +61,7 @@ def test_a_partition_chosen_by_an_answer_tells_apart_what_any_of_the_choices_tel
     assert infinite > 100  # finite by the promises of the way that was taken, and told apart all the same
 
 
-def responses(parts: list[str] | None) -> Specified:
+def responses(parts: list[str] | None) -> FrozenMechanism:
     """A query that tells the last of three elements, or the parts of the three and one of them."""
     relation = metrics.uniform(3, EPSILON) if parts is None else metrics.partition(parts, EPSILON)
     rows = [[0, 0, 1]] if parts is None else [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
@@ -76,12 +76,12 @@ def test_composed_states_the_union_of_what_may_be_published() -> None:
         composed(asked, after_no, after_yes)
 
 
-def state(path: Path, *planned: Specified, more: tuple[str, ...] = ()):  # type: ignore[no-untyped-def]
+def state(path: Path, *planned: FrozenMechanism, more: tuple[str, ...] = ()):  # type: ignore[no-untyped-def]
     lines = [line for mechanism in planned for line in mechanism.guarantee.unprotected]
     return Ledger.create(path, who="Ada").state("people", Total(epsilon=100), publishes=[*dict.fromkeys(lines), *more])
 
 
-def kept(parts: str, adjacency: int) -> Specified:
+def kept(parts: str, adjacency: int) -> FrozenMechanism:
     relation = invariants.partition(list(parts)).protect(0.5, adjacency=adjacency)
     return design(Problem(Workload.identity(len(parts)), relation), "lattice_laplace").mechanism
 
@@ -96,7 +96,7 @@ def kept(parts: str, adjacency: int) -> Specified:
     ids=["parts of a metric", "invariants of the same names", "fewer records"],
 )
 def test_a_ledger_refuses_a_scope_that_was_not_fixed_before_the_first_answer(
-    tmp_path: Path, first: Specified, other: Specified
+    tmp_path: Path, first: FrozenMechanism, other: FrozenMechanism
 ) -> None:
     assert expense_of(first).scope != expense_of(other).scope
     data = [5, 6, 7, 8][: first.relation.size]  # type: ignore[attr-defined]

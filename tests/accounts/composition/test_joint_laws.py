@@ -27,7 +27,7 @@ from designer import (
 )
 from designer.accounts import composed
 from designer.base.json_text import plain
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
@@ -57,12 +57,12 @@ OVER_A = StructuredWorkload.tables(DOMAIN, [["a"]])
 SIDE = MarginalWorkload.of(DOMAIN, {("a",): 1.0})
 
 
-def noisy(relation: object, weight: float, falloff: str = "exponential", delta: float | None = None) -> Specified:
+def noisy(relation: object, weight: float, falloff: str = "exponential", delta: float | None = None) -> FrozenMechanism:
     norm = Norm(np.array([weight]), "l1" if falloff == "exponential" else "l2")
     return AdditiveMechanism("custom", ROW, relation, norm, Grid((0,)), falloff, delta=delta)
 
 
-def stairs(relation: object, unit: str) -> Specified:
+def stairs(relation: object, unit: str) -> FrozenMechanism:
     return StaircaseMechanism("custom", ROW, relation, Stairs(Fraction(unit), 2, 1), Grid((0,)))
 
 
@@ -75,7 +75,7 @@ ROWS = ("table-plan", "table-plan pure", "additive", "staircase", "structured", 
 
 
 @cache
-def on_elements() -> dict[str, Specified]:
+def on_elements() -> dict[str, FrozenMechanism]:
     """One or two of every format but table plans, about six records on four elements; the number of records is public."""
     asked = Workload([[0, 1, 2, 1], [1, 0, 0, 1]])
     queries = LipschitzQueries.on_grid(asked, metrics.uniform(4, 0.9), asked.dense(), 0)
@@ -106,7 +106,7 @@ def on_elements() -> dict[str, Specified]:
 
 
 @cache
-def on_rows() -> dict[str, Specified]:
+def on_rows() -> dict[str, FrozenMechanism]:
     """What hides whether a row is there: table plans, and mechanisms of the formats that can."""
     everything, by_a, amount = Groups(), Groups(["a"], keys=[["0"], ["1"]]), Measure("size", upper=2)
     appears = metrics.add_remove(4, 0.5)
@@ -124,7 +124,7 @@ def on_rows() -> dict[str, Specified]:
 
 
 @cache
-def atoms(mechanism: Specified, change: tuple[int, ...]) -> Atoms:
+def atoms(mechanism: FrozenMechanism, change: tuple[int, ...]) -> Atoms:
     core = plain(mechanism.core())
     moved = tuple(a + b for a, b in zip(X, change, strict=True))
     return loss_atoms(law(mechanism.format, core, X), law(mechanism.format, core, moved))
@@ -169,11 +169,11 @@ def test_single_laws_spend_what_they_are_said_to_spend() -> None:
             assert largest_loss(atoms(mechanism, change)) >= 0.99 * float(total.epsilon), name
 
 
-def invariant(mechanism: Specified) -> bool:
+def invariant(mechanism: FrozenMechanism) -> bool:
     return mechanism.format.split("/")[1] in ("lattice-mechanism", "row-mechanism", "odds-ratio-test")
 
 
-def changes_for(first: Specified, second: Specified) -> list[tuple[int, ...]]:
+def changes_for(first: FrozenMechanism, second: FrozenMechanism) -> list[tuple[int, ...]]:
     """One record from any element to any other; where a statistic is public, what keeps it."""
     if invariant(first) or invariant(second):
         return [SWAP, tuple(-a for a in SWAP)]

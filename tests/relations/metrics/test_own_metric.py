@@ -12,7 +12,7 @@ import pytest
 
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.base.arrays import Floats
-from designer.certificate.frozen import Specified
+from designer.certificate.frozen import FrozenMechanism
 from designer.relations.metrics.metric import Metric, Uniform
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
@@ -76,7 +76,7 @@ def test_a_metric_that_promises_more_than_it_was_designed_for_is_refused() -> No
         type(made)("custom", made.workload, Ring(4, 0.25), made.norm, made.grid)
 
 
-def specified() -> dict[str, Specified]:
+def specified() -> dict[str, FrozenMechanism]:
     """A frozen object of every format that holds a relation, each over a metric of one's own, nested or not."""
     total = invariants.total(4).at(2)
     queries = LipschitzQueries.on_grid(ASKED, RING, ASKED.dense(), 0)

@@ -31,7 +31,7 @@ from designer import (
     verify_release,
 )
 from designer.accounts.composition.cost_record import expense_of
-from designer.certificate.frozen import Specified, seal, to_spec
+from designer.certificate.frozen import FrozenMechanism, seal, to_spec
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
@@ -62,26 +62,26 @@ def domain(rule: Any) -> Domain:
     return Domain.of({"sex": SEXES, "place": PLACES}, rule)
 
 
-def linear(rule: Any, relation: Any = None) -> Specified:
+def linear(rule: Any, relation: Any = None) -> FrozenMechanism:
     asked = Workload.identity(domain(rule))
     return design(Problem(asked, relation or metrics.add_remove(9, MANY)), "laplace").mechanism
 
 
-def marginals(rule: Any) -> Specified:
+def marginals(rule: Any) -> FrozenMechanism:
     return design_marginals(MarginalWorkload.of(domain(rule), [["sex", "place"]]), Presence(mu=MANY))
 
 
-def structured(rule: Any) -> Specified:
+def structured(rule: Any) -> FrozenMechanism:
     asked = StructuredWorkload.tables(domain(rule), [["sex", "place"]])
     return design_structured(asked, Presence(epsilon=MANY), "laplace")
 
 
-def plan(rule: Any) -> Specified:
+def plan(rule: Any) -> FrozenMechanism:
     cells = itertools.product(SEXES[:2], PLACES[:2])
     return TablePlan((Count("n", Groups(["sex", "place"], list(cells)), variance="1/1000"),), unlisted=rule)
 
 
-KINDS: dict[str, Callable[[Any], Specified]] = {
+KINDS: dict[str, Callable[[Any], FrozenMechanism]] = {
     "linear": linear,
     "marginals": marginals,
     "structured": structured,
