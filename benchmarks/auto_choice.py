@@ -37,7 +37,7 @@ import numpy as np
 from designer import Problem, design
 from designer.base.errors import Refusal
 from designer.designing.auto import automatic_families, ways_of
-from designer.designing.design_result import standing
+from designer.designing.design_result import rank_by_consistency
 from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 from tests.oracles.folklore import folklore
 
@@ -72,7 +72,7 @@ def every_family(problem: Problem) -> dict[str, tuple[float, float]]:
             made = design(problem, way.family.name, effort="thorough", **way.options)
         except Refusal:
             continue
-        found[way.name] = standing(problem, made)[0], made.loss, time.process_time() - start
+        found[way.name] = rank_by_consistency(problem, made)[0], made.loss, time.process_time() - start
     first = min(place for place, _, _ in found.values())
     return {name: (loss, seconds) for name, (place, loss, seconds) in found.items() if place == first}
 

@@ -10,7 +10,7 @@ import pytest
 
 from designer import DesignFailed, Problem, Workload, compare, design, invariants, metrics
 from designer.cli import main
-from designer.designing import consistency as published
+from designer.mechanism import consistency as published
 from designer.designing import dispatch as best
 from designer.designing import listed
 from designer.designing.auto import ways_of
