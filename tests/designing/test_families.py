@@ -30,7 +30,7 @@ from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
-# The staircase, which serves few dimensions, is tested in tests/mechanisms/staircase.
+# The staircase, which serves few dimensions, is tested in tests/mechanism/test_least_noise.py.
 PURE = tuple(
     f.name
     for f in FAMILIES

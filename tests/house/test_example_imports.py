@@ -13,8 +13,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 PAPERS = ("dx_", "semi_", "int_", "rec_", "census_2020")
 # What else looks inside, and at what: nothing is added silently, and nothing stays that is no longer needed.
 INSIDE = {
-    "least_budget": {"designing.accuracy.towards"},  # the weights that a search starts from, taken again from scratch
-    "least_noise": {"families.least_noise.limit"},  # with a larger program than `compare` allows itself
+    "least_budget": {"designing.factor_search.towards"},  # the weights that a search starts from, taken again from scratch
+    "least_noise": {"designing.least_noise.limit"},  # with a larger program than `compare` allows itself
     "ledger_kills": {
         "cli.main",
         "accounts.chain.Entry",
@@ -22,16 +22,16 @@ INSIDE = {
         "base.progress.showing_progress",
         "base.progress.track",
     },
-    "marginals_adult": {"tables.opening.open_table"},  # as the command line opens a file, so that no type is guessed
-    "mwem_adult": {"mechanisms.synthetic.multiplicative.equal_shares"},  # of every number of rounds, from the same queries
+    "marginals_adult": {"tables.records.open_table"},  # as the command line opens a file, so that no type is guessed
+    "mwem_adult": {"synthetic.multiplicative.equal_shares"},  # of every number of rounds, from the same queries
     "pictures": {
         *(
-            "reports.pictures.drawing.beside",
-            "reports.pictures.registered.save_figure",
+            "publish.pictures.drawing.beside",
+            "publish.pictures.kinds.save_figure",
         ),
         "problem.histogram.Keys",
     },
-    "reproduction": {"reports.pictures.figures.picture_bytes"},
+    "reproduction": {"publish.pictures.figures.picture_bytes"},
     "service": {"accounts.chain.output_hash"},  # which releases are recorded, counted
     "slow_policies": {
         *(
