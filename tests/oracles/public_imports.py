@@ -22,9 +22,9 @@ PUBLIC |= {
 def inner_names(program: str, package: str = "designer") -> set[str]:
     """The names that a program imports from a package, local and type-only imports too, and that nobody promised to keep.
 
-    >>> program = "from designer import design, datasets; from designer.base.errors import track; import designer.cli"
+    >>> program = "from designer import design, datasets; from designer.base.progress import track; import designer.cli"
     >>> sorted(inner_names(program))
-    ['designer.base.errors.track', 'designer.cli']
+    ['designer.base.progress.track', 'designer.cli']
     """
     found = set()
     for node in ast.walk(ast.parse(program)):
