@@ -32,7 +32,7 @@ class IntervalRows(Immutable):
 
     starts, ends: (K,), whole numbers, `0 <= starts <= ends <= size`; a row is empty, and its start 0, where they are equal.
 
-    >>> Intervals([0, 1], [2, 3], 3).toarray().tolist()
+    >>> IntervalRows([0, 1], [2, 3], 3).toarray().tolist()
     [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0]]
     """
 

@@ -294,7 +294,7 @@ BAD_HISTOGRAMS: dict[str, Any] = {
     "longer text": [str(CANARIES[3]) * 9, "1", "1", "1"],
     "None": [CANARIES[2], None, 1, 1],
     "complex": [CANARIES[2] * 1j, 1, 1, 1],
-    "objects": np.array([CANARIES[2], 1, 1, 1], dtype=object),
+    "objects": np.array([CANARIES[2], None, 1, 1], dtype=object),
     "ragged": [[CANARIES[2]], [1, 2], 1, 1],
     "dates": np.array(["2020-01-01"] * 4, dtype="datetime64[D]"),
 }
@@ -317,7 +317,10 @@ def test_the_wrong_number_of_counts_is_named() -> None:
 
 @pytest.mark.parametrize(
     "counts",
-    [[True, False, True, True], np.ones(4), np.ones(4, dtype=np.uint8), (2**53 - 1, 0, 0, 0), np.float32([1, 2, 3, 4])],
+    [
+        *([True, False, True, True], np.ones(4), np.ones(4, dtype=np.uint8), (2**53 - 1, 0, 0, 0), np.float32([1, 2, 3, 4])),
+        np.array([1, 2, 3, 4], dtype=object),
+    ],
 )
 def test_whole_numbers_of_any_type_are_counts(counts: Any) -> None:
     assert np.isfinite(simple().release(counts).answers).all()
