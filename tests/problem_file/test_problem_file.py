@@ -243,7 +243,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "epsilon 10^400": (IDENTITY + UNIFORM.replace("0.5", "1" + "0" * 400), ["epsilon", "positive"]),
     "epsilon and epsilons": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilon = 1\nepsilons = [1, 1, 1]\n', ["epsilons", "not both"]),
     "epsilons short": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilons = [1]\n', ["1 budgets for 3 elements"]),
-    "epsilons as text": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilons = ["1", "1", "1"]\n', ["epsilon", "real numbers"]),
+    "epsilons as text": (IDENTITY + '[relation]\nmetric = "add_remove"\nepsilons = ["1", "1", "1"]\n', ["epsilons[0]", "positive number"]),
     "open triangle": (IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "open.csv"\n', ["d(0, 2) = 9.0", "closure=True"]),
     "closure as text": (IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "d.csv"\nclosure = "yes"\n', ["closure = 'yes'", "true or false"]),
     "matrix not square": (IDENTITY + '[relation]\nmetric = "matrix"\nmatrix = "q.csv"\n', ["shape (2, 3)", "square"]),

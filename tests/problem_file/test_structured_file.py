@@ -198,7 +198,7 @@ BAD = {
     "targets": (GOOD + "[targets]\nmargin = 3\n", ["[targets]", "leave it out"]),
     "another loss": (GOOD + 'loss = "max"\n', ["loss = 'max'", "squared"]),
     "records": (GOOD + "records = 10\n", ["records = 10", "leave it out"]),
-    "a notion": (GOOD.replace('"zcdp"', '"approximate"'), ["notion", "'zcdp'"]),
+    "a notion": (GOOD.replace('"zcdp"', '"approximate"').replace("mu = ", "epsilon = "), ["notion", "'zcdp'"]),
     "two kinds": (GOOD.replace("terms =", 'builder = "prefix"\nterms ='), ["exactly one of"]),
     "a term over too wide a window": (GOOD.replace("{widths = 2}", "{widths = 9}"), ["width", "from 1 to 4"]),
 }  # fmt: skip
