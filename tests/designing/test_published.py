@@ -10,13 +10,13 @@ import pytest
 
 from designer import DesignFailed, Problem, Workload, compare, design, invariants, metrics
 from designer.cli import main
-from designer.mechanism import consistency as published
 from designer.designing import dispatch as best
 from designer.designing import listed
 from designer.designing.auto import ways_of
 from designer.designing.family import beside
 from designer.designing.laplace import LAPLACE, PROJECTED_LAPLACE
 from designer.lattice.design import LATTICE_GAUSSIAN, LATTICE_LAPLACE
+from designer.mechanism import consistency as published
 from designer.mechanism.caution_lines import cautions
 from designer.mechanism.consistency import BREAKS, FRACTIONS, is_whole, keeps_published, told_combinations
 from tests.oracles.asked_problems import asked
