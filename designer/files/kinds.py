@@ -6,9 +6,7 @@ from collections.abc import Mapping
 
 from designer.certificate.frozen import FrozenMechanism, MechanismKind
 
-# Noise that is added to answers on a grid, as a kind of frozen mechanism.
-
-
+# Noise that is added to answers on a grid.
 ADDITIVE = MechanismKind(
     format="dp-designer/mechanism",
     mechanism="designer.mechanism.additive:AdditiveMechanism",
@@ -22,9 +20,7 @@ ADDITIVE = MechanismKind(
 )
 
 
-# The channel of one person's own report, as a kind of frozen mechanism.
-
-
+# The channel of one person's own report.
 CHANNEL = MechanismKind(
     format="dp-designer/channel",
     mechanism="designer.local.mechanism:Channel",
@@ -38,9 +34,7 @@ CHANNEL = MechanismKind(
 )
 
 
-# The choice of one candidate, as a kind of frozen mechanism.
-
-
+# The choice of one candidate.
 SELECTION = MechanismKind(
     format="dp-designer/selection",
     mechanism="designer.selection.mechanism:Selection",
@@ -54,9 +48,7 @@ SELECTION = MechanismKind(
 )
 
 
-# Integer noise that keeps published statistics, as two kinds of frozen mechanisms: from one lattice, and row by row.
-
-
+# Integer noise that keeps published statistics: from one lattice, and row by row.
 LATTICE = MechanismKind(
     format="dp-designer/lattice-mechanism",
     mechanism="designer.lattice.mechanism:LatticeMechanism",
@@ -81,9 +73,7 @@ ROWS = MechanismKind(
 )
 
 
-# Marginals that agree, as a kind of frozen mechanism.
-
-
+# Marginals that agree.
 MARGINALS = MechanismKind(
     format="dp-designer/marginals",
     mechanism="designer.domains.marginals:MarginalMechanism",
@@ -97,9 +87,7 @@ MARGINALS = MechanismKind(
 )
 
 
-# The test of an odds ratio, as a kind of frozen mechanism.
-
-
+# The test of an odds ratio.
 ODDS_RATIO = MechanismKind(
     format="dp-designer/odds-ratio-test",
     mechanism="designer.odds_ratio.mechanism:OddsRatioTest",
@@ -113,9 +101,7 @@ ODDS_RATIO = MechanismKind(
 )
 
 
-# Products of queries about attributes, as a kind of frozen mechanism.
-
-
+# Products of queries about attributes.
 PRODUCTS = MechanismKind(
     format="dp-designer/structured-mechanism",
     mechanism="designer.domains.products:StructuredMechanism",
@@ -129,9 +115,7 @@ PRODUCTS = MechanismKind(
 )
 
 
-# Noise of least loss, as a kind of frozen mechanism.
-
-
+# Noise of least loss.
 STAIRCASE = MechanismKind(
     format="dp-designer/staircase-mechanism",
     mechanism="designer.mechanism.staircase:StaircaseMechanism",
@@ -145,9 +129,7 @@ STAIRCASE = MechanismKind(
 )
 
 
-# Synthetic data, as two kinds of frozen mechanisms: multiplicative weights, and small databases.
-
-
+# Synthetic data: multiplicative weights, and small databases.
 MULTIPLICATIVE_WEIGHTS = MechanismKind(
     format="dp-designer/mwem",
     mechanism="designer.synthetic.multiplicative:MWEM",
@@ -172,9 +154,7 @@ SMALL_DATABASES = MechanismKind(
 )
 
 
-# The plan of a table, as a kind of frozen mechanism.
-
-
+# The plan of a table.
 TABLE_PLAN = MechanismKind(
     format="dp-designer/table-plan",
     mechanism="designer.tables.plan:TablePlan",

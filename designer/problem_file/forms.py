@@ -337,7 +337,7 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
 #
 # The form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is
 # made of it, and the reader holds every file against it (`designer.problem_file.forms`), so a key stands in one place. To
-# add a kind, write a file with a `Reader`, a `Request` and a `Kind`, and put the last into the list of
+# add a kind, write a file with a `Reader`, a `Request` and a `ProblemFileKind`, and put the last into the list of
 # `designer.problem_file.kinds`.
 #
 # The words of a problem file about itself, which go with what is made of it: `title`, and the section [about].
