@@ -23,7 +23,7 @@ from designer.files.releases import release_document, verify_release
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.noise import Grid
 from designer.problem import compressed_rows as kept
-from designer.problem.compressed_rows import IntervalRows, difference, largest_entries, settled, written_out
+from designer.problem.compressed_rows import IntervalRows, difference, largest_entries, same, settled, written_out
 
 SIZE = 40
 RELATIONS: dict[str, Any] = {
@@ -208,19 +208,20 @@ def test_equal_queries_have_one_fingerprint_however_they_were_written() -> None:
     n = 200
     wanted = design(Problem(Workload.identity(n), metrics.uniform(n, 1.0)), "laplace").mechanism
     for asked in (np.eye(n), csr_array(np.eye(n)), IntervalRows(np.arange(n), np.arange(1, n + 1), n)):
-        same = Workload(asked)
-        assert same == Workload.identity(n)
-        assert design(Problem(same, metrics.uniform(n, 1.0)), "laplace").mechanism.fingerprint == wanted.fingerprint
+        given = Workload(asked)
+        assert given == Workload.identity(n)
+        assert design(Problem(given, metrics.uniform(n, 1.0)), "laplace").mechanism.fingerprint == wanted.fingerprint
 
 
 def test_forms_are_settled_by_the_entries(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept, "WRITTEN_OUT", 100)
     monkeypatch.setattr(kept, "DENSE_KEPT", 100)
+    monkeypatch.setattr(kept, "BLOCK", 3 * SIZE)
     for kind in KINDS:
         rows = rows_of_kind(kind)
         forms = [settled(csr_array(written_out(rows))), settled(written_out(rows)), settled(rows)]
         assert len({type(form) for form in forms}) == 1, kind
-        assert all(np.array_equal(written_out(form), written_out(rows)) for form in forms)
+        assert all(np.array_equal(written_out(form), written_out(rows)) and same(form, written_out(rows)) for form in forms)
     assert isinstance(settled(csr_array((20, SIZE))), IntervalRows)
 
 

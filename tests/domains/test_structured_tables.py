@@ -171,7 +171,7 @@ def test_terms_are_named_by_their_attributes() -> None:
     made = design_structured(ASKED, Presence(mu=1.0))
     noise, places = made.simulate(1, seed=3)[0], [[4, 1], [0, 0]]
     assert np.array_equal(noise.answers(places, ["age", "sex"]), noise.answers(places, 1))
-    assert np.array_equal(noise.table(("sex", "age")), noise.table(1))
+    assert np.array_equal(noise.table(("sex", "age")), noise.table(1)) and np.array_equal(noise.table(), noise.table(0))
     assert np.allclose(noise.standard_errors(places, ["age", "sex"]) ** 2, made.variances(1, places), rtol=1e-12)
     for term, words in ((["sex"], "0 terms"), ([], "0 terms"), (3, "from 0 to 2"), ("age", "neither"), (["town"], "town")):
         with pytest.raises(InvalidProblem, match=words):

@@ -102,5 +102,7 @@ def test_budgets_of_groups_of_rows_are_multiplied_and_those_of_other_kinds_refus
         float(twice.parts[1].exact_budget(*p) or 0) == 2 * float(groups.parts[1].exact_budget(*p) or 0)
         for p in ((0, 1), (1, 2))
     )
+    appearing = with_budgets_times(2.0, AppearOrChange(metrics.uniform(2, 1.0), np.array([3.0, 3.5])))
+    assert appearing.change.exact_budget(0, 1) == 2 and appearing.epsilons.tolist() == [6.0, 7.0]
     with pytest.raises(InvalidProblem, match="cannot be multiplied"):
         with_budgets_times(2.0, Allowed(RELATIONS["few budgets"], ALLOWANCES[1]))

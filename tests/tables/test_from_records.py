@@ -135,13 +135,13 @@ def test_a_plan_that_costs_more_or_less_than_the_design_is_refused() -> None:
 
 
 def test_conditions_further_queries_and_a_splitting_go_with_it(tmp_path: Path) -> None:
-    middle = Quantile("middle", LEVELS["state"], measure=JOBS, q=0.5, candidates=(0, 10, 20), rho=Fraction(1, 10))
+    middle = Quantile("middle", LEVELS["state"], measure=JOBS, candidates=(0, 10, 20), rho=Fraction(1, 10))
     open_ = Condition("status", "==", "open")
     plan = plan_of(where=[open_], beside=[middle], splitting=UnitSplitting([JOBS, PAY], [50, 200]))
     assert all(query.where == (open_,) for query in plan.queries[:-1]) and plan.queries[-1] == middle and plan.rho is not None
     record = {"state": "DE", "county": "1", "jobs": 30, "pay": 5}
     closed = plan.loss({**record, "status": "shut"})
-    assert closed == Fraction(1, 10) < plan.loss({**record, "status": "open"})
+    assert closed == Fraction(1, 10) < plan.loss({**record, "status": "open"}) and middle.q == 0.5
     again = load(plan.save(tmp_path / "plan.json"), TablePlan)
     assert again == plan and again.optimality is not None and again.optimality.value == plan.optimality.value  # type: ignore[union-attr]
 

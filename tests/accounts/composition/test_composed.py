@@ -40,7 +40,7 @@ from designer.relations.joint_promises import for_groups
 from designer.relations.metrics.metric import Metric
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
-from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
+from designer.tables import Count, Groups, Measure, PartitionSelection, PureSum, Sum, TablePlan
 from designer.tables.plan_words import FOUND
 from designer.tradeoff.conversions import gdp_delta, laplace_rho, pure_rho, zcdp_epsilon
 from designer.tradeoff.costs import Cost, TotalCost
@@ -129,6 +129,13 @@ def test_a_plan_of_normal_noise_has_no_pure_loss() -> None:
     both = composed(plan(Count("firms", SHOP, variance=5)))
     with pytest.raises(InvalidProblem, match="no pure budget; ask for `loss`"):
         both.pure_loss({"shop": "a"})
+
+
+def test_a_record_costs_a_pure_plan_its_pure_loss() -> None:
+    made = TablePlan([PureSum("size", SHOP, measure=Measure("emp", upper=10), scale=4)])
+    record = {"shop": "a", "emp": 3}
+    lost = made.pure_loss(record)
+    assert lost <= composed(made).epsilon(0, change=record) <= lost * (1 + 1e-12)
 
 
 def test_notions_are_mixed_by_the_best_conversion() -> None:

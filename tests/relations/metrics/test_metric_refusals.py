@@ -28,6 +28,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
         "metric.budgets[age]: breaks the triangle inequality: min(epsilon_old, epsilon_older) = 3.0 is more than "
         "min(epsilon_old, epsilon_young) + min(epsilon_young, epsilon_older) = 2.0. Pass closure=True",
     ),
+    "form": (lambda: metrics.attribute_values(DOMAIN, [[1, 2], [3, 4, 5]], form="max"), 'form: \'max\' is unknown; use "min"'),
     "instance": (lambda: metrics.instance([5.0, 1.0, 2.5]), "min(epsilon_2, epsilon_0) = 2.5 is more than"),
     "instance infinite": (lambda: metrics.instance([math.inf, 1.0, math.inf]), "= inf is more than"),
     "instance closure": (lambda: metrics.instance([1.0], closure=1), "metric.closure: 1 is neither"),

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from solvers.dual_tree import DirectionTable, gauges
+from solvers.dual_tree import CELLS, FEWEST, DirectionTable, gauges
 
 
 def facets(seed: int, wide: int, count: int = 200) -> np.ndarray:
@@ -47,6 +47,15 @@ def test_bounds_hold_for_the_gauge_in_rationals() -> None:
     for vector, above in zip(asked, table.above(list(asked.T)).tolist(), strict=True):
         products = (abs(sum(Fraction(a) * Fraction(u) for a, u in zip(row, vector, strict=True))) for row in rows)
         assert Fraction(above) >= max(products)
+
+
+def test_a_bound_in_the_last_cell_before_an_edge_is_of_that_cell() -> None:
+    """A gauge that starts to grow in the cell before it: what the nodes of that one foretell is too little."""
+    rows = np.vstack([[[1.0, 0.0], [3 / CELLS[2], 1.0]], np.full((FEWEST, 2), 0.01)])
+    table = DirectionTable.of(rows)
+    assert table is not None
+    asked = np.array([[1.0, 1.0], [1.0, 1 - 1 / CELLS[2]], [-1.0, 1 / CELLS[2] - 1]])
+    assert (table.above(list(asked.T)) >= gauges(asked, rows)).all()
 
 
 def test_a_table_keeps_the_shape_of_what_is_asked() -> None:

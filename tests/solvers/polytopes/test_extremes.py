@@ -10,7 +10,15 @@ import pytest
 from scipy.spatial import ConvexHull
 
 from solvers.polytopes import extremes
-from solvers.polytopes.extremes import Push, corners_among, extreme_rows, foretold, foretold_at_random, simplices_of_corners
+from solvers.polytopes.extremes import (
+    Push,
+    corners_among,
+    extreme_rows,
+    foretold,
+    foretold_at_random,
+    hull_directions,
+    simplices_of_corners,
+)
 from solvers.polytopes.facets import FacetCandidates, HullFailed, candidate_simplices
 from solvers.solution import Status
 from solvers.work import OutOfWork, within
@@ -121,6 +129,11 @@ def test_linear_programs_tell_the_corners(dimension: int) -> None:
     told = corners_among(points, np.arange(len(points)))
     assert set(told.tolist()) == {row % len(points) for row in ConvexHull(np.vstack([points, -points])).vertices.tolist()}
     assert len(told) == 30
+
+
+def test_the_hull_of_numbers_is_the_longest_of_them() -> None:
+    rows, normals = hull_directions(np.array([[0.5], [-4.0], [2.0]]), 1)
+    assert rows.tolist() == [1] and normals.tolist() == [[0.25]]
 
 
 @pytest.mark.parametrize("dimension", [3, 6])

@@ -261,8 +261,9 @@ def test_deep_nests_are_refused_when_built_and_when_read() -> None:
     for _ in range(7):
         policy = ScaledPolicy(1, policy)
     assert policy_from_spec(json.loads(json.dumps(plain(policy.to_spec())))) == policy
-    with pytest.raises(InvalidProblem, match="deep"):
-        ScaledPolicy(1, policy)
+    for build in (lambda: ScaledPolicy(1, policy), lambda: SumOfPolicies((ConstantPolicy(1), policy))):
+        with pytest.raises(InvalidProblem, match="deep"):
+            build()
     spec = {"kind": "scaled", "factor": "1", "part": plain(policy.to_spec())}
     with pytest.raises(InvalidSpec, match="deep"):
         policy_from_spec(spec)
