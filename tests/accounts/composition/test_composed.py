@@ -303,6 +303,7 @@ def test_a_metric_beside_an_invariant_costs_its_transport() -> None:
     assert both.epsilon() == float(min(moves)) + 0.5 == both.guarantee.parameters["largest_finite_budget"]
     assert both.cost(np.array([-1, 1, 0, 0])) is None
     count = len(both.relation.changes)
+    assert both.relation.exact_budget(1, 1) == 0
     assert [both.relation.exact_budget(count, m) for m in range(count)] == [
         cost.epsilon for cost in both.relation.costs if cost
     ]

@@ -12,6 +12,7 @@ from designer import InvalidProblem, Problem, Workload, design, invariants, metr
 from designer.accounts import Ledger, Total, checked, composed, expense_of
 from designer.base.errors import OverTotal
 from designer.certificate.frozen import FrozenMechanism
+from designer.relations.row_groups import RowGroups
 
 EPSILON = 1.0
 E = Fraction(3)  # stands for e^epsilon: any ratio above 1 shows the same
@@ -127,6 +128,9 @@ def test_a_scope_is_none_where_every_change_of_a_record_is_protected_and_knows_n
         assert expense_of(design(Problem(four, relation), family).mechanism).scope is None
     twice = [expense_of(design(Problem(four, metrics.partition(list("xxyy"), b)), "laplace").mechanism) for b in (0.5, 1.0)]
     assert twice[0].scope == twice[1].scope is not None and twice[0].epsilon != twice[1].epsilon
+    for parts in ((metrics.uniform(2, 1.0), metrics.partition(list("xy"), 1.0)), (metrics.uniform(2, 1.0),) * 2):
+        scope = expense_of(design(Problem(four, RowGroups(parts, ("a", "b"))), "laplace").mechanism).scope
+        assert (scope is None) == (parts[0] == parts[1])
 
 
 def test_where_the_number_of_records_may_be_published_changes_of_a_record_are_counted_from_the_start(tmp_path: Path) -> None:
