@@ -254,8 +254,9 @@ class AveragesReader(AskingReader):
         for entry in numbers if isinstance(numbers, list) else [numbers]:
             if isinstance(entry, list):
                 self._require_moderate(name, entry)
-            elif not abs(entry) <= LARGEST:
-                raise self.refuse("statistics", name, entry, f"is beyond {LARGEST:g}; choose units in which it is moderate")
+            elif not isinstance(entry, (int, float)) or not abs(entry) <= LARGEST:
+                remedy = f"is no number, or beyond {LARGEST:g}; give numbers, in units in which they are moderate"
+                raise self.refuse("statistics", name, entry, remedy)
 
     def _term(self, name: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], Any]:
         attributes = (given["of"],) if isinstance(given["of"], str) else tuple(given["of"])

@@ -49,7 +49,7 @@ from solvers.polytopes.extremes import (
 from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
 from solvers.polytopes.triangulation import proof_of
 from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
-from solvers.work import ENTRIES, go_on
+from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
 LARGEST_DIMENSION = 12
@@ -179,15 +179,18 @@ def spanning(sensitivity: SensitivitySet, limit: int, backend: Backend) -> Spann
     else:
         found_for, found = extreme_rows(vectors, Push.generic(len(vectors), backend), limit, backend, announce)
         keep, proposed = np.sort(found_for), found.renumbered(np.argsort(np.argsort(found_for)))
-        _announce_proof(2 * len(found.simplices), vectors.shape[1])
+        _begin_proof(2 * len(found.simplices), vectors.shape[1])
     if proposed is not None and 2 * len(proposed.simplices) <= LARGE:
         proposed = None  # found again in no time, in the order in which the reader of a file finds it
     return _rounded_down(sensitivity, _chosen(pairs, keep), proposed, backend)
 
 
-def _announce_proof(simplices: int, dimension: int) -> None:
-    """Says how long the exact proof takes, where that is long: each simplex is solved and its determinant taken in integers."""
-    units = proof_of(simplices / 2, dimension) / ENTRIES
+def _begin_proof(simplices: int, dimension: int) -> None:
+    """Says how long the exact proof takes, where that is long: each simplex is solved and its determinant taken in integers.
+    `OutOfWork` where the clock of a caller leaves less: a proof that is begun goes on to its end."""
+    units = proof_of(simplices / 2, dimension) / ENTRIES + simplices / (4 * CALLS)
+    if is_over(units):
+        raise OutOfWork(f"stopped: the proof of {simplices:,} simplices takes {units:.2g} s or more")
     if units > 2:
         announce(f"{simplices:,} simplices are proven in exact integers, about {units:.0f} s")
 

@@ -349,7 +349,7 @@ def whole_counts(given: NDArray[Any]) -> NDArray[np.int64]:
         if given.size and not (given.min() >= 0 and given.max() < 2**53):
             raise InvalidProblem(UNUSABLE)
         return given.astype(np.int64)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):  # 2^53 is beyond float16
         usable = np.isfinite(given) & (given >= 0) & (given < 2.0**53) & (given == np.floor(given))
     if not usable.all() or np.signbit(given).any():
         raise InvalidProblem(UNUSABLE)

@@ -352,6 +352,7 @@ PERIOD = noted(
     f"{NOTES['period']} A text, a year, a date, or the first and the last of either.",
     either(POINT_IN_TIME, list_of(POINT_IN_TIME, least=2, most=2)),
 )
+MOMENTS = ("period", "values")  # whose dates and times are no labels
 NAMED_UNITS = {"type": "object", "additionalProperties": text()}
 ABOUT = Named(
     "about_section",
@@ -367,18 +368,16 @@ ABOUT = Named(
 )
 
 
-def with_dates_written(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The data of a file with the dates and times of TOML in [about] and [domain] as texts: those of [domain] are labels."""
-    about, domain = data.get("about"), data.get("domain")
-    found = dict(data)
-    if isinstance(about, dict):
-        found["about"] = {
-            key: _written(value, lambda moment: str(moment.isoformat())) if key == "period" else value
-            for key, value in about.items()
-        }
-    if isinstance(domain, dict):
-        found["domain"] = {name: _written(values, listed_label) for name, values in domain.items()}
-    return found
+def with_dates_written(given: Any, key: str = "") -> Any:
+    """What a file holds, with the dates and times of TOML as texts: labels by day, as those of records are; `period` of [about]
+    and `values` on a line are moments."""
+    if isinstance(given, dict):
+        return {name: with_dates_written(value, name) for name, value in given.items()}
+    if isinstance(given, list):
+        return [with_dates_written(value, key) for value in given]
+    if isinstance(given, (date, time)):
+        return given.isoformat() if key in MOMENTS else listed_label(given)
+    return given
 
 
 def about_of(data: Mapping[str, Any]) -> About:
@@ -391,12 +390,6 @@ def about_of(data: Mapping[str, Any]) -> About:
         said["units"] = {ALL: said["units"]}
     said = {**({"title": printed(data["title"])} if data.get("title") else {}), **said}
     return About.from_dict(said) if said else About()
-
-
-def _written(value: Any, write: Callable[[Any], str]) -> Any:
-    if isinstance(value, list):
-        return [_written(entry, write) for entry in value]
-    return write(value) if isinstance(value, (date, time)) else value
 
 
 DEFAULT = "linear_queries"

@@ -36,7 +36,7 @@ from designer.designing.factor_search import largest_biases
 from designer.designing.family import Sizes
 from designer.designing.least_noise import PROGRAM_ROWS, least_half_widths, limit
 from designer.designing.printouts import loss_words, rank
-from designer.designing.stretching import stretched, stretches
+from designer.designing.stretching import certificate_work, stretched, stretches
 from designer.local.problem import ReportProblem
 from designer.problem.relation import Relation
 from designer.problem_file.sections import Request
@@ -51,7 +51,7 @@ from designer.relations.invariants.linked_tables import LinkedChanges
 from designer.relations.invariants.one_budget import InvariantChanges
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.problem import Problem
-from solvers.work import OutOfWork, within
+from solvers.work import OutOfWork, spend, within
 
 POINTS, MOST_POINTS = 20, 100
 DECADES = 2.0  # from the smallest budget to the largest
@@ -190,6 +190,7 @@ class Explorer:
             if (name, place) not in self.skipped:
                 with suppress(Refusal, ArithmeticError, ValueError, OutOfWork):
                     designs[name] = self.designed(name, values, problem)
+                    spend(0.0 if values == self.file.own else certificate_work(self.base[name]))
         best = min(designs, key=lambda name: self.rank(name, designs[name].loss), default=None)
         answers = dict[str, list[str]]()
         for name, made in designs.items():
@@ -247,10 +248,10 @@ class Explorer:
         return values != self.file.own, here != own, abs(math.log(here / own))
 
     def _units(self, name: str, place: int) -> float:
-        """About how much work a design and what is told of it are there; infinite where it is that of another one, which is
-        skipped."""
+        """About how much work a design, its certificate and what is told of it are there; infinite where it is that of another
+        one, which is skipped."""
         values, problem = self.grid[place]
-        told = self.telling.get(name, 0.0)
+        told = certificate_work(self.base[name]) + self.telling.get(name, 0.0)
         if self.is_scaled(name) and (own := self.at_own_budget(values)) != values:
             first = next(k for k, (numbers, _) in enumerate(self.grid) if numbers == own)
             return math.inf if (name, first) in self.skipped else told
@@ -266,9 +267,9 @@ def explored(
     """What a problem file leads to at `points` budgets, from a tenth of its own on to nearly ten times, as plain data.
 
     families: those of `compare` where none are named; named ones with every choice of their options. effort: the counted work
-    of each search. All that follow the first comparison, what is told of answers too, has as much together as it may have: what
-    does not fit by a forecast, or comes when that is spent, is left out, with a note. Raises `InvalidProblem` for a file that
-    has no one number for its budgets, and `DesignFailed` where nothing fits.
+    of each search. All that follow the first comparison, with their certificates and what is told of answers, have as much
+    together as it may have: what does not fit by a forecast, or comes when that is spent, is left out, with a note. Raises
+    `InvalidProblem` for a file that has no one number for its budgets, and `DesignFailed` where nothing fits.
     """
     if not 3 <= count(points, "points") <= MOST_POINTS:
         raise InvalidProblem(

@@ -14,7 +14,7 @@ from solvers.limited import linear_program
 from solvers.polytopes.facets import Backend, FacetCandidates, HullFailed, candidate_simplices, float_normals, grown_simplices
 from solvers.polytopes.triangulation import proof_of
 from solvers.solution import Status
-from solvers.work import ENTRIES, OutOfWork, go_on, spend, units_left
+from solvers.work import ENTRIES, OutOfWork, go_on, is_over, spend, units_left
 
 # Independent columns by pivoted QR, the same ones whatever the last digits of the linear algebra are.
 #
@@ -191,7 +191,7 @@ class _Growth:
             if self.tell is not None:
                 told = f"{pairs} of {self.pairs} pairs of points span {simplices:,} simplices"
                 self.tell(f"{told}, all of them about {forecast:,.0f}")
-            if units > units_left():
+            if units > units_left() or is_over(units):
                 raise OutOfWork(f"stopped: a hull of about {forecast:,.0f} simplices takes {units:.2g} units of work more")
 
 

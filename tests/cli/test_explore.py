@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from designer import design
+from designer import Problem, Workload, design, metrics
 from designer.base.display import at_least, at_most
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.cli import main
 from designer.designing.least_noise import least_half_widths, limit
+from designer.designing.stretching import certificate_work
 from designer.local.problem import ReportProblem
 from designer.problem_file.kinds import read_request
 from designer.problem_file.what_if import varied_file
@@ -223,6 +224,28 @@ def test_what_is_told_of_answers_is_forecast_from_the_budget_of_the_file(folder:
     assert note.startswith(
         "laplace: not designed at 1 of 3 points; all take about 50 units of work, and all families have 35 together"
     )
+
+
+def test_certificates_are_forecast_and_counted_as_designs_are(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search is made once; its noise is certified at each of the other budgets."""
+    monkeypatch.setattr("designer.publish.exploring.CHEAP", -1.0)
+    monkeypatch.setattr("designer.publish.exploring._floor", lambda *_: [])
+    monkeypatch.setattr("designer.publish.exploring.certificate_work", lambda _: 35.0)
+    told = explored(folder / "uniform.toml", ["laplace"], points=3)
+    assert [sorted(point["families"]) for point in told["points"]] == [["laplace"], ["laplace"], []]
+    assert told["notes"][0].startswith("laplace: not designed at 1 of 3 points; all take about 70 units of work")
+    monkeypatch.setattr(Explorer, "_units", lambda *_: 0.0)
+    told = explored(folder / "uniform.toml", ["laplace"], points=5)
+    assert [sorted(point["families"]) for point in told["points"]] == [[], ["laplace"], ["laplace"], ["laplace"], []]
+    assert told["notes"][-1] == "2 of 5 points: some families left out when all 60 units were spent"
+
+
+def test_the_work_of_a_certificate_grows_with_pairs_and_with_facets() -> None:
+    few, many = (Problem(Workload.prefix(n), metrics.uniform(n, 1.0)) for n in (4, 8))
+    few_pairs, many_pairs, shaped = (
+        certificate_work(made) for made in (*map(design, (few, many), ["laplace"] * 2), design(many, "k_norm"))
+    )
+    assert 0 < few_pairs < many_pairs < shaped
 
 
 def test_points_stop_when_the_work_is_spent_whatever_was_forecast(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

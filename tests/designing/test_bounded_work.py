@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
@@ -249,6 +250,16 @@ def test_a_search_begins_nothing_for_which_the_clock_leaves_too_little(monkeypat
     assert made.privacy.holds and made.cut and claim is not None and claim.value > claim.lower_bound * (1 + 1e-3)
 
 
+def test_a_hull_is_not_proven_for_which_the_clock_leaves_too_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof goes on to its end once it is begun: 0.02 s of it are not begun in a hundredth of a second, where time stands."""
+    monkeypatch.setattr(work, "time", SimpleNamespace(perf_counter=lambda: 0.0))
+    entries = np.random.default_rng(0).integers(0, 2, (6, 20))
+    problem = Problem(Workload(entries), metrics.uniform(20, 1.0))
+    with pytest.raises(DesignFailed, match=r"k_norm: no mechanism yet; ended by the clock, seconds = 0\.01"):
+        design(problem, "k_norm", seconds=0.01)
+    assert design(problem, "k_norm", seconds=1).privacy.holds
+
+
 @pytest.mark.parametrize(
     "solver", [name for name in cp.installed_solvers() if name in ("CLARABEL", "SCS", "SCIPY", "HIGHS", "OSQP")]
 )
@@ -283,7 +294,7 @@ def test_random_problems_end_with_their_work_and_their_seconds(seed: int) -> Non
         with pytest.raises(DesignFailed, match="have budget 0"):  # two of its places are the same
             design(problem_at(seed), seconds=5)
         return
-    with within() as counted:
-        made = design(problem_at(seed), seconds=5)
-    # Units count a second of an idle core each; the clock is not asked, which says as much of other processes.
-    assert made.privacy.holds and counted.spent < 10
+    start = time.process_time()
+    made = design(problem_at(seed), seconds=5)
+    # Of this process: the clock says as much of others, and 5 s of fast steps are up to 12 units of work.
+    assert made.privacy.holds and time.process_time() - start < 10

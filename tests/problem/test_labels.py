@@ -15,7 +15,7 @@ import pytest
 from designer import Counts, Domain, InvalidProblem, Problem, Workload, design, invariants, load, metrics, read_problem
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
-from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts
+from designer.problem.histogram import MISNAMED, UNUSABLE, Keys, Universe, counts, whole_counts
 from designer.relations.records.counting import OUTSIDE, tabulated
 from designer.relations.records.csv_rows import COMMAS
 
@@ -375,3 +375,11 @@ def test_the_odds_ratio_is_released_from_a_file(tmp_path: Path) -> None:
         assert main(["release", str(spec), "--histogram", str(tmp_path / "table.csv")]) == 0
     (tmp_path / "table.csv").write_text("yes,no\n3,2\n4,2\n")
     assert main(["release", str(spec), "--histogram", str(tmp_path / "table.csv")]) == 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_short_floats_are_counts_without_a_warning() -> None:
+    assert whole_counts(np.array([1, 2048], dtype=np.float16)).tolist() == [1, 2048]
+    for value in (0.5, -0.0, np.inf, np.nan):
+        with pytest.raises(InvalidProblem):
+            whole_counts(np.array([1, value], dtype=np.float16))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
-from datetime import date
+from datetime import date, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -252,15 +253,82 @@ def test_the_reader_of_linear_queries_says_who_reads_the_others(folder: Path) ->
         read_problem(path)
 
 
-@pytest.mark.parametrize("kind", ["marginals", "linear_queries"])
-def test_dates_and_times_of_a_domain_are_labels_by_day(kind: str, tmp_path: Path) -> None:
+MOMENTS = "2020-01-01, 2020-01-02T00:00:00, 2020-01-02T07:30:00, 2020-01-02T00:00:00Z, 07:30:00"
+DAYS = ["2020-01-01", "2020-01-02", "2020-01-02 07:30:00", "2020-01-02 00:00:00+00:00", "07:30:00"]
+DATED = f"[domain]\nd = [{MOMENTS}]\n"
+EQUAL = '[relation]\nmetric = "uniform"\nepsilon = 1\n'
+PLANNED = 'kind = "table_plan"\n[queries.n]\nask = "count"\n'
+# A file with dates or times of TOML, and what is read of it.
+READ_BY_DAY: dict[str, tuple[str, Callable[[Any], object], object]] = {
+    "values of marginals": (
+        f'kind = "marginals"\n{DATED}[workload]\nup_to = 1\n[relation]\nmetric = "add_remove"\nmu = 1\n',
+        lambda asked: list(asked.listing().values["d"]),
+        DAYS,
+    ),
+    "values": (f'{DATED}[workload]\nbuilder = "identity"\n{EQUAL}', lambda asked: list(asked.listing().values["d"]), DAYS),
+    "predicates": (
+        f"{DATED}[workload]\npredicates = {{q = {{d = [2020-01-02, 07:30:00]}}}}\n{EQUAL}",
+        lambda asked: asked.problem.workload.dense().tolist(),
+        [[0, 1, 0, 0, 1]],
+    ),
+    "groups and names": (
+        f"[workload]\npartition = [2020-01-01, 2020-01-01T00:00:00, 2020-01-02]\nnames = [2020-01-01, 07:30:00]\n{EQUAL}",
+        lambda asked: (asked.problem.workload.queries, asked.problem.workload.dense().tolist()),
+        (("2020-01-01", "07:30:00"), [[1, 1, 0], [0, 0, 1]]),
+    ),
+    "classes": (
+        '[workload]\npartition = ["a", "b", "c"]\n[relation]\nmetric = "partition"\n'
+        "labels = [2020-01-01, 2020-01-01T00:00:00, 2020-01-02]\nepsilon = 1\n",
+        lambda asked: [asked.problem.relation.exact_budget(0, k) for k in (1, 2)],
+        [1, None],
+    ),
+    "published": (
+        '[workload]\npartition = ["a", "b", "c"]\n[invariant]\npartition = [2020-01-01, 2020-01-01T00:00:00, 2020-01-02]\n'
+        "[relation]\nepsilon = 1\n",
+        lambda asked: asked.problem.relation.invariant.matrix.tolist(),
+        [[1, 1, 0], [0, 0, 1]],
+    ),
+    "moments on a line": (
+        '[workload]\npartition = ["a", "b", "c"]\n[relation]\nmetric = "line"\nperiod = 1\nepsilon = 1\n'
+        "values = [2020-01-01T00:00:00, 2020-01-01T12:00:00, 2020-01-03T00:00:00]\n",
+        lambda asked: [asked.problem.relation.exact_budget(0, k) for k in (1, 2)],
+        [Fraction(1, 2), 2],
+    ),
+    "keys": (
+        f'{PLANNED}variance = 1\ngroups = "g"\n[groups.g]\ncolumns = ["d"]\nkeys = [2020-01-01, 2020-01-02T00:00:00]\n',
+        lambda asked: asked.queries[0].groups.keys,
+        (("2020-01-01",), ("2020-01-02",)),
+    ),
+    "conditions": (
+        f'{PLANNED}variance = 1\nwhere = ["c"]\n[conditions.c]\ncolumn = "d"\nop = "=="\nvalue = 2020-01-02T00:00:00\n',
+        lambda asked: asked.queries[0].where[0].value,
+        "2020-01-02",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READ_BY_DAY)
+def test_dates_and_times_are_labels_by_day_or_moments_on_a_line(name: str, tmp_path: Path) -> None:
     """As records have them: midnight of no time zone is a day."""
-    moments = "2020-01-01, 2020-01-02T00:00:00, 2020-01-02T07:30:00, 2020-01-02T00:00:00Z, 07:30:00"
-    ask = 'up_to = 1\n[relation]\nmetric = "add_remove"\nmu = 1\n'
-    if kind == "linear_queries":
-        ask = 'builder = "identity"\n[relation]\nmetric = "add_remove"\nepsilon = 1\n'
-    path = tmp_path / "p.toml"
-    path.write_text(f'kind = "{kind}"\n[domain]\nd = [{moments}]\n[workload]\n{ask}')
-    labels = ["2020-01-01", "2020-01-02", "2020-01-02 07:30:00", "2020-01-02 00:00:00+00:00", "07:30:00"]
-    listed = read_request(path).listing()
-    assert list(listed.values["d"]) == labels
+    text, told, expected = READ_BY_DAY[name]
+    (tmp_path / "p.toml").write_text(text)
+    assert told(read_request(tmp_path / "p.toml")) == expected
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_a_date_in_any_place_is_read_or_refused_as_its_text_is(name: str, folder: Path) -> None:
+    data, refused = tomllib.loads(GOOD[name]), 0
+    for path in places(data):
+        if path == ("kind",) or isinstance(at(data, path), dict):
+            continue
+        outcomes = []
+        for value in (datetime(2020, 1, 2, 7, 30), "2020-01-02 07:30:00"):
+            mutant = deepcopy(data)
+            at(mutant, path[:-1])[path[-1]] = value
+            try:
+                outcomes.append(repr(read_request(written(folder, mutant)).listing()))
+            except InvalidProblem as error:
+                outcomes.append(str(error))
+                refused += 1
+        assert outcomes[0] == outcomes[1], path
+    assert refused > 10

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solvers.limited import CONIC
 from solvers.programs.changes import Changes
 from solvers.programs.lipschitz import (
     ABSOLUTE,
@@ -269,9 +270,10 @@ def test_every_validator(build, message: str) -> None:  # type: ignore[no-untype
         build()
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, most: int = 200) -> list[str]:
+def heard(monkeypatch: pytest.MonkeyPatch, most: int = CONIC) -> list[str]:
     """How each program ended, of `most` iterations."""
-    solver, settings, ends = clarabel.DefaultSolver, clarabel.DefaultSettings, []
+    ends: list[str] = []
+    solver = clarabel.DefaultSolver
 
     class Heard:
         def __init__(self, *parts: object) -> None:
@@ -282,13 +284,8 @@ def heard(monkeypatch: pytest.MonkeyPatch, most: int = 200) -> list[str]:
             ends.append(str(found.status))
             return found
 
-    def limited() -> object:
-        made = settings()
-        made.max_iter = most
-        return made
-
     monkeypatch.setattr(clarabel, "DefaultSolver", Heard)
-    monkeypatch.setattr(clarabel, "DefaultSettings", limited)
+    monkeypatch.setattr("solvers.limited.CONIC", most)
     return ends
 
 

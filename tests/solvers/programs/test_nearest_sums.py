@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import clarabel
 import numpy as np
 import pytest
 import scipy.optimize
@@ -63,17 +62,6 @@ def test_what_misses_the_conditions_of_a_minimum_is_not_handed_out(monkeypatch: 
     assert fitted_sums(TOTAL, np.array([9.0, 1, 2, 3]), np.ones(4), NONE, np.zeros(0)) is None
 
 
-def few_iterations(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
-    made = clarabel.DefaultSettings
-
-    def limited() -> object:
-        settings = made()
-        settings.max_iter = most
-        return settings
-
-    monkeypatch.setattr(clarabel, "DefaultSettings", limited)
-
-
 def test_the_point_of_a_solver_that_did_not_end_well_is_never_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     """x >= 1 of least x is solved. Without an end downwards, without any point, or after one iteration there is no answer."""
     above = ConicBlock(csr_array([[-1.0]]), -np.ones(1), [("nonnegative", 1)])
@@ -82,12 +70,12 @@ def test_the_point_of_a_solver_that_did_not_end_well_is_never_taken(monkeypatch:
     assert one is not None and one[0] == pytest.approx([1.0])
     assert solve_conic(np.zeros(1), np.ones(1), [below]) is None
     assert solve_conic(np.zeros(1), np.ones(1), [above, below]) is None
-    few_iterations(monkeypatch, 1)
+    monkeypatch.setattr("solvers.limited.CONIC", 1)
     assert solve_conic(np.zeros(1), np.ones(1), [above]) is None
 
 
 def test_no_sums_come_from_a_solver_that_did_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    few_iterations(monkeypatch, 1)
+    monkeypatch.setattr("solvers.limited.CONIC", 1)
     assert fitted_sums(TOTAL, np.array([9.0, 1, 2, 3]), np.ones(4), NONE, np.zeros(0)) is None
 
 
