@@ -8,6 +8,7 @@ the mark is written by hand.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from typing import Any
 from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
 from designer.cli.export_commands import SCHEMAS
+from designer.cli.spec_commands import SECOND
 from designer.problem_file.kinds import KINDS
 
 from questions import questions
@@ -464,6 +466,12 @@ def traced(_: str) -> Lines:
         yield of_specimens(Path(folder))
 
 
+def verifier(_: str) -> Lines:
+    """The SHA-256 of the second verifier of this version."""
+    file = Path(__file__).resolve().parents[1] / SECOND
+    yield f"`{hashlib.sha256(file.read_bytes()).hexdigest()}`"
+
+
 MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "options": options_of,
     "keys": keys_of,
@@ -473,6 +481,7 @@ MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "attacks": attacks,
     "mutants": mutants,
     "traced": traced,
+    "verifier": verifier,
 }
 MARK = re.compile(
     rf"^<!-- ({'|'.join(MAKERS)})(?: ([\w-]+(?: \w+)?))? -->$", re.MULTILINE

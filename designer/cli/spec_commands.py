@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -85,6 +86,12 @@ def add_independent(made: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also verify by a second program, a file that imports nothing of this one",
     )
+    made.add_argument(
+        "--verifier",
+        type=Path,
+        metavar="FILE",
+        help="take the second program from this file, which is run; implies --independent",
+    )
 
 
 def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple[str, dict[str, Any]]:
@@ -94,26 +101,32 @@ def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple
     fingerprint: of the mechanism that the first one certified, which the file has to have still; None for a ledger.
     """
     used = [f"{FIRST} ({Guarantee.software})"]
-    if not options.independent:
+    if not options.independent and options.verifier is None:
         return f"Verified by: {used[0]}. --independent also asks a second one.", {"verified_by": used}
-    from designer.verifier.standalone import verify
+    from designer.verifier import verify
 
-    paths = [options.file] if options.release is None else [options.file, options.release]
-    contents = [_content(path) for path in paths]
-    verdict, sentences = verify(*contents)
-    said, named = "; ".join(map(printed, sentences)), " with ".join(map(printed, paths))
+    file = options.verifier or Path(__file__).parents[2] / SECOND
+    second = SECOND if options.verifier is None else printed(file)
+    hashed, content = hashlib.sha256(file.read_bytes()).hexdigest(), _content(options.file)
+    try:
+        verdict, sentences = verify(file, content, options.release)
+    except ValueError as failure:
+        raise DesignFailed(f"--verifier: {printed(file)} gives no verdict ({failure}); give a copy of {SECOND}.") from None
+    said = "; ".join(map(printed, sentences))
+    named = " with ".join(printed(path) for path in (options.file, options.release) if path)
     if verdict == "cannot check":
         raise DesignFailed(
-            f"--independent: {named} holds by this program, and {SECOND} cannot check it: {said}. Leave the "
+            f"--independent: {named} holds by this program, and {second} cannot check it: {said}. Leave the "
             "option out to go by one verifier."
         )
-    same = fingerprint is None or json.loads(contents[0])["fingerprint"] == fingerprint
+    same = fingerprint is None or json.loads(content)["fingerprint"] == fingerprint
     if verdict != "holds" or not same:
         raise InvalidSpec(
-            f"--independent: {named} holds by this program, but not by {SECOND}: {said}. One of the two is "
+            f"--independent: {named} holds by this program, but not by {second}: {said}. One of the two is "
             "wrong: release nothing with it, and report it as SECURITY.md says."
         )
-    return f"Verified by: {used[0]}, and independently by {SECOND}: {said}.", {"verified_by": [*used, SECOND]}
+    words = f"Verified by: {used[0]}, and independently by {second}: {said}. SHA-256 of that file: {hashed}."
+    return words, {"verified_by": [*used, second], "verifier_sha256": hashed}
 
 
 def _content(path: Path) -> bytes:

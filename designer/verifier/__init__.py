@@ -1,1 +1,21 @@
 """A second verifier of specs and releases: one file, standalone.py, that imports nothing of the project."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
+
+
+def verify(file: Path, content: bytes, release: Path | None = None) -> tuple[str, list[str]]:
+    """Run `file` on the bytes of a spec or ledger in a process of its own; a ValueError where it gives no verdict."""
+    command = [sys.executable, "-I", str(file.resolve()), "--json", "-", *([str(release.resolve())] if release else [])]
+    ran = subprocess.run(command, input=content, capture_output=True, check=False)
+    try:
+        answer = json.loads(ran.stdout)
+        if EXIT[answer["verdict"]] == ran.returncode:
+            return answer["verdict"], [str(sentence) for sentence in answer["sentences"]]
+    except (ValueError, KeyError, TypeError):
+        pass
+    raise ValueError(f"exit code {ran.returncode}")

@@ -3,6 +3,7 @@
 
     python3 standalone.py SPEC [RELEASE]        exit 0: holds; 4: does not hold; 3: cannot be checked here; 2: no file
     python3 standalone.py --functions SPEC      the same, and which functions ran: nothing else decides about this spec
+    python3 standalone.py --json SPEC           the same as one object of JSON; - in the place of a file is standard input
 
 It imports nothing of the project, and shares with it only the sentences that guarantees must say; copy it anywhere. Contents:
 
@@ -3198,21 +3199,25 @@ EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 def main(arguments: list[str]) -> int:
     """The command: prints the verdict, returns the exit code."""
-    named, arguments = arguments[:1] == ["--functions"], arguments[arguments[:1] == ["--functions"] :]
+    option = arguments[0] if arguments[:1] in (["--functions"], ["--json"]) else ""
+    arguments = arguments[bool(option) :]
     if not 1 <= len(arguments) <= 2:
-        print("usage: python3 standalone.py [--functions] SPEC [RELEASE]", file=sys.stderr)
+        print("usage: python3 standalone.py [--functions | --json] SPEC [RELEASE]", file=sys.stderr)
         return 2
     try:
         contents = []
         for path in arguments:
-            with Path(path).open("rb") as file:
+            with sys.stdin.buffer if path == "-" else Path(path).open("rb") as file:
                 contents.append(file.read(SIZE_LIMIT + 1))
     except OSError as error:
         print(f"cannot read {error.filename}: {error.strerror}", file=sys.stderr)
         return 2
     verdict, sentences = verify(*contents)
+    if option == "--json":
+        print(json.dumps({"verdict": verdict, "sentences": sentences}))
+        return EXIT[verdict]
     print(f"{verdict}: {plain(' and '.join(arguments))}", *(f"  {plain(said)}" for said in sentences), sep="\n")
-    for line, name in functions(contents).items() if named else ():
+    for line, name in functions(contents).items() if option else ():
         print(f"  line {line}: {name}")
     return EXIT[verdict]
 

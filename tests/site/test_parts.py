@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -127,3 +128,12 @@ def test_names_of_the_program_and_broken_formulas_stay_code() -> None:
 def test_a_formula_keeps_its_signs_in_their_order_and_is_well_formed(text: str, wanted: str) -> None:
     made = ElementTree.fromstring(f"<math>{formulas.mathml(text)}</math>")
     assert "".join(made.itertext()) == wanted
+
+
+def test_the_hash_of_the_second_verifier_is_the_one_that_verify_prints(capsys: pytest.CaptureFixture[str]) -> None:
+    from designer.cli.entry import main
+
+    root = Path(derived.__file__).resolve().parents[1]
+    assert main(["verify", str(root / "tests/data/specs/family_box.json"), "--independent", "--json"]) == 0
+    page = derived.with_tables((root / "docs/explanation/auditing.md").read_text(encoding="utf-8"))
+    assert f"`{json.loads(capsys.readouterr().out)['verifier_sha256']}`" in page

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -28,11 +30,30 @@ def test_what_the_second_one_cannot_check_is_no_agreement(capsys: pytest.Capture
     assert told.out == "" and "cannot check it: relation.kind" in told.err
 
 
-def test_a_file_on_which_they_differ_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(standalone, "verify", lambda *contents: ("does not hold", ["a reason"]))
-    assert main(["verify", str(SPECS / "family_box.json"), "--independent"]) == 4
+def test_a_file_on_which_they_differ_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = tmp_path / "other.py"
+    other.write_text("""print('{"verdict": "does not hold", "sentences": ["a reason"]}')\nraise SystemExit(4)""")
+    assert main(["verify", str(SPECS / "family_box.json"), "--verifier", str(other)]) == 4
     told = capsys.readouterr()
-    assert told.out == "" and "not by designer/verifier/standalone.py: a reason" in told.err
+    assert told.out == "" and "other.py: a reason" in told.err
+
+
+def test_it_is_taken_from_a_file_outside_the_installation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = tmp_path / "verifier.py"
+    shutil.copy(str(standalone.__file__), copy)
+    assert main(["verify", str(SPECS / "family_box.json"), "--verifier", str(copy), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["verified_by"][1] == str(copy)
+    assert found["verifier_sha256"] == hashlib.sha256(copy.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    "program", ["", "import designer.nothing", """print('{"verdict": "holds", "sentences": []}')\nraise SystemExit(4)"""]
+)
+def test_a_file_without_a_verdict_is_none(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "none.py").write_text(program)
+    assert main(["verify", str(SPECS / "family_box.json"), "--verifier", str(tmp_path / "none.py")]) == 3
+    assert "gives no verdict" in capsys.readouterr().err
 
 
 def of_command(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
