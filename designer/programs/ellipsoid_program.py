@@ -169,10 +169,7 @@ class EllipsoidProgram(MechanismProgram):
         """A scan of all pairs in the norm of X."""
         values, vectors = np.linalg.eigh(self._inner())
         factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ self._basis.T
-        worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
-        rows = _one_sign(pairs.normalised)
-        ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
-        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
+        return self.working.separate(self.moving, Norm(factor, "l2"), _one_sign)
 
     def state_all(self) -> None:
         self.working.take(_one_sign(self.moving.all_pairs().normalised))
