@@ -200,7 +200,7 @@ class BiasedProgram(MechanismProgram):
         self.lengths = self.anchor = np.where(self.heard, self.alone / self.shares, 0.0)
         self.set_values(self.query, self.anchor)
         if not len(self.active):
-            self._scan(self.query, self.anchor, np.inf)
+            self._scan(self.query, self.anchor, 0.0)
 
     def _first_shares(self) -> Floats:
         """Of every budget, the part of each row: all of it where a change moves one row only, else what is best if each row has
@@ -223,20 +223,14 @@ class BiasedProgram(MechanismProgram):
         return rows, np.where(still | ~self.heard, 0.0, noise)
 
     def separate(self) -> Separated:
-        rows, noise = self.point()
-        return self._scan(rows, noise, 1 + NOTICED)
+        return self._scan(*self.point(), 1 + NOTICED)
 
     def _scan(self, rows: Floats, noise: Floats, noticed: float) -> Separated:
-        """The worst ratio of all pairs; those above `noticed`, or all that were found where it is infinite, join."""
+        """The worst ratio of all pairs; those above `noticed` join."""
         loud = noise > 0
         if not loud.any():
             return Separated(0.0, 0)
-        moves = SensitivitySet.of(rows[loud], self.question.relation)
-        norm = weighted_l1(1 / noise[loud])
-        worst, found = moves.worst(norm, limit=2 * self.question.relation.size)
-        ratios = np.abs(found.normalised) @ (1 / noise[loud])
-        kept = ratios > (0.0 if np.isinf(noticed) else noticed)
-        return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
+        return self.active.separate(rows[loud], weighted_l1(1 / noise[loud]), noticed)
 
     def repaired(self) -> tuple[Floats, Floats]:
         """The present point with its scales multiplied until every pair is within its budget, in floats."""
@@ -316,7 +310,7 @@ class BiasedProgram(MechanismProgram):
             yield np.where(one[:, None], rows, middles), np.where(one, self.alone, 0.0)
 
     def state_all(self) -> None:
-        self.active.add_all(self.question.relation)
+        self.active.add_all()
 
     def cvxpy_problem(self) -> cp.Problem:
         """The whole program, every pair written out. Where it is not convex: solved first, and then the convex restriction at

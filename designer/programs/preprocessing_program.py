@@ -26,7 +26,6 @@ from designer.base.checks import count, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.guarantee import Optimality, bounded
 from designer.certificate.norms import Norm
-from designer.certificate.sensitivity import SensitivitySet
 from designer.programs.bounds import lagrangian_bound
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
@@ -172,7 +171,7 @@ class PreprocessingProgram(Program):
             self._scan(0.0)
 
     def state_all(self) -> None:
-        self.active.add_all(self.question.relation)
+        self.active.add_all()
 
     def cvxpy_problem(self) -> cp.Problem:
         """The convex part, all pairs written out: c at most that of the unbiased queries, and its price, which is concave,
@@ -193,10 +192,7 @@ class PreprocessingProgram(Program):
     def _scan(self, noticed: float) -> Separated:
         """The worst ratio of all pairs; those above `noticed` join."""
         weight = 1 / max(float(self.c.value), CLOSED * self.alone)
-        moves = SensitivitySet.of(np.array(self.Q.value), self.question.relation)
-        worst, found = moves.worst(Norm(np.full(len(self.query), weight), "linf"), limit=2 * self.question.relation.size)
-        kept = np.abs(found.normalised).max(axis=1, initial=0.0) * weight > noticed
-        return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
+        return self.active.separate(np.array(self.Q.value), Norm(np.full(len(self.query), weight), "linf"), noticed)
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
         """Over points on the present part of c's range that are no worse than the best so far, slopes of Q (K, N)."""

@@ -14,13 +14,14 @@ from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.guarantee import Optimality, bounded
+from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.design_result import Design
 from designer.designing.own_solver import Solver
 from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices, Relation
-from designer.programs.constraints import Named
+from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
 from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Statement
 from designer.relations.problem import Problem
@@ -278,7 +279,7 @@ class ActivePairs:
     """Pairs of points of a relation between elements; a point beyond the elements is the origin, where a record is absent."""
 
     def __init__(self, relation: Relation) -> None:
-        self.size = relation.size
+        self.relation, self.size = relation, relation.size
         self.left = self.right = np.empty(0, dtype=np.intp)
         self.budgets = np.empty(0)
 
@@ -295,9 +296,15 @@ class ActivePairs:
         self.budgets = np.append(self.budgets, budgets[new])
         return len(new)
 
-    def add_all(self, relation: Relation) -> None:
+    def separate(self, rows: Floats, norm: Norm, noticed: float = 1 + NOTICED) -> Separated:
+        """Scan all pairs in a norm of the differences of rows, (K, N); those whose ratio exceeds `noticed` join."""
+        worst, found = SensitivitySet.of(rows, self.relation).worst(norm, limit=2 * self.size)
+        kept = norm(found.normalised) > noticed
+        return Separated(worst, self.add(found.left[kept], found.right[kept], found.budgets[kept]))
+
+    def add_all(self) -> None:
         """Take in every pair of finite, positive budget; `DesignFailed` where they are too many."""
-        pairs = SensitivitySet.of(np.eye(self.size), relation).all_pairs()
+        pairs = SensitivitySet.of(np.eye(self.size), self.relation).all_pairs()
         self.add(pairs.left, pairs.right, pairs.budgets)
 
     @property
