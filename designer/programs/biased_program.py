@@ -25,7 +25,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.certificate.certificate import refuse_infinite
-from designer.certificate.guarantee import Optimality, bounded
+from designer.certificate.guarantee import Optimality
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.implicit_rows import classes
@@ -366,12 +366,8 @@ class BiasedProgram(MechanismProgram):
         """The loss at a frozen mechanism, and how far rounding may have brought it below a bound."""
 
     def _claim(self, mechanism: AdditiveMechanism, solved: Solved) -> Optimality | None:
-        if solved.lower_bound is None:
-            return None
-        words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
         value, rounding = self.achieved(mechanism)
-        method = f"{solved.solver}: {solved.bound_from}"
-        return bounded(words, value, max(0.0, solved.lower_bound), method, rounding)
+        return self.claim_of(self.objective_words, value, solved, rounding)
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Descent(self, solver, options)

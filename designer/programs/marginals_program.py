@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.guarantee import bounded
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_plan import CONTINUOUS, OBJECTIVES, private_precisions, whole_parts
 from designer.domains.marginals_workload import MarginalWorkload
@@ -189,10 +188,9 @@ class MarginalsProgram(Program):
         made, solved = self.frozen_within(solver, options, self._built, self._take)
         value, claim = made.error(self.question.loss), None
         kept = whole_parts(self.question.workload, self.found, self.moved)
-        if self._objective is None and solved.lower_bound is not None and kept.min() >= CONTINUOUS:
-            words = OBJECTIVES[self.question.loss] + ("" if self.is_standard else ", under constraints of the user's own")
-            bound = max(0.0, solved.lower_bound) * float(kept.min())
-            claim = bounded(words, value, bound, f"{solved.solver}: {solved.bound_from}", value * (self.s.size + 16) * 2.0**-50)
+        if kept.min() >= CONTINUOUS:
+            rounding = value * (self.s.size + 16) * 2.0**-50
+            claim = self.claim_of(OBJECTIVES[self.question.loss], value, solved, rounding, float(kept.min()))
         told = {"family": "residual", "repaired_loss": float(self.loss.value)}
         return made.annotated({**self.history_of(solved), **told}, claim)
 
@@ -480,12 +478,10 @@ class RecordsProgram(Program):
     def _claimed(self, made: RecordDesign, solved: Solved) -> RecordDesign:
         """With the functional of the frozen precisions, what is proven of it, and fixed schemes beside it."""
         numbers, value = self.numbers, self._value_of(made.precisions)
-        if self._objective is not None or solved.lower_bound is None:
-            return made
         words = f"{numbers.prior.form} of weight times exact policy over {len(numbers.prior.values)} prior records"
-        words = words if self.is_standard else f"{words}, under constraints of the user's own"
-        rounding = value * (numbers.loads.shape[1] + 16) * 2.0**-50
-        claim = bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", rounding)
+        claim = self.claim_of(words, value, solved, value * (numbers.loads.shape[1] + 16) * 2.0**-50)
+        if claim is None:
+            return made
         schemes = {name: self._value_of(precisions) for name, precisions in fixed_schemes(numbers).items()}
         return replace(made, optimality=claim, schemes=schemes)
 

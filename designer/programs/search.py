@@ -22,7 +22,7 @@ from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices, Relation
 from designer.programs.constraints import NOTICED, Named, Separated
-from designer.programs.program import Program
+from designer.programs.program import LIMITED, Program
 from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Statement
 from designer.relations.problem import Problem
 
@@ -102,7 +102,7 @@ class MechanismProgram(Program):
         """The loss at the frozen noise, with what the multipliers prove; None where they prove nothing."""
         if solved.lower_bound is None or not self.loss_is_exact:
             return None
-        words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
+        words = self.objective_words if self.is_standard else f"{self.objective_words}{LIMITED}"
         bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", self.on_grid)
         return claimed(self.question, mechanism, bound).optimality
 
