@@ -497,16 +497,5 @@ class Settled(Rounds):
     def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
-        program, answer = self.program, super().run(statement)
-        if not answer.usable:
-            return answer
-        kept = np.array(program.s.value)
-        for _ in range(SOLVES):
-            if not program.rescale():
-                break
-            found = super().run(statement)
-            if not found.usable:  # the answer before stands
-                break
-            answer, kept = found, np.array(program.s.value)
-        program.set_values(kept)
-        return answer
+        program = self.program
+        return self.in_units_of_the_answer(statement, SOLVES, lambda: (np.array(program.s.value),), program.set_values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -227,6 +227,27 @@ class Rounds:
             if not found.added:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
+
+    def in_units_of_the_answer(
+        self, statement: Statement, solves: int, point: Callable[[], tuple[Floats, ...]], take: Callable[..., None]
+    ) -> SolverAnswer:
+        """Solved again while other units may help, at most so often; the answer before stands where that fails.
+
+        point(): what the variables are now; take(*point) gives them these values.
+        """
+        answer = Rounds.run(self, statement)
+        if not answer.usable:
+            return answer
+        kept = point()
+        for _ in range(solves):
+            if not self.program.rescale():
+                break
+            found = Rounds.run(self, statement)
+            if not found.usable:
+                break
+            answer, kept = found, point()
+        take(*kept)
+        return answer
 
     @property
     def title(self) -> str:

@@ -167,23 +167,9 @@ class Descent(Rounds):
     def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
-        return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
-
-    def _in_units_of_the_answer(self, statement: Statement) -> SolverAnswer:
-        """Solved again while the answer is small in its units; where that fails the answer before stands."""
-        program, answer = self.program, super().run(statement)
-        if not answer.usable:
-            return answer
-        kept = program.point()
-        for _ in range(UNITS):
-            if not program.rescale():
-                break
-            found = super().run(statement)
-            if not found.usable:
-                break
-            answer, kept = found, program.point()
-        program.set_values(*kept)
-        return answer
+        if self.program.is_convex:
+            return self.in_units_of_the_answer(statement, UNITS, self.program.point, self.program.set_values)
+        return self._descended(statement)
 
     def _descended(self, statement: Statement) -> SolverAnswer:
         """Some restrictions from every start, then from the best point as many as help; the last answer with that point in the
