@@ -183,23 +183,23 @@ class EllipsoidProgram(MechanismProgram):
         """Over the X that are private for s spanning pairs, and the y that they allow."""
         return self._least(slopes, np.zeros((self.order, 0)))
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self._costs(parts))))
+        return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self.question.costs * parts)))
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss.
 
-        multipliers: one array, (M,). parts: (K,), or None.
+        multipliers: one array, (M,). parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])
+        return self.inflation * trace_bound(self.working.rows, self._root(self.question.costs * parts), multipliers[0])
 
     def frozen(self) -> AdditiveMechanism:
         """Noise in this ellipsoid, scaled to what privacy requires."""
@@ -248,9 +248,6 @@ class EllipsoidProgram(MechanismProgram):
             for q, size, noisy in zip(queries, sizes, self._noisy, strict=True)
         ]
         return cp.multiply(self.inflation * sizes**2, cp.hstack(parts))
-
-    def _costs(self, parts: Floats | None) -> Floats:
-        return self.question.costs if parts is None else self.question.costs * parts
 
     def _root(self, costs: Floats) -> Floats:
         """L with `L L' = sum_k v_k q_k q_k'`, (s, k)."""

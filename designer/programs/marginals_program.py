@@ -161,23 +161,23 @@ class MarginalsProgram(Program):
     def least_linear(self, slopes: Slopes) -> float:
         return float(np.minimum(slopes["s"] * self.alone, 0.0).sum())
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float:
         """`sum b / s + <slope, s>`, residual by residual: at `(b / slope)^1/2`, or at what a residual could have alone.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
-        costs = (self.costs if parts is None else self.costs * parts) @ self.spread
+        costs = (self.costs * parts) @ self.spread
         slope = slopes["s"]
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.where(slope > 0, np.minimum(np.sqrt(costs / slope), self.alone), self.alone)
         return float((costs / best + slope * best).sum())
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """`F^2 / sum lambda` with `F = sum (a b)^1/2`, a = G' lambda and b = V' costs (docs/theory/marginals.md, (4)).
 
-        multipliers: one array, (changes,). parts: (K,), or None.
+        multipliers: one array, (changes,). parts: (K,), or 1.
         """
-        costs = (self.costs if parts is None else self.costs * parts) @ self.spread
+        costs = (self.costs * parts) @ self.spread
         total = float(multipliers[0].sum())
         if not total > 0:
             return None

@@ -127,18 +127,18 @@ class Program(ABC):
         """
         return None
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
 
         slopes: as in `least_linear`. parts: (K,), of a loss that is the largest of several, weights of sum 1; their weighted
-        mean stands for it. None for another loss.
+        mean stands for it. 1 for another loss.
         """
         return None
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """A lower bound of the loss from multipliers of `privacy` alone; None where there is none.
 
-        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or None, as in `least_loss`.
+        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or 1, as in `least_loss`.
         """
         return None
 

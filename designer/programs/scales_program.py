@@ -382,15 +382,14 @@ class BoxProgram(ScalesProgram):
         lengths = [cp.norm(cp.multiply(np.abs(q), self.scales), 2) for q in self.queries]
         return np.sqrt(self.inflation) * cp.hstack(lengths)
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """Coordinate by coordinate, in closed form; None for the absolute loss.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        costs = self.question.costs if parts is None else self.question.costs * parts
-        return self.least_separable(slopes, np.asarray(self.inflation * (costs @ self.queries**2)))
+        return self.least_separable(slopes, np.asarray(self.inflation * ((self.question.costs * parts) @ self.queries**2)))
 
     def shape(self, weights: Floats) -> Norm:
         """The norm of these reciprocal sides, (s,)."""
@@ -411,10 +410,10 @@ class BoxProgram(ScalesProgram):
         ratios = mechanism.query_variances()[noisy] / self.variances.value[noisy]
         self._set(self._weights() / np.sqrt(ratios.max(initial=0.0) or 1.0))
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """The loss of the smallest box, in closed form: no side can shrink. None for the absolute loss.
 
-        multipliers: one array, (M, s). parts: (K,), or None.
+        multipliers: one array, (M, s). parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
@@ -460,9 +459,9 @@ class CappedProgram(BoxProgram):
         """The norm of these reciprocal sides, (s,), with its corners cut."""
         return CappedNorm(weights, self.cap)
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """None: what the multipliers prove is the bound.
 
-        multipliers: two arrays, (M, s) and (M,). parts: (K,), or None.
+        multipliers: two arrays, (M, s) and (M,). parts: (K,), or 1.
         """
         return None
