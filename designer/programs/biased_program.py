@@ -25,7 +25,7 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
 from designer.certificate.certificate import refuse_infinite
-from designer.certificate.guarantee import Optimality, bounded
+from designer.certificate.guarantee import Optimality
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.implicit_rows import classes
@@ -200,7 +200,7 @@ class BiasedProgram(MechanismProgram):
         self.lengths = self.anchor = np.where(self.heard, self.alone / self.shares, 0.0)
         self.set_values(self.query, self.anchor)
         if not len(self.active):
-            self._scan(self.query, self.anchor, np.inf)
+            self._scan(self.query, self.anchor, 0.0)
 
     def _first_shares(self) -> Floats:
         """Of every budget, the part of each row: all of it where a change moves one row only, else what is best if each row has
@@ -223,20 +223,14 @@ class BiasedProgram(MechanismProgram):
         return rows, np.where(still | ~self.heard, 0.0, noise)
 
     def separate(self) -> Separated:
-        rows, noise = self.point()
-        return self._scan(rows, noise, 1 + NOTICED)
+        return self._scan(*self.point(), 1 + NOTICED)
 
     def _scan(self, rows: Floats, noise: Floats, noticed: float) -> Separated:
-        """The worst ratio of all pairs; those above `noticed`, or all that were found where it is infinite, join."""
+        """The worst ratio of all pairs; those above `noticed` join."""
         loud = noise > 0
         if not loud.any():
             return Separated(0.0, 0)
-        moves = SensitivitySet.of(rows[loud], self.question.relation)
-        norm = weighted_l1(1 / noise[loud])
-        worst, found = moves.worst(norm, limit=2 * self.question.relation.size)
-        ratios = np.abs(found.normalised) @ (1 / noise[loud])
-        kept = ratios > (0.0 if np.isinf(noticed) else noticed)
-        return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
+        return self.active.separate(rows[loud], weighted_l1(1 / noise[loud]), noticed)
 
     def repaired(self) -> tuple[Floats, Floats]:
         """The present point with its scales multiplied until every pair is within its budget, in floats."""
@@ -316,7 +310,7 @@ class BiasedProgram(MechanismProgram):
             yield np.where(one[:, None], rows, middles), np.where(one, self.alone, 0.0)
 
     def state_all(self) -> None:
-        self.active.add_all(self.question.relation)
+        self.active.add_all()
 
     def cvxpy_problem(self) -> cp.Problem:
         """The whole program, every pair written out. Where it is not convex: solved first, and then the convex restriction at
@@ -372,12 +366,8 @@ class BiasedProgram(MechanismProgram):
         """The loss at a frozen mechanism, and how far rounding may have brought it below a bound."""
 
     def _claim(self, mechanism: AdditiveMechanism, solved: Solved) -> Optimality | None:
-        if solved.lower_bound is None:
-            return None
-        words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
         value, rounding = self.achieved(mechanism)
-        method = f"{solved.solver}: {solved.bound_from}"
-        return bounded(words, value, max(0.0, solved.lower_bound), method, rounding)
+        return self.claim_of(self.objective_words, value, solved, rounding)
 
     def _rounds(self, solver: str, options: Mapping[str, Any]) -> Rounds:
         return Descent(self, solver, options)

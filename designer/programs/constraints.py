@@ -7,7 +7,7 @@ handed on as they are. Violations are relative to the size of the terms of the c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -22,6 +22,8 @@ from cvxpy.constraints.zero import Equality, Zero
 
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
+from designer.certificate.norms import Norm
+from designer.certificate.sensitivity import SensitivitySet
 
 # What an inequality may be off by: the rounding of the floats that evaluate it. What is fitted by a solver, an equality above
 # all, is met up to its accuracy.
@@ -260,11 +262,15 @@ class WorkingPairs:
         """All of these, (M, s), besides those that are known."""
         self.rows = WorkingPairs(np.concatenate([self.rows, rows])).rows
 
-    def grow(self, more: Floats, ratios: Floats, known: float) -> int:
-        """Take in those of `more`, (m, s), whose ratio, (m,), noticeably exceeds 1 and `known`; returns how many are new.
+    def separate(
+        self, moving: SensitivitySet, norm: Norm, one_of_signs: Callable[[Floats], Floats] = np.abs, budget: float = 1.0
+    ) -> Separated:
+        """Scan all pairs in a norm; those noticeably longer than their budgets, and than what the solver knew, join.
 
-        known: the largest ratio in the working set, by which the solver was inaccurate.
+        one_of_signs: makes one row of those that the norm does not tell apart. budget: a part of every budget.
         """
-        before = len(self)
-        self.rows = np.unique(np.concatenate([self.rows, more[ratios > (1 + NOTICED) * max(1.0, known)]]), axis=0)
-        return len(self) - before
+        worst, pairs = moving.worst(norm, limit=max(200, 4 * moving.dimension))
+        rows, before = one_of_signs(pairs.normalised), len(self)
+        least = (1 + NOTICED) * max(budget, float(norm(self.rows).max()))
+        self.rows = np.unique(np.concatenate([self.rows, rows[norm(rows) > least]]), axis=0)
+        return Separated(worst / budget, len(self) - before)

@@ -169,10 +169,7 @@ class EllipsoidProgram(MechanismProgram):
         """A scan of all pairs in the norm of X."""
         values, vectors = np.linalg.eigh(self._inner())
         factor = (vectors * np.sqrt(np.maximum(values, 0.0))).T @ self._basis.T
-        worst, pairs = self.moving.worst(Norm(factor, "l2"), limit=max(200, 4 * self.order))
-        rows = _one_sign(pairs.normalised)
-        ratios, known = (np.square(some @ factor.T).sum(axis=1) for some in (rows, self.working.rows))
-        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
+        return self.working.separate(self.moving, Norm(factor, "l2"), _one_sign)
 
     def state_all(self) -> None:
         self.working.take(_one_sign(self.moving.all_pairs().normalised))
@@ -186,23 +183,23 @@ class EllipsoidProgram(MechanismProgram):
         """Over the X that are private for s spanning pairs, and the y that they allow."""
         return self._least(slopes, np.zeros((self.order, 0)))
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """The least `(s + 1) tr(C X^-1) + <slope, X>`; None for the absolute loss, which has no closed form.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self._costs(parts))))
+        return self._least(slopes, math.sqrt(self.inflation) * self._turned(self._root(self.question.costs * parts)))
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """The dual of the ellipsoid in closed form (docs/theory/ellipsoid.md); None for the absolute loss.
 
-        multipliers: one array, (M,). parts: (K,), or None.
+        multipliers: one array, (M,). parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        return self.inflation * trace_bound(self.working.rows, self._root(self._costs(parts)), multipliers[0])
+        return self.inflation * trace_bound(self.working.rows, self._root(self.question.costs * parts), multipliers[0])
 
     def frozen(self) -> AdditiveMechanism:
         """Noise in this ellipsoid, scaled to what privacy requires."""
@@ -251,9 +248,6 @@ class EllipsoidProgram(MechanismProgram):
             for q, size, noisy in zip(queries, sizes, self._noisy, strict=True)
         ]
         return cp.multiply(self.inflation * sizes**2, cp.hstack(parts))
-
-    def _costs(self, parts: Floats | None) -> Floats:
-        return self.question.costs if parts is None else self.question.costs * parts
 
     def _root(self, costs: Floats) -> Floats:
         """L with `L L' = sum_k v_k q_k q_k'`, (s, k)."""

@@ -101,18 +101,17 @@ class LaplaceProgram(ScalesProgram):
         """`h / sinh(w h)`, (K,); `1 / w` on the real line."""
         return self._of_steps(1, root=False)
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float:
         """Query by query, in closed form.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
-        costs = self.power * self.row_costs
-        return self.least_separable(slopes, costs if parts is None else costs * parts[self.heard], self.steps)
+        return self.least_separable(slopes, self.power * (self.question.costs * parts)[self.heard], self.steps)
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float:
         """The dual of the scales; for "max" the program of one unknown (docs/theory/scales.md).
 
-        multipliers: one array, (M,). parts: (K,), or None.
+        multipliers: one array, (M,). parts: (K,), or 1.
         """
         if self.question.loss == "max":
             return best_weights(self.moving, self.row_costs, "max", 1e-9, self.steps).lower_bound
@@ -267,7 +266,7 @@ class LaplaceJointProgram(BiasedProgram):
     def rows_loss(self) -> RowsLoss:
         return self.goal.rows
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """One query: the dual in closed form, from multipliers (1, M) of both limits (docs/theory/biased.md, section 2)."""
         if len(self.query) > 1:
             return None

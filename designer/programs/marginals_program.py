@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.guarantee import bounded
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_plan import CONTINUOUS, OBJECTIVES, private_precisions, whole_parts
 from designer.domains.marginals_workload import MarginalWorkload
@@ -162,23 +161,23 @@ class MarginalsProgram(Program):
     def least_linear(self, slopes: Slopes) -> float:
         return float(np.minimum(slopes["s"] * self.alone, 0.0).sum())
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float:
         """`sum b / s + <slope, s>`, residual by residual: at `(b / slope)^1/2`, or at what a residual could have alone.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
-        costs = (self.costs if parts is None else self.costs * parts) @ self.spread
+        costs = (self.costs * parts) @ self.spread
         slope = slopes["s"]
         with np.errstate(divide="ignore", invalid="ignore"):
             best = np.where(slope > 0, np.minimum(np.sqrt(costs / slope), self.alone), self.alone)
         return float((costs / best + slope * best).sum())
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """`F^2 / sum lambda` with `F = sum (a b)^1/2`, a = G' lambda and b = V' costs (docs/theory/marginals.md, (4)).
 
-        multipliers: one array, (changes,). parts: (K,), or None.
+        multipliers: one array, (changes,). parts: (K,), or 1.
         """
-        costs = (self.costs if parts is None else self.costs * parts) @ self.spread
+        costs = (self.costs * parts) @ self.spread
         total = float(multipliers[0].sum())
         if not total > 0:
             return None
@@ -189,10 +188,9 @@ class MarginalsProgram(Program):
         made, solved = self.frozen_within(solver, options, self._built, self._take)
         value, claim = made.error(self.question.loss), None
         kept = whole_parts(self.question.workload, self.found, self.moved)
-        if self._objective is None and solved.lower_bound is not None and kept.min() >= CONTINUOUS:
-            words = OBJECTIVES[self.question.loss] + ("" if self.is_standard else ", under constraints of the user's own")
-            bound = max(0.0, solved.lower_bound) * float(kept.min())
-            claim = bounded(words, value, bound, f"{solved.solver}: {solved.bound_from}", value * (self.s.size + 16) * 2.0**-50)
+        if kept.min() >= CONTINUOUS:
+            rounding = value * (self.s.size + 16) * 2.0**-50
+            claim = self.claim_of(OBJECTIVES[self.question.loss], value, solved, rounding, float(kept.min()))
         told = {"family": "residual", "repaired_loss": float(self.loss.value)}
         return made.annotated({**self.history_of(solved), **told}, claim)
 
@@ -480,12 +478,10 @@ class RecordsProgram(Program):
     def _claimed(self, made: RecordDesign, solved: Solved) -> RecordDesign:
         """With the functional of the frozen precisions, what is proven of it, and fixed schemes beside it."""
         numbers, value = self.numbers, self._value_of(made.precisions)
-        if self._objective is not None or solved.lower_bound is None:
-            return made
         words = f"{numbers.prior.form} of weight times exact policy over {len(numbers.prior.values)} prior records"
-        words = words if self.is_standard else f"{words}, under constraints of the user's own"
-        rounding = value * (numbers.loads.shape[1] + 16) * 2.0**-50
-        claim = bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", rounding)
+        claim = self.claim_of(words, value, solved, value * (numbers.loads.shape[1] + 16) * 2.0**-50)
+        if claim is None:
+            return made
         schemes = {name: self._value_of(precisions) for name, precisions in fixed_schemes(numbers).items()}
         return replace(made, optimality=claim, schemes=schemes)
 
@@ -501,16 +497,5 @@ class Settled(Rounds):
     def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
-        program, answer = self.program, super().run(statement)
-        if not answer.usable:
-            return answer
-        kept = np.array(program.s.value)
-        for _ in range(SOLVES):
-            if not program.rescale():
-                break
-            found = super().run(statement)
-            if not found.usable:  # the answer before stands
-                break
-            answer, kept = found, np.array(program.s.value)
-        program.set_values(kept)
-        return answer
+        program = self.program
+        return self.in_units_of_the_answer(statement, SOLVES, lambda: (np.array(program.s.value),), program.set_values)

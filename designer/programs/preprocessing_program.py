@@ -24,13 +24,11 @@ import numpy as np
 from designer.base.arrays import Floats
 from designer.base.checks import count, shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.guarantee import Optimality, bounded
 from designer.certificate.norms import Norm
-from designer.certificate.sensitivity import SensitivitySet
 from designer.programs.bounds import lagrangian_bound
 from designer.programs.constraints import NOTICED, Named, Separated
 from designer.programs.program import Program
-from designer.programs.rounds import DEFAULT, Rounds, Solved, SolverAnswer, Statement
+from designer.programs.rounds import DEFAULT, Rounds, SolverAnswer, Statement
 from designer.programs.search import ActivePairs
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MWEM, equal_shares
@@ -172,7 +170,7 @@ class PreprocessingProgram(Program):
             self._scan(0.0)
 
     def state_all(self) -> None:
-        self.active.add_all(self.question.relation)
+        self.active.add_all()
 
     def cvxpy_problem(self) -> cp.Problem:
         """The convex part, all pairs written out: c at most that of the unbiased queries, and its price, which is concave,
@@ -193,10 +191,7 @@ class PreprocessingProgram(Program):
     def _scan(self, noticed: float) -> Separated:
         """The worst ratio of all pairs; those above `noticed` join."""
         weight = 1 / max(float(self.c.value), CLOSED * self.alone)
-        moves = SensitivitySet.of(np.array(self.Q.value), self.question.relation)
-        worst, found = moves.worst(Norm(np.full(len(self.query), weight), "linf"), limit=2 * self.question.relation.size)
-        kept = np.abs(found.normalised).max(axis=1, initial=0.0) * weight > noticed
-        return Separated(worst, self.active.add(found.left[kept], found.right[kept], found.budgets[kept]))
+        return self.active.separate(np.array(self.Q.value), Norm(np.full(len(self.query), weight), "linf"), noticed)
 
     def least_linear(self, slopes: Mapping[str, Floats]) -> float | None:
         """Over points on the present part of c's range that are no worse than the best so far, slopes of Q (K, N)."""
@@ -228,7 +223,9 @@ class PreprocessingProgram(Program):
         """Solve, put the queries on a grid, certify them, and make the mechanism; the user's constraints hold on the grid."""
         made, solved = self.frozen_within(solver, options, self._built, self._take)
         told = {"family": self.mechanism, "repaired_loss": self.worth_here(), "pairs": solved.pairs}
-        return made.annotated({**self.history_of(solved), **told}, self._claim(made, solved))
+        value = self.records * made.queries.bias + self.price(made.queries.constant)
+        claim = self.claim_of("n max |Q' - Q| + price of c (DX program 8)", value, solved, value * 2.0**-30)
+        return made.annotated({**self.history_of(solved), **told}, claim)
 
     def _built(self) -> MWEM | SmallDB:
         rows, constant = np.array(self.Q.value), self.constant
@@ -240,15 +237,6 @@ class PreprocessingProgram(Program):
         same = np.abs(rows - self.query) <= CLOSED * self.range
         queries = on_grid(self.question, np.where(same, self.query, rows), constant, self.exponent)
         return self._mechanism_of(queries)
-
-    def _claim(self, made: MWEM | SmallDB, solved: Solved) -> Optimality | None:
-        """The loss of the queries on the grid, with what is proven of it."""
-        if self._objective is not None or solved.lower_bound is None:
-            return None
-        value = self.records * made.queries.bias + self.price(made.queries.constant)
-        words = "n max |Q' - Q| + price of c (DX program 8)"
-        words = words if self.is_standard else f"{words}, under constraints of the user's own"
-        return bounded(words, value, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", value * 2.0**-30)
 
     def _mechanism_of(self, queries: LipschitzQueries) -> MWEM | SmallDB:
         size = self.sizes.best(queries.constant) if self.size is None else self.size

@@ -19,6 +19,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
+from designer.certificate.guarantee import Optimality, bounded
 from designer.designing.own_solver import Solver
 from designer.programs.bounds import Slopes, lagrangian_bound
 from designer.programs.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
@@ -36,6 +37,7 @@ from designer.programs.rounds import (
 )
 
 Made = TypeVar("Made")
+LIMITED = ", under constraints of the user's own"
 ATTEMPTS = 4  # solves of one design: each tightens what repair, or the solver, broke
 
 
@@ -125,18 +127,18 @@ class Program(ABC):
         """
         return None
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """The least `loss + sum <slope, variable>` over a set that contains every private point; None where it is not known.
 
         slopes: as in `least_linear`. parts: (K,), of a loss that is the largest of several, weights of sum 1; their weighted
-        mean stands for it. None for another loss.
+        mean stands for it. 1 for another loss.
         """
         return None
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """A lower bound of the loss from multipliers of `privacy` alone; None where there is none.
 
-        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or None, as in `least_loss`.
+        multipliers: an array of its shape, (M,), for each constraint of `privacy`. parts: (K,), or 1, as in `least_loss`.
         """
         return None
 
@@ -361,6 +363,16 @@ class Program(ABC):
             margins = [m + 2 * v * b for m, v, b in zip(margins, off, broken, strict=True)]
         found = self._contradiction()
         raise DesignFailed(f"{self.title}: {found or self._still_broken(off, name)}")
+
+    def claim_of(self, words: str, value: float, solved: Solved, rounding: float, share: float = 1.0) -> Optimality | None:
+        """What is proven of the problem's own loss at a frozen value; None of another objective, or without a bound.
+
+        rounding: by how much floats may have brought the value below a bound. share: of the bound, that what is frozen keeps.
+        """
+        if self._objective is not None or solved.lower_bound is None:
+            return None
+        words = words if self.is_standard else f"{words}{LIMITED}"
+        return bounded(words, value, max(0.0, solved.lower_bound) * share, f"{solved.solver}: {solved.bound_from}", rounding)
 
     def history_of(self, solved: Solved) -> dict[str, Any]:
         """What the provenance of every design says of its program and of how it was solved."""

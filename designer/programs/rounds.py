@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import cvxpy as cp
@@ -187,8 +187,8 @@ class SolverAnswer:
 
     multipliers: of each constraint of `privacy`, (M,).
     objective, constraints: the terms of the Lagrangian at the answer, in the units of the user. parts: of an objective that is
-    a largest entry, the weights of the entries, (K,), of sum 1, that their multipliers give. extra: multipliers of these
-    constraints, each of its shape, (...,).
+    a largest entry, the weights of the entries, (K,), of sum 1, that their multipliers give, or 1. extra: multipliers of
+    these constraints, each of its shape, (...,).
     leeway: what it is worth that the user's constraints count as held up to `OwnConstraint.allowed`.
     """
 
@@ -198,7 +198,7 @@ class SolverAnswer:
     multipliers: tuple[Floats, ...] = ()
     objective: LinearTerm | None = None
     constraints: tuple[LinearTerm, ...] = ()
-    parts: Floats | None = None
+    parts: Floats = field(default_factory=lambda: np.ones(()))
     extra: tuple[Floats, ...] = ()
     leeway: float = 0.0
 
@@ -227,6 +227,27 @@ class Rounds:
             if not found.added:
                 return posed.answer(status, found.worst, count)
         return posed.answer("stalled", found.worst, count)
+
+    def in_units_of_the_answer(
+        self, statement: Statement, solves: int, point: Callable[[], tuple[Floats, ...]], take: Callable[..., None]
+    ) -> SolverAnswer:
+        """Solved again while other units may help, at most so often; the answer before stands where that fails.
+
+        point(): what the variables are now; take(*point) gives them these values.
+        """
+        answer = Rounds.run(self, statement)
+        if not answer.usable:
+            return answer
+        kept = point()
+        for _ in range(solves):
+            if not self.program.rescale():
+                break
+            found = Rounds.run(self, statement)
+            if not found.usable:
+                break
+            answer, kept = found, point()
+        take(*kept)
+        return answer
 
     @property
     def title(self) -> str:
@@ -286,7 +307,7 @@ class _Posed:
         multipliers = tuple(self._multiplier(constraint) for constraint in self.inner)
         own = tuple(self._multiplier(constraint) * weights for constraint, weights in zip(self.own, self.weights, strict=True))
         parts = self._parts()
-        objective = LinearTerm(self.statement.objective, np.ones(())) if parts is None else LinearTerm(self.peak, parts)
+        objective = LinearTerm(self.statement.objective if self.peak is None else self.peak, parts)
         extra = tuple(self._multiplier(constraint) for constraint in self.extra)
         return SolverAnswer(
             status, worst, rounds, multipliers, objective, self._terms(multipliers, own), parts, extra, self._leeway(own)
@@ -319,10 +340,10 @@ class _Posed:
         ]
         return tuple(part for part in parts if part is not None)
 
-    def _parts(self) -> Floats | None:
-        """Weights of the entries of a maximum: their weighted mean is never above it."""
+    def _parts(self) -> Floats:
+        """Weights of the entries of a maximum: their weighted mean is never above it. 1 for another objective."""
         if self.peak is None:
-            return None
+            return np.ones(())
         weights = np.maximum(np.asarray(self.above[0].dual_value, dtype=np.float64), 0.0)
         total = weights.sum()
         return np.asarray(weights / total if total > 0 else np.full(self.peak.shape, 1 / self.peak.size))

@@ -157,12 +157,16 @@ class ScalesProgram(MechanismProgram):
 
     def separate(self) -> Separated:
         """A scan of all pairs at the weights of now, for all rows and for each block."""
-        weights, everything = self._weights(), self.w.value
-        worst, added = _grown(self.working, self.moving, weights, 1.0)
+        found = self.working.separate(self.moving, self.shape(self._weights()))
+        added = found.added
         for block in self.blocks:
-            share = max(float(block.share.value), 1e-9)
-            added += _grown(block.working, block.moving, np.maximum(everything[block.places], 1e-300), share)[1]
-        return Separated(worst, added)
+            norm, share = weighted_l1(np.maximum(self.w.value[block.places], 1e-300)), max(float(block.share.value), 1e-9)
+            added += block.working.separate(block.moving, norm, budget=share).added
+        return Separated(found.worst, added)
+
+    def shape(self, weights: Floats) -> Norm:
+        """The norm in which the differences of every pair are at most its budget, of weights (s,)."""
+        return weighted_l1(weights)
 
     def state_all(self) -> None:
         for working, moving in [(self.working, self.moving), *((block.working, block.moving) for block in self.blocks)]:
@@ -287,13 +291,6 @@ class ScalesProgram(MechanismProgram):
         return place
 
 
-def _grown(working: WorkingPairs, moving: SensitivitySet, weights: Floats, budget: float) -> tuple[float, int]:
-    """The largest ratio, in parts of a budget, over all pairs, and how many pairs beyond it joined the working set."""
-    worst, pairs = moving.worst(weighted_l1(weights), limit=max(200, 4 * len(weights)))
-    rows: NDArray[np.float64] = np.abs(pairs.normalised)
-    return worst / budget, working.grow(rows, rows @ weights / budget, float((working.rows @ weights).max()) / budget)
-
-
 # Noise in a box, and in a box with its corners cut, as programs in CVXPY (docs/guides/programs.md).
 #
 # With w the reciprocal sides, s coordinates, q_k the rows of the reconstruction and v the weights of the queries:
@@ -385,23 +382,14 @@ class BoxProgram(ScalesProgram):
         lengths = [cp.norm(cp.multiply(np.abs(q), self.scales), 2) for q in self.queries]
         return np.sqrt(self.inflation) * cp.hstack(lengths)
 
-    def least_loss(self, slopes: Slopes, parts: Floats | None) -> float | None:
+    def least_loss(self, slopes: Slopes, parts: Floats) -> float | None:
         """Coordinate by coordinate, in closed form; None for the absolute loss.
 
-        parts: (K,), or None.
+        parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
-        costs = self.question.costs if parts is None else self.question.costs * parts
-        return self.least_separable(slopes, np.asarray(self.inflation * (costs @ self.queries**2)))
-
-    def separate(self) -> Separated:
-        """A scan of all pairs in the maximum norm."""
-        weights = self._weights()
-        worst, pairs = self.moving.worst(Norm(weights, "linf"), limit=max(200, 4 * len(weights)))
-        rows = np.abs(pairs.normalised)
-        ratios, known = (some * weights for some in (rows, self.working.rows))
-        return Separated(worst, self.working.grow(rows, ratios.max(axis=1), float(known.max())))
+        return self.least_separable(slopes, np.asarray(self.inflation * ((self.question.costs * parts) @ self.queries**2)))
 
     def shape(self, weights: Floats) -> Norm:
         """The norm of these reciprocal sides, (s,)."""
@@ -422,10 +410,10 @@ class BoxProgram(ScalesProgram):
         ratios = mechanism.query_variances()[noisy] / self.variances.value[noisy]
         self._set(self._weights() / np.sqrt(ratios.max(initial=0.0) or 1.0))
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """The loss of the smallest box, in closed form: no side can shrink. None for the absolute loss.
 
-        multipliers: one array, (M, s). parts: (K,), or None.
+        multipliers: one array, (M, s). parts: (K,), or 1.
         """
         if self.question.loss == "absolute":
             return None
@@ -467,22 +455,13 @@ class CappedProgram(BoxProgram):
             return super().privacy
         return (*super().privacy, (self.working.rows / self.cap) @ self.w <= 1)
 
-    def separate(self) -> Separated:
-        """A scan of all pairs in the norm itself."""
-        weights = self._weights()
-        norm = self.shape(weights)
-        worst, pairs = self.moving.worst(norm, limit=max(200, 4 * len(weights)))
-        rows = np.abs(pairs.normalised)
-        ratios, known = (norm(some) for some in (rows, self.working.rows))
-        return Separated(worst, self.working.grow(rows, ratios, float(known.max())))
-
     def shape(self, weights: Floats) -> Norm:
         """The norm of these reciprocal sides, (s,), with its corners cut."""
         return CappedNorm(weights, self.cap)
 
-    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats | None) -> float | None:
+    def standard_bound(self, multipliers: Sequence[Floats], parts: Floats) -> float | None:
         """None: what the multipliers prove is the bound.
 
-        multipliers: two arrays, (M, s) and (M,). parts: (K,), or None.
+        multipliers: two arrays, (M, s) and (M,). parts: (K,), or 1.
         """
         return None

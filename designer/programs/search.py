@@ -14,14 +14,15 @@ from designer.base.arrays import Floats
 from designer.base.checks import positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.guarantee import Optimality, bounded
+from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.design_result import Design
 from designer.designing.own_solver import Solver
 from designer.designing.repair import Bound, claimed
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices, Relation
-from designer.programs.constraints import Named
-from designer.programs.program import Program
+from designer.programs.constraints import NOTICED, Named, Separated
+from designer.programs.program import LIMITED, Program
 from designer.programs.rounds import DEFAULT, Rounds, Separable, Solved, SolverAnswer, Statement
 from designer.relations.problem import Problem
 
@@ -101,7 +102,7 @@ class MechanismProgram(Program):
         """The loss at the frozen noise, with what the multipliers prove; None where they prove nothing."""
         if solved.lower_bound is None or not self.loss_is_exact:
             return None
-        words = self.objective_words if self.is_standard else f"{self.objective_words}, under constraints of the user's own"
+        words = self.objective_words if self.is_standard else f"{self.objective_words}{LIMITED}"
         bound = Bound(words, max(0.0, solved.lower_bound), f"{solved.solver}: {solved.bound_from}", self.on_grid)
         return claimed(self.question, mechanism, bound).optimality
 
@@ -166,23 +167,9 @@ class Descent(Rounds):
     def run(self, statement: Statement) -> SolverAnswer:
         if statement.extra:
             return super().run(statement)
-        return self._in_units_of_the_answer(statement) if self.program.is_convex else self._descended(statement)
-
-    def _in_units_of_the_answer(self, statement: Statement) -> SolverAnswer:
-        """Solved again while the answer is small in its units; where that fails the answer before stands."""
-        program, answer = self.program, super().run(statement)
-        if not answer.usable:
-            return answer
-        kept = program.point()
-        for _ in range(UNITS):
-            if not program.rescale():
-                break
-            found = super().run(statement)
-            if not found.usable:
-                break
-            answer, kept = found, program.point()
-        program.set_values(*kept)
-        return answer
+        if self.program.is_convex:
+            return self.in_units_of_the_answer(statement, UNITS, self.program.point, self.program.set_values)
+        return self._descended(statement)
 
     def _descended(self, statement: Statement) -> SolverAnswer:
         """Some restrictions from every start, then from the best point as many as help; the last answer with that point in the
@@ -278,7 +265,7 @@ class ActivePairs:
     """Pairs of points of a relation between elements; a point beyond the elements is the origin, where a record is absent."""
 
     def __init__(self, relation: Relation) -> None:
-        self.size = relation.size
+        self.relation, self.size = relation, relation.size
         self.left = self.right = np.empty(0, dtype=np.intp)
         self.budgets = np.empty(0)
 
@@ -295,9 +282,15 @@ class ActivePairs:
         self.budgets = np.append(self.budgets, budgets[new])
         return len(new)
 
-    def add_all(self, relation: Relation) -> None:
+    def separate(self, rows: Floats, norm: Norm, noticed: float = 1 + NOTICED) -> Separated:
+        """Scan all pairs in a norm of the differences of rows, (K, N); those whose ratio exceeds `noticed` join."""
+        worst, found = SensitivitySet.of(rows, self.relation).worst(norm, limit=2 * self.size)
+        kept = norm(found.normalised) > noticed
+        return Separated(worst, self.add(found.left[kept], found.right[kept], found.budgets[kept]))
+
+    def add_all(self) -> None:
         """Take in every pair of finite, positive budget; `DesignFailed` where they are too many."""
-        pairs = SensitivitySet.of(np.eye(self.size), relation).all_pairs()
+        pairs = SensitivitySet.of(np.eye(self.size), self.relation).all_pairs()
         self.add(pairs.left, pairs.right, pairs.budgets)
 
     @property

@@ -8,8 +8,11 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from designer import metrics
+from designer.certificate.norms import weighted_l1
+from designer.certificate.sensitivity import SensitivitySet
 from designer.programs.bounds import LinearTerm, lagrangian_bound
-from designer.programs.constraints import OwnConstraint, WorkingPairs, in_words, size_of
+from designer.programs.constraints import OwnConstraint, Separated, WorkingPairs, in_words, size_of
 
 
 def variable(*values: float) -> Any:
@@ -72,9 +75,17 @@ def test_texts_name_the_parts_of_a_program_and_the_places() -> None:
 def test_a_working_set_takes_what_is_noticeably_worse_than_what_it_has() -> None:
     working = WorkingPairs(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0]]))
     assert len(working) == 1  # neither zero rows nor repetitions
-    more = np.array([[1.0, 1.0], [2.0, 0.0], [1.0, 0.0]])
-    assert working.grow(more, np.array([1.0 + 1e-12, 1.5, 1.1]), known=1.2) == 1
-    assert working.grow(more, np.array([1.0, 1.5, 1.1]), known=1.0) == 0
+    moving = SensitivitySet.of(np.array([[0.0, 2.0, 1.0], [0.0, 0.0, 1.0]]), metrics.uniform(3, 1.0))  # (2, 0), (1, 1), (1, -1)
+
+    def separate(first: float, second: float, budget: float = 1.0) -> Separated:
+        return working.separate(moving, weighted_l1(np.array([first, second])), budget=budget)
+
+    assert separate(0.1, 0.9 + 1e-12).added == 0  # 1 + 1e-12, as good as 1
+    assert separate(0.75, 0.1) == Separated(1.5, 1)  # (2, 0)
+    assert separate(0.75, 0.1) == Separated(1.5, 0)
+    assert separate(0.6, 0.5) == Separated(1.2, 0)  # 1.1 is less than what the solver left of a known pair
+    assert separate(0.1, 0.6, budget=0.5).added == 1  # (1, 1) and (1, -1) are one row
+    assert len(working) == 3
 
 
 def test_any_multipliers_bound_a_convex_program_from_below_and_the_best_ones_reach_it() -> None:
