@@ -37,10 +37,9 @@ from designer.base.schema import (
     record,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
-from designer.domains.marginals_tables import Tables, reading, require_form
+from designer.domains.marginals_tables import DomainMechanism, Tables, reading, require_form
 from designer.domains.marginals_workload import MarginalWorkload, Subsets, positions
 from designer.domains.protection import (
     PROTECTION,
@@ -55,10 +54,10 @@ from designer.mechanism.release import require_no_data
 from designer.problem.domain import Domain
 from designer.problem.histogram import IN_SPECS, rule_entry, rule_from
 from designer.relations.records.counting import records_of
-from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
+from designer.relations.records.row_unit import RowUnit, row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.margins import Margins
-from solvers.exact.rational import float_above, root_above
+from solvers.exact.rational import root_above
 
 # What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp.
 #
@@ -171,7 +170,7 @@ SUBSETS = noted(
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalMechanism(FrozenMechanism):
+class MarginalMechanism(DomainMechanism):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
@@ -436,32 +435,6 @@ class MarginalMechanism(FrozenMechanism):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
-
-    def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
-        the largest budget.
-
-        unit: what one row is.
-        """
-        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
-        budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
-
-    @property
-    def left_out_rate(self) -> Fraction | None:
-        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
-
-    def _parameters(self) -> dict[str, float | int | None]:
-        protection = self.protection
-        if isinstance(protection, Presence):
-            least = most = protection.epsilon
-        else:
-            least, most = min(protection.budgets), protection.largest_budget()
-        return {
-            "smallest_budget": least if np.isfinite(least) else None,
-            "largest_finite_budget": most or None,
-            "worst_ratio": self.privacy.ratio,
-        }
 
     def _unprotected(self) -> tuple[str, ...]:
         if isinstance(self.protection, Presence):

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
@@ -15,13 +16,17 @@ from designer.base.errors import InvalidProblem
 from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
 from designer.base.progress import track
+from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
+from designer.domains.protection import Presence
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, UNUSABLE, Counts, Universe, bare, carries_names, counts
+from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.records.counting import NO_COUNTS, form_of, is_expression, labelled, records_of, require_no_rows
 from designer.relations.records.engines import octets, require_table_columns
-from designer.relations.records.row_unit import RowUnit
+from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit
+from solvers.exact.rational import float_above
 
 UNKNOWN = (
     "records: hold a value outside the domain, or lack one (an empty cell is a missing value: give it a word, and list that "
@@ -51,6 +56,42 @@ CELLS_TOGETHER = 2**14  # combinations of values that one scan counts for severa
 HISTOGRAM_CELLS = 2**20  # combinations of values that are counted one by one
 Tables = dict[tuple[int, ...], NDArray[np.int64]]
 Stated = Callable[[RowUnit], Guarantee]
+
+
+class DomainMechanism(FrozenMechanism):
+    """What mechanisms over the attributes of a domain have in common: what a row costs, and the range of the budgets."""
+
+    workload: Any
+    protection: Presence | Hamming | Product
+
+    def guarantee_for(self, unit: RowUnit) -> Guarantee:
+        """The same for what one row is. What a row moves by a length, an entity of k rows moves by k lengths at most: k times
+        the largest budget.
+
+        unit: what one row is.
+        """
+        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
+        budget = None if k is None else float_above(self.protection.entity_budget(k))
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+
+    @property
+    def left_out_rate(self) -> Fraction | None:
+        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
+
+    def _parameters(self) -> dict[str, float | int | None]:
+        protection = self.protection
+        if isinstance(protection, Presence):
+            least = most = protection.epsilon
+        else:
+            parts = getattr(protection, "parts", ())
+            budgets = [np.min(p.distances()[~np.eye(p.size, dtype=bool)], initial=np.inf) for p in parts]
+            least = float(min(budgets)) if parts else min(protection.budgets)  # type: ignore[union-attr]
+            most = protection.largest_budget()
+        return {
+            "smallest_budget": least if np.isfinite(least) else None,
+            "largest_finite_budget": most or None,
+            "worst_ratio": self.privacy.ratio,
+        }
 
 
 def reading(

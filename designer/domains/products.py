@@ -41,11 +41,11 @@ from designer.base.schema import (
     whole,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism, kept_lines
+from designer.certificate.frozen import kept_lines
 from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
 from designer.domains.directions import Together, weights_along
 from designer.domains.marginals_noise import stored
-from designer.domains.marginals_tables import Tables, reading, require_form
+from designer.domains.marginals_tables import DomainMechanism, Tables, reading, require_form
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
 from designer.domains.products_noise import (
     KindOfChange,
@@ -79,12 +79,12 @@ from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
 from designer.relations.records.counting import records_of
-from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of
+from designer.relations.records.row_unit import row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.margins import Margins
-from solvers.exact.rational import float_above, root_above
+from solvers.exact.rational import root_above
 
 TERM = Named("structured_term", record({"axes": list_of(PLACE, least=0, distinct=True), "queries": list_of(QUERIES, least=0)}))
 AXIS = Named("strategy_matrices", record({"axis": PLACE, "rows": list_of(list_of(list_of(whole())))}))
@@ -230,7 +230,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(FrozenMechanism):
+class StructuredMechanism(DomainMechanism):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -575,31 +575,6 @@ class StructuredMechanism(FrozenMechanism):
             ]
             told = [f"Changes between different connected components of {', '.join(apart)} are not protected."] if apart else []
         return (*self.warning, "The number of records is public.", *told)
-
-    def guarantee_for(self, unit: RowUnit) -> Guarantee:
-        """The same for what one row is; see `MarginalMechanism.guarantee_for`."""
-        k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
-        budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
-
-    @property
-    def left_out_rate(self) -> Fraction | None:
-        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
-
-    def _parameters(self) -> dict[str, float | int | None]:
-        protection = self.protection
-        if isinstance(protection, Presence):
-            least = most = protection.epsilon
-        else:
-            parts = getattr(protection, "parts", ())
-            budgets = [np.min(p.distances()[~np.eye(p.size, dtype=bool)], initial=np.inf) for p in parts]
-            least = float(min(budgets)) if parts else min(protection.budgets)  # type: ignore[union-attr]
-            most = protection.largest_budget()
-        return {
-            "smallest_budget": least if np.isfinite(least) else None,
-            "largest_finite_budget": most or None,
-            "worst_ratio": self.privacy.ratio,
-        }
 
 
 def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:
