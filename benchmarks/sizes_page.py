@@ -72,4 +72,3 @@ def table(growth: dict[str, Any]) -> str:
         size = f"{largest['size']:,} {case['unit']}"
         lines.append(f"| {words} | {size} | {largest['seconds']:.1f} | {largest['megabytes']:.0f} | {grown} |")
     return "\n".join(lines)
-

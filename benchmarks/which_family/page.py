@@ -61,4 +61,3 @@ def _table(one: Measured) -> str:
 def _line(row: Row) -> str:
     named = f"`{row.family}`" + (" (baseline)" if row.baseline else "")
     return f"| {named} | {ratio_text(row.ratio)} | {_part(row)} | {_seconds(row.seconds)} |"
-
