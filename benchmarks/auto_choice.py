@@ -16,7 +16,8 @@ A row for each problem is added to a file; problems whose rows it has are left o
     python -m benchmarks.auto_choice --rows FILE [--of-each 20] [--kind WORDS ...] [--effort normal] [--seconds 3600] [--busy 3]
                                      [--without-all]
     python -m benchmarks.auto_choice --rows FILE --summary
-    python -m benchmarks.auto_choice --page    # the figures of benchmarks/auto_choice.jsonl into docs/guides/which_family.md
+
+docs/guides/which_family.md shows the figures of benchmarks/auto_choice.jsonl.
 """
 
 from __future__ import annotations
@@ -42,8 +43,6 @@ from tests.oracles.asked_problems import KINDS, OF_EACH, asked, names
 from tests.oracles.folklore import folklore
 
 ROWS = Path(__file__).with_suffix(".jsonl")
-PAGE = Path(__file__).parents[1] / "docs" / "guides" / "which_family.md"
-BEGIN, END = "<!-- default: begin -->", "<!-- default: end -->"
 LIMITS = (1.001, 1.02)  # of loss over the least: for 95 of 100, and for all
 Row = Mapping[str, Any]
 T = TypeVar("T")
@@ -197,13 +196,8 @@ def _of_kind(kind: str, rows: Sequence[Row]) -> str:
     return f"    {kind:18} {len(rows):3}: {told}"
 
 
-def written(text: str, rows: Sequence[Row]) -> str:
-    """The page with the figures of the default made anew."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{_for_the_page(rows)}\n\n{END}{rest.split(END)[1]}"
-
-
-def _for_the_page(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row]) -> str:
+    """A row for each kind of problems: the losses of the default over the least and over folklore, and its seconds."""
     kinds = {kind: [row for row in rows if row["kind"] == kind] for kind in KINDS}
     lines = ["| problems | how many | over the least of all | over folklore | seconds | times the winner alone |"]
     lines += ["| --- | ---: | ---: | ---: | ---: | ---: |"]
@@ -234,13 +228,9 @@ def main() -> None:
     parser.add_argument("--busy", type=int, default=3, help="processes beside the second design")
     parser.add_argument("--without-all", action="store_true", help="without (b), the loss over the least of all families")
     parser.add_argument("--summary", action="store_true", help="what the file has, nothing new")
-    parser.add_argument("--page", action="store_true", help="write what the file has into the page, nothing new")
     given = parser.parse_args()
     end = time.monotonic() + given.seconds
     rows = {(row["kind"], row["number"], row["effort"]): row for row in read(given.rows)}
-    if given.page:
-        PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), read(given.rows)), encoding="utf-8")
-        return
     for kind in KINDS:  # imports, outside the measurement
         design(asked(kind, OF_EACH), effort="quick")
     for kind, number in () if given.summary else names(given.of_each):

@@ -1,19 +1,12 @@
-"""The tables of sizes and of steep growth on the page of limits, from the last runs of `python -m benchmarks.growth`
-(benchmarks/growth.json).
-
-python -m benchmarks.sizes_page    # write them into docs/guides/limits.md
-"""
+"""The tables of sizes and of steep growth on the page of limits (docs/guides/limits.md), made while the site is built from the
+last runs of `python -m benchmarks.growth` (benchmarks/growth.json)."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 GROWTH = Path(__file__).parent / "growth.json"
-PAGE = Path(__file__).parents[1] / "docs" / "guides" / "limits.md"
-BEGIN, END = "<!-- sizes: begin -->", "<!-- sizes: end -->"
-STEEPER = "Where seconds of processor grow faster than size^1.3, and why:"
 CASES = {
     "million: laplace, K 4": "Laplace noise for four sums over places",
     "million: k_norm, K 2": "the K-norm of two sums over places",
@@ -79,19 +72,3 @@ def table(growth: dict[str, Any]) -> str:
         size = f"{largest['size']:,} {case['unit']}"
         lines.append(f"| {words} | {size} | {largest['seconds']:.1f} | {largest['megabytes']:.0f} | {grown} |")
     return "\n".join(lines)
-
-
-def written(text: str, growth: dict[str, Any]) -> str:
-    """The page with its table made anew."""
-    before, rest = text.split(BEGIN)
-    return f"{before}{BEGIN}\n\n{table(growth)}\n\n{STEEPER}\n\n{steep(growth)}\n\n{END}{rest.split(END)[1]}"
-
-
-def main() -> None:
-    """Write the page."""
-    growth = json.loads(GROWTH.read_text(encoding="utf-8"))
-    PAGE.write_text(written(PAGE.read_text(encoding="utf-8"), growth), encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,5 +1,5 @@
-"""Tables of the site that follow from the program: options of commands, keys of problem files and of formats, the seven
-questions, attacks, mutants and the lines that run.
+"""Tables of the site that follow from the program: commands and their options, keys of problem files and of formats, the seven
+questions, families and what was measured of them, sizes, attacks, mutants and the lines that run.
 
 A page says `<!-- KIND NAME -->`, and the table takes its place while the site is built; no file holds it. What stands around
 the mark is written by hand.
@@ -21,6 +21,7 @@ from designer.base.schema import Fragment, Named, Schema
 from designer.cli import parser
 from designer.cli.export_commands import SCHEMAS
 from designer.cli.spec_commands import SECOND
+from designer.designing import FAMILIES
 from designer.problem_file.kinds import KINDS
 
 from questions import questions
@@ -61,6 +62,13 @@ def commands(
     for group in groups:
         for word, inner in group.choices.items():
             yield from commands(inner, f"{name} {word}".strip())
+
+
+def all_commands(_: str) -> Lines:
+    """A row for each command, with its sentence."""
+    yield from table("command", "what it does")
+    for name, made in commands(parser()):
+        yield f"| `dp-designer {name}` | {escaped(made.description or '')} |"
 
 
 def options_of(command: str) -> Lines:
@@ -472,12 +480,54 @@ def verifier(_: str) -> Lines:
     yield f"`{hashlib.sha256(file.read_bytes()).hexdigest()}`"
 
 
+def families(_: str) -> Lines:
+    """The families of noise, baselines last, each with its line and its notion."""
+    yield from table("family", "noise", "notion")
+    for family in sorted(FAMILIES, key=lambda family: family.baseline):
+        baseline = ", a baseline" if family.baseline else ""
+        yield f"| `{family.name}` | {escaped(family.title)}{baseline} | {family.notion} |"
+
+
+def measured(part: str) -> Lines:
+    """What was measured of families: the chart, the summary, the tables, or how good the default is."""
+    from benchmarks import auto_choice
+    from benchmarks.which_family.measuring import saved
+    from benchmarks.which_family.page import parts
+
+    yield (
+        auto_choice.table(auto_choice.read(auto_choice.ROWS))
+        if part == "default"
+        else parts(saved())[part]
+    )
+
+
+def example(name: str) -> Lines:
+    """A problem file of the folder `examples`."""
+    text = (Path(__file__).parents[1] / "examples" / f"{name}.toml").read_text(
+        encoding="utf-8"
+    )
+    yield f"```toml\n{text.strip()}\n```"
+
+
+def sizes(part: str) -> Lines:
+    """The largest sizes of the last runs, or what grows steeply and why."""
+    from benchmarks import sizes_page
+
+    growth = json.loads(sizes_page.GROWTH.read_text(encoding="utf-8"))
+    yield sizes_page.steep(growth) if part == "steep" else sizes_page.table(growth)
+
+
 MAKERS: Mapping[str, Callable[[str], Lines]] = {
+    "commands": all_commands,
     "options": options_of,
     "keys": keys_of,
     "forms": forms_of,
     "schema": schema_of,
     "questions": questions,
+    "families": families,
+    "measured": measured,
+    "sizes": sizes,
+    "example": example,
     "attacks": attacks,
     "mutants": mutants,
     "traced": traced,

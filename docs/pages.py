@@ -15,8 +15,6 @@ from derived import with_tables
 HERE = Path(__file__).parent
 PARTS = {
     "guides/on_the_command_line": ["guides/in_python"],
-    "guides/choosing_protection": ["guides/local_or_trusted"],
-    "guides/which_family": ["guides/families"],
     "guides/composition": ["guides/ledger"],
     "guides/tables_out": ["guides/spark"],
     "guides/reports": ["guides/pictures"],

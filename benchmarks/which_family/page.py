@@ -1,16 +1,12 @@
-"""The tables and the chart, written into the page between two marks."""
+"""The chart and the tables of docs/guides/which_family.md, which are made while the site is built."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from textwrap import fill
 
 from benchmarks.which_family.chart import chart_lines, ratio_text
 from benchmarks.which_family.measuring import Measured, Row
-
-PAGE = Path(__file__).parents[2] / "docs" / "guides" / "which_family.md"
-PARTS = ("chart", "summary", "tables")
 
 
 def parts(figures: Sequence[Measured]) -> dict[str, str]:
@@ -65,17 +61,3 @@ def _table(one: Measured) -> str:
 def _line(row: Row) -> str:
     named = f"`{row.family}`" + (" (baseline)" if row.baseline else "")
     return f"| {named} | {ratio_text(row.ratio)} | {_part(row)} | {_seconds(row.seconds)} |"
-
-
-def written(text: str, figures: Sequence[Measured]) -> str:
-    """The page with its three parts made anew."""
-    for name, part in parts(figures).items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        before, rest = text.split(begin)
-        text = f"{before}{begin}\n\n{part}\n\n{end}{rest.split(end)[1]}"
-    return text
-
-
-def write(figures: Sequence[Measured], page: Path = PAGE) -> None:
-    """Write the page."""
-    page.write_text(written(page.read_text(encoding="utf-8"), figures), encoding="utf-8")

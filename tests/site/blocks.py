@@ -1,6 +1,6 @@
 """Runs every block of code of a page, in order, in one fresh folder and one namespace, as its reader would.
 
-    python -m tests.site.blocks docs/guides/adding.md ...
+    python -m tests.site.blocks docs/guides/programs.md ...
 
 - `python`: a program, or a session of `>>>` whose output is compared; `...` stands for anything, blanks count once.
 - `console`: lines `$ command`, each with all that it prints behind it; `...` stands for anything, over lines too. A command

@@ -23,9 +23,9 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def adding(names: dict[str, Any], folder: Path) -> None:
+def bring_your_own(names: dict[str, Any], folder: Path) -> None:
     """What a user may do from outside the package."""
-    assert files(folder) == {"ring.json", "seconds.svg"} and names["ring"]
+    assert files(folder) == {"seconds.svg"} and names["by_clock"]
 
 
 def exchange(names: dict[str, Any], folder: Path) -> None:
@@ -58,13 +58,14 @@ def programs(names: dict[str, Any], folder: Path) -> None:
     assert "made" in names
 
 
-def verifying(names: dict[str, Any], folder: Path) -> None:
-    assert len(COMMAND.findall(PAGES["guides/verifying.md"].read_text())) == 11
+def verify_a_spec(names: dict[str, Any], folder: Path) -> None:
+    assert len(COMMAND.findall(PAGES["tutorials/verify_a_spec.md"].read_text())) == 14
     assert {"spec.json.sig", "office", "office.pub"} <= files(folder)
 
 
 LEFT: dict[str, Left] = {
-    f"guides/{left.__name__}.md": left for left in (adding, exchange, for_a_paper, ledger, pictures, programs, verifying)
+    **{f"guides/{left.__name__}.md": left for left in (exchange, for_a_paper, ledger, pictures, programs)},
+    **{f"tutorials/{left.__name__}.md": left for left in (bring_your_own, verify_a_spec)},
 }
 
 

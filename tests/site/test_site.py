@@ -102,7 +102,7 @@ def build(checkout: Path) -> Path:
     """The site, from a copy of what it is made of: what a build writes beside its sources stays in the copy."""
     for name in MADE_OF:
         shutil.copy(ROOT / name, checkout / name)
-    for name in ("designer", "solvers", "tests"):
+    for name in ("designer", "solvers", "tests", "benchmarks"):
         (checkout / name).symlink_to(ROOT / name)
     for name in ("docs", "examples"):
         shutil.copytree(ROOT / name, checkout / name, ignore=shutil.ignore_patterns("gallery" if name == "docs" else "out"))
