@@ -313,8 +313,9 @@ class Workload(Immutable, Displayed):
         rows: list[Any] = []
         labels: list[str] = []
         for subset in subsets:
-            if isinstance(subset, str) or not isinstance(subset, Collection) or len(set(subset)) != len(subset):
-                raise InvalidProblem(f"subsets: {subset!r} is not a list of attributes, each named once.", value=subset)
+            named = isinstance(subset, Collection) and not isinstance(subset, str) and all(isinstance(name, str) for name in subset)
+            if not named or len(set(subset)) != len(subset):
+                raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.", value=subset)
             axes = [domain.axis(name) for name in subset]
             _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)
             for cell in product(*(range(domain.shape[a]) for a in axes)):

@@ -98,7 +98,7 @@ def averages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["--table", "people.csv", "--entity", "more", "--counted-by", "ages.toml"], "entity, rows_per_entity"),
         (["--table", "none.csv", "--counted-by", "ages.toml"], "give the file that holds the records"),
         (["--table", "people.csv", "--delimiter", ";", "--counted-by", "ages.toml"], "give --delimiter ','"),
-        (["--table", "people.csv", "--delimiter", r"\t", "--counted-by", "ages.toml"], "not by '\\t': give --delimiter ','"),
+        (["--table", "people.csv", "--delimiter", r"\t", "--counted-by", "ages.toml"], "another mark: give --delimiter ','"),
         (["--table", "people.csv", "--counted-by", "none.toml"], "none.toml: cannot be read"),
     ],
 )

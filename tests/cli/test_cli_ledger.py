@@ -207,7 +207,7 @@ def test_names_of_columns_that_do_not_fit_cost_nothing(folder: Path, capsys: pyt
         (["--dataset", "people"], "--dataset, --who: belong to a ledger"),
         (["--who", "Ada"], "--dataset, --who: belong to a ledger"),
         (["--ledger", "l"], "--dataset: is missing"),
-        (["--ledger", "none", "--dataset", "people"], "cannot be opened"),
+        (["--ledger", "none", "--dataset", "people"], "none' is not there"),
         (["--ledger", "l", "--dataset", "firms"], "has no 'firms'"),
         (["--ledger", "l", "--dataset", "people", "--who", ""], "who:"),
         (["--ledger", "l", "--dataset", "people", "-o", "l", "--force"], "is an input"),

@@ -122,7 +122,7 @@ def test_settings_of_the_engine_are_checked(settings: dict[str, Any], folder: Pa
     ("module", "package"),
     [
         ("cryptography.exceptions", f'"./{WHEEL}[signing]"'),
-        ("narwhals", '"narwhals>=2,<3"'),
+        ("narwhals", '"narwhals>=2.8,<3"'),
         ("cvxpy", '"cvxpy>=1.6,<2"'),
     ],
 )

@@ -164,7 +164,7 @@ MISTAKES = [
     ("report p.toml", 4, "p.toml is a problem file, not a spec or a release (JSON); make a spec of it"),
     ("sample spec.json -n 0", 2, "size: 0 is not a whole number of at least 1"),
     ("ledger show spec.json", 7, "spec.json' is a spec, not a ledger"),
-    ("ledger show none.ledger", 2, "cannot be opened; name a ledger that is there"),
+    ("ledger show none.ledger", 2, "none.ledger' is not there; name a ledger that is, or make one (create)"),
     ("sign release.json --key spec.json", 2, "key: spec.json is a spec, not a key"),
 ]  # fmt: skip
 
