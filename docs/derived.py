@@ -1,5 +1,5 @@
 """Tables of the site that follow from the program: commands and their options, keys of problem files and of formats, the seven
-questions, families and what was measured of them, sizes, attacks, mutants and the lines that run.
+questions, families and what was measured of them, sizes, attacks, mutants, the lines that run and items of papers.
 
 A page says `<!-- KIND NAME -->`, and the table takes its place while the site is built; no file holds it. What stands around
 the mark is written by hand.
@@ -517,6 +517,22 @@ def sizes(part: str) -> Lines:
     yield sizes_page.steep(growth) if part == "steep" else sizes_page.table(growth)
 
 
+def paper_items(key: str) -> Lines:
+    """What became of the items of a paper."""
+    from examples.papers.__main__ import paper
+    from examples.papers.pages import items
+
+    yield items(paper(key))
+
+
+def paper_verdicts(_: str) -> Lines:
+    """How many items of each paper have each verdict."""
+    from examples.papers.__main__ import KEYS, paper
+    from examples.papers.pages import verdicts
+
+    yield verdicts([paper(key) for key in KEYS])
+
+
 MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "commands": all_commands,
     "options": options_of,
@@ -532,6 +548,8 @@ MAKERS: Mapping[str, Callable[[str], Lines]] = {
     "mutants": mutants,
     "traced": traced,
     "verifier": verifier,
+    "paper": paper_items,
+    "verdicts": paper_verdicts,
 }
 MARK = re.compile(
     rf"^<!-- ({'|'.join(MAKERS)})(?: ([\w-]+(?: \w+)?))? -->$", re.MULTILINE

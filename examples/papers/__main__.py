@@ -1,4 +1,4 @@
-"""`python -m examples.papers [dx semi int rec] [--quick] [--index] [--to FOLDER]`: the pages on the papers, every number
+"""`python -m examples.papers [dx semi int rec] [--quick] [--to FOLDER]`: numbers and pictures of the pages on the papers,
 computed anew."""
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ from designer.base.progress import each_of, showing_progress, step
 from designer.base.progress_line import time_words
 from designer.publish.pictures.figures import styled
 from examples.papers.frame import Numbers, Paper, results
-from examples.papers.pages import index, page
+from examples.papers.pages import PAGES, number_lines
 
 KEYS = tuple(key for key in ("dx", "semi", "int", "rec") if (Path(__file__).parent / key / "paper.py").is_file())
-PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 
 def paper(key: str) -> Paper:
@@ -43,34 +42,27 @@ def draw(asked: Paper, folder: Path) -> None:
 
 
 def write(asked: Paper, folder: Path, full: bool) -> Path:
-    """The page of a paper and its pictures, below a folder."""
+    """The numbers of a paper and its pictures, below a folder."""
     compute(asked, full)
     if full:
         draw(asked, folder / "pictures")
-    written = folder / f"{asked.key}.md"
-    written.write_text(page(asked, full))
+    written = folder / "numbers" / f"{asked.key}.txt"
+    written.parent.mkdir(parents=True, exist_ok=True)
+    written.write_text(number_lines(asked, full))
     return written
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write the pages."""
+    """Write numbers and pictures."""
     parser = argparse.ArgumentParser(prog="python -m examples.papers", description=__doc__)
-    parser.add_argument("papers", nargs="*", choices=[*KEYS, []], help="which pages; all unless given")
+    parser.add_argument("papers", nargs="*", choices=[*KEYS, []], help="which papers; all unless given")
     parser.add_argument("--quick", action="store_true", help="sampled numbers and no pictures; not into docs/papers")
-    parser.add_argument(
-        "--index", action="store_true", help="the page that lists the pages alone, of which nothing is computed"
-    )
     parser.add_argument("--to", type=Path, default=None, help="folder; docs/papers of the checkout unless given")
     asked = parser.parse_args(arguments)
     if asked.quick and asked.to is None:
-        parser.error("--quick writes sampled numbers, which the committed pages do not show: name a folder by --to.")
+        parser.error("--quick writes sampled numbers, which the pages do not show: name a folder by --to.")
     folder = asked.to or PAGES
-    folder.mkdir(parents=True, exist_ok=True)
     papers = [paper(key) for key in asked.papers or KEYS]
-    if asked.index or not asked.papers:
-        (folder / "index.md").write_text(index([paper(key) for key in KEYS]))
-    if asked.index:
-        return
     if not asked.quick:
         print(f"This takes about {time_words(60 * sum(p.minutes for p in papers))} on two cores.", flush=True)
     started = time.monotonic()

@@ -108,7 +108,7 @@ class Numbers:
                 self.differences.get(name, ""),
             )
             for name in computed
-            if self._asked(name)
+            if self.asked(name)
         ]
 
     def missing(self) -> list[str]:
@@ -116,7 +116,8 @@ class Numbers:
         computed, _ = results(self.reproduce, True)
         return [name for name in self.names if not any(matches(name, key) for key in computed)]
 
-    def _asked(self, name: str) -> bool:
+    def asked(self, name: str) -> bool:
+        """Whether a quantity is one of these."""
         return not self.names or any(matches(pattern, name) for pattern in self.names)
 
 
@@ -136,16 +137,14 @@ class Erratum:
     possible.
 
     claim: how the paper says that the second relates to the first, "equal", "at most" or "at least"; it does not.
-    text: a paragraph for the reader, in Markdown. needs: functions of the same file that the code calls.
-    severity: what it endangers. force: the definition, or the reading of the paper, under which it is judged.
-    The file imports the standard library, numpy, `designer` and `solvers` alone: its code stands on the page and runs there.
+    text: a paragraph for the reader, in Markdown. severity: what it endangers. force: the definition, or the reading of the
+    paper, under which it is judged.
     """
 
     title: str
     text: str
     claim: str
     contradiction: Callable[[], tuple[Exact, Exact]]
-    needs: tuple[Callable[..., object], ...] = ()
     severity: Severity = field(kw_only=True)
     force: str = field(kw_only=True)
 
@@ -205,6 +204,10 @@ class Row:
         """Its quantities."""
         return [value for numbers in self.numbers for value in numbers.values(full)]
 
+    def reasons(self) -> dict[str, str]:
+        """Why some of its quantities differ."""
+        return {name: why for numbers in self.numbers for name, why in numbers.differences.items() if numbers.asked(name)}
+
 
 @dataclass(frozen=True)
 class Picture:
@@ -227,8 +230,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Paper:
-    """A page. key: its name, `dx`; title: its heading; about: a paragraph on paper and page; minutes: of a full run on two
-    cores; settings: item -> the paper's design and the choices here, for every row that computes a number or differs.
+    """A page. key: its name, `dx`; title: its heading; minutes: of a full run on two cores; settings: item -> the paper's
+    design and the choices here, for every row that computes a number or differs.
 
     Raises ValueError for a row without its setting, for a setting without a row, for `reproduced` with a choice, and for
     `consistent` or `differs` without one.
@@ -236,7 +239,6 @@ class Paper:
 
     key: str
     title: str
-    about: str
     sections: tuple[Section, ...]
     minutes: float
     settings: Mapping[str, Setting]

@@ -30,7 +30,6 @@ THEOREM_9 = Erratum(
     SMALL,
     "at most",
     counter.small_databases,
-    (counter.size_of_small_database,),
     severity=Severity.THEOREM,
     force="counts of n records (section 2.1), Algorithm 1 as printed",
 )
@@ -44,7 +43,6 @@ PROPOSITION_1 = Erratum(
     (`proposition_1`), and the bound that `SmallDB` states is sharper.""",
     "at most",
     counter.proposition_1,
-    (counter.size_of_small_database,),
     severity=Severity.THEOREM,
     force="counts of n records (section 2.1), answers c q'(y) as printed",
 )
@@ -56,7 +54,6 @@ THEOREM_6 = Erratum(
     best whole number of records is lower (`small_db_price`).""",
     "at most",
     counter.theorem_6,
-    (counter.size_of_small_database,),
     severity=Severity.THEOREM,
     force="counts of n records (section 2.1), answers c q'(y) as printed",
 )
