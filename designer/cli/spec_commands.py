@@ -103,14 +103,14 @@ def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple
     used = [f"{FIRST} ({Guarantee.software})"]
     if not options.independent and options.verifier is None:
         return f"Verified by: {used[0]}. --independent also asks a second one.", {"verified_by": used}
-    from designer.verifier import verify
+    from designer.verifier import NoVerdict, verify
 
     file = options.verifier or Path(__file__).parents[2] / SECOND
     second = SECOND if options.verifier is None else printed(file)
     hashed, content = hashlib.sha256(file.read_bytes()).hexdigest(), _content(options.file)
     try:
         verdict, sentences = verify(file, content, options.release)
-    except ValueError as failure:
+    except NoVerdict as failure:
         raise DesignFailed(f"--verifier: {printed(file)} gives no verdict ({failure}); give a copy of {SECOND}.") from None
     said = "; ".join(map(printed, sentences))
     named = " with ".join(printed(path) for path in (options.file, options.release) if path)

@@ -313,10 +313,8 @@ class Workload(Immutable, Displayed):
         rows: list[Any] = []
         labels: list[str] = []
         for subset in subsets:
-            named = (
-                isinstance(subset, Collection) and not isinstance(subset, str) and all(isinstance(name, str) for name in subset)
-            )
-            if not named or len(set(subset)) != len(subset):
+            listed = isinstance(subset, Collection) and not isinstance(subset, str)
+            if not listed or not all(isinstance(name, str) for name in subset) or len(set(subset)) != len(subset):
                 raise InvalidProblem(f"subsets: {shown(subset)} is not a list of attributes, each named once.", value=subset)
             axes = [domain.axis(name) for name in subset]
             _refuse_huge(len(rows) + math.prod(domain.shape[a] for a in axes), domain.size)

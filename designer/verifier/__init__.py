@@ -8,8 +8,12 @@ from pathlib import Path
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 
+class NoVerdict(ValueError):
+    """The file that was run as a verifier answered with no verdict."""
+
+
 def verify(file: Path, content: bytes, release: Path | None = None) -> tuple[str, list[str]]:
-    """Run `file` on the bytes of a spec or ledger in a process of its own; a ValueError where it gives no verdict."""
+    """Run `file` on the bytes of a spec or ledger in a process of its own; `NoVerdict` where it gives no verdict."""
     command = [sys.executable, "-I", str(file.resolve()), "--json", "-", *([str(release.resolve())] if release else [])]
     ran = subprocess.run(command, input=content, capture_output=True, check=False)
     try:
@@ -18,4 +22,4 @@ def verify(file: Path, content: bytes, release: Path | None = None) -> tuple[str
             return answer["verdict"], [str(sentence) for sentence in answer["sentences"]]
     except (ValueError, KeyError, TypeError):
         pass
-    raise ValueError(f"exit code {ran.returncode}")
+    raise NoVerdict(f"exit code {ran.returncode}")
