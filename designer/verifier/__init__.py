@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
@@ -16,10 +17,8 @@ def verify(file: Path, content: bytes, release: Path | None = None) -> tuple[str
     """Run `file` on the bytes of a spec or ledger in a process of its own; `NoVerdict` where it gives no verdict."""
     command = [sys.executable, "-I", str(file.resolve()), "--json", "-", *([str(release.resolve())] if release else [])]
     ran = subprocess.run(command, input=content, capture_output=True, check=False)
-    try:
+    with suppress(ValueError, KeyError, TypeError):
         answer = json.loads(ran.stdout)
         if EXIT[answer["verdict"]] == ran.returncode:
             return answer["verdict"], [str(sentence) for sentence in answer["sentences"]]
-    except (ValueError, KeyError, TypeError):
-        pass
     raise NoVerdict(f"exit code {ran.returncode}")
