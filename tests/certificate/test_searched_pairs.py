@@ -142,6 +142,11 @@ def test_a_search_finds_the_least_and_the_largest_budget(kind: int) -> None:
         assert found == pytest.approx(expected, rel=1e-11)
 
 
+def test_pairs_at_distance_0_have_the_least_budget_unless_one_above_0_is_meant() -> None:
+    relation = metrics.from_matrix(np.array([[0.0, 0.0, 2.0], [0.0, 0.0, 2.0], [2.0, 2.0, 0.0]]))
+    assert (relation.least_budget(), relation.least_budget(positive=True)) == (0, 2)
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.one_of(simple(), products(), nested()), st.integers(0, 5))
 def test_bounds_between_groups_are_below_every_budget(relation: Relation, seed: int) -> None:

@@ -19,7 +19,7 @@ from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, completed, convex_hull, first_simplex, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
-from solvers.polytopes.triangulation import covers_once, determinants, open_ridges, solved
+from solvers.polytopes.triangulation import covers_once, determinants, grouped_labels, open_ridges, solved
 from solvers.solution import Status
 
 
@@ -571,3 +571,8 @@ def test_boxes_and_cross_polytopes_agree_with_their_hulls() -> None:
         assert hull.squared_gauge(z) == ball.squared_gauge(z) and hull.squared_support(z) == ball.squared_support(z)
         assert {abs_row(a) for a in facets.fractions()} == {abs_row(a) for a in hull.body.facets.fractions()}
         assert containment(hull, ball) is Containment.EQUAL
+
+
+def test_labels_that_no_word_holds_together_are_told_apart() -> None:
+    order, starts = grouped_labels(np.array([[16, 0, 0, 0], [0, 0, 0, 0], [16, 0, 0, 0]]), 1 << 20)
+    assert order.tolist() == [1, 0, 2] and starts.tolist() == [0, 1]
