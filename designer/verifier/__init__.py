@@ -1,24 +1,5 @@
 """A second verifier of specs and releases: one file, standalone.py, that imports nothing of the project."""
 
-import json
-import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
+from designer.verifier.process import NoVerdict, verify
 
-EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
-
-
-class NoVerdict(ValueError):
-    """The file that was run as a verifier answered with no verdict."""
-
-
-def verify(file: Path, content: bytes, release: Path | None = None) -> tuple[str, list[str]]:
-    """Run `file` on the bytes of a spec or ledger in a process of its own; `NoVerdict` where it gives no verdict."""
-    command = [sys.executable, "-I", str(file.resolve()), "--json", "-", *([str(release.resolve())] if release else [])]
-    ran = subprocess.run(command, input=content, capture_output=True, check=False)
-    with suppress(ValueError, KeyError, TypeError):
-        answer = json.loads(ran.stdout)
-        if EXIT[answer["verdict"]] == ran.returncode:
-            return answer["verdict"], [str(sentence) for sentence in answer["sentences"]]
-    raise NoVerdict(f"exit code {ran.returncode}")
+__all__ = ["NoVerdict", "verify"]
