@@ -6,6 +6,7 @@ reads. Nothing is taken from the network, neither while the site is built nor wh
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import sys
@@ -22,6 +23,8 @@ HERE = Path(__file__).parent
 # Pictures are drawn while the site is built; threads of linear algebra that wait for each other take longer than one.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+# The colours of a package that the theme loads send what any program logs to the terminal.
+logging.getLogger("dp-designer").setLevel(logging.WARNING)
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 from designer import __version__  # noqa: E402
