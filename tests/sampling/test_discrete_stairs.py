@@ -25,3 +25,12 @@ def test_draws_of_very_many_levels_follow_the_law_and_those_of_another_do_not(wr
     )
     found = p_value_of_integers(drawn, lambda at: float(below[at + 20_000]), [edge - 20_000 for edge in edges])
     assert (found > FAILURE_PROBABILITY) == right
+
+
+@pytest.mark.parametrize("width, top", [(1, 0), (2, 1)])
+def test_the_top_of_narrow_stairs_is_drawn_as_often_as_the_law_says(width: int, top: int) -> None:
+    drawn = DiscreteStairs(Fraction(1), width, top).draw(20_000, SeededEntropy(5))[:, 0]
+    z = np.arange(-80, 81)
+    masses = np.exp(-np.ceil(np.maximum(np.abs(z) - top, 0) / width))
+    below = np.cumsum(masses / masses.sum())
+    assert p_value_of_integers(drawn, lambda at: float(below[at + 80]), list(range(-4, 4))) > FAILURE_PROBABILITY
