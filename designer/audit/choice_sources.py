@@ -14,7 +14,7 @@ import numpy as np
 from designer.audit.balance_tests import Integers, StatedLaw
 from designer.audit.enumerated_laws import balance_watch
 from designer.audit.mean_tests import Columns, Source
-from designer.audit.verdict import Finding, not_looked_at, proven
+from designer.audit.verdict import Finding, not_looked_at
 from designer.base.arrays import Floats
 from designer.base.errors import InvalidProblem
 from designer.local.mechanism import Channel
@@ -264,8 +264,6 @@ class Heights:
 
     table: Floats
     corner: Integers
-    moves: tuple[tuple[Point, int], ...]  # doubled coordinates and costs of all differences, both signs
-    unit: float
 
     def at(self, doubled: Integers) -> Floats:
         """The energies of points (n, s)."""
@@ -294,7 +292,7 @@ def heights_of(made: StaircaseMechanism) -> Heights | None:
         return None
     table = np.full(shape, np.inf)
     table[tuple((points - corner).T)] = levels * float(noise.unit)
-    return Heights(table, corner, moves, float(noise.unit))
+    return Heights(table, corner)
 
 
 def _settled(noise: Peaks, moves: tuple[tuple[Point, int], ...], highest: float) -> dict[Point, int] | None:
@@ -319,14 +317,14 @@ def _settled(noise: Peaks, moves: tuple[tuple[Point, int], ...], highest: float)
 
 
 def staircase_source(made: StaircaseMechanism, entropy: Entropy) -> tuple[Source | None, list[Finding]]:
-    """The noise in steps of the grid (stairs), or in halves of the basis (peaks); what is enumerated on the way."""
+    """The noise in steps of the grid (stairs), or in halves of the basis (peaks); what is not looked at."""
     if isinstance(made.noise, Stairs):
-        return _stairs_source(made, made.noise, entropy), [_stairs_enumerated(made, made.noise)]
+        return _stairs_source(made, made.noise, entropy), []
     heights = heights_of(made)
     if heights is None:
         reason = f"the law has more than {MOST_SETTLED} points above exp(-{DEEP:g}), too many to tabulate by definition"
         return None, [not_looked_at("noise", reason)]
-    return _peaks_source(made, made.noise, heights, entropy), [_peaks_enumerated(made, heights)]
+    return _peaks_source(made, made.noise, heights, entropy), []
 
 
 def _stairs_source(made: StaircaseMechanism, noise: Stairs, entropy: Entropy) -> Source:
@@ -359,35 +357,3 @@ def _peaks_source(made: StaircaseMechanism, noise: Peaks, heights: Heights, entr
     words = f"the law by its definition, tabulated over {int(np.isfinite(heights.table).sum())} points"
     belongs = lambda doubled: ((doubled - halves) % 2 == 0).all(axis=1)  # noqa: E731
     return Source("noise", words, draw, balance_watch(law), belongs, "a point of the frozen coset", size)
-
-
-def _stairs_enumerated(made: StaircaseMechanism, noise: Stairs) -> Finding:
-    """Every protected difference at every place where a stair can end, in whole units."""
-    edges = [noise.top + k * noise.width + d for k in range(3) for d in (-1, 0, 1)]
-
-    def height(z: int) -> int:
-        return max(0, -(-(abs(z) - noise.top) // noise.width))
-
-    rises = [
-        (max(abs(height(z + u.steps[0]) - height(z)) for edge in edges for z in (edge, -edge)), u.budget)
-        for u in made.differences
-    ]
-    worst = max(noise.unit * rise / budget for rise, budget in rises)
-    words = f"{len(rises)} protected differences at the ends of the stairs: the largest share of a budget is {float(worst):.9g}"
-    return proven("law, enumerated", words, worst <= 1, largest=float(worst))
-
-
-def _peaks_enumerated(made: StaircaseMechanism, heights: Heights) -> Finding:
-    """Every protected difference at every tabulated point whose shifted point is tabulated too."""
-    points = np.argwhere(np.isfinite(heights.table)) + heights.corner
-    here = heights.at(points)
-    worst = 0.0
-    for move, cost in heights.moves:
-        there = heights.at(points + np.array(move))
-        rise = np.abs(there - here)[np.isfinite(there)].max(initial=0.0)
-        worst = max(worst, float(rise) / (cost * heights.unit))
-    words = (
-        f"{len(points)} points and {len(heights.moves)} differences: the largest share of the whole units of a budget is "
-        f"{worst:.9g}"
-    )
-    return proven("law, enumerated", words, worst <= 1 + 1e-9, largest=worst, points=len(points))

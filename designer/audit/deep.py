@@ -25,12 +25,10 @@ from designer.audit.pairs import (
     constructible,
     databases_compared,
     every_pair,
-    every_pair_of_cells,
     every_row_compared,
     in_the_kernel,
     injective,
-    moved_products,
-    moved_residuals,
+    listed_pairs,
     noise_of_answers,
     noise_of_table,
     noisy,
@@ -95,8 +93,8 @@ class Inspection(Generic[M]):
         return None
 
     def pairs(self, made: M) -> Finding:
-        """The largest ratio of every protected pair, in rationals."""
-        return every_pair(made)
+        """Every protected pair in rationals, where the second verifier cannot check the spec."""
+        return listed_pairs(made)
 
     def reachable(self, made: M) -> Finding:
         """That neighbours have the same set of possible outputs."""
@@ -199,9 +197,6 @@ class OfProducts(Inspection[StructuredMechanism]):
     def sources(self, made: StructuredMechanism, entropy: Entropy, seed: int | None) -> Looked:
         return [structured_source(made, entropy)], []
 
-    def pairs(self, made: StructuredMechanism) -> Finding:
-        return every_pair_of_cells(made, moved_products(made))
-
     def written_out(self, made: StructuredMechanism, entropy: Entropy) -> WrittenOut | str:
         return one_coordinate(made.noise == "laplace", entropy)
 
@@ -211,9 +206,6 @@ class OfMarginals(Inspection[MarginalMechanism]):
 
     def sources(self, made: MarginalMechanism, entropy: Entropy, seed: int | None) -> Looked:
         return [marginal_source(made, entropy)], []
-
-    def pairs(self, made: MarginalMechanism) -> Finding:
-        return every_pair_of_cells(made, moved_residuals(made))
 
     def written_out(self, made: MarginalMechanism, entropy: Entropy) -> WrittenOut | str:
         return one_coordinate(False, entropy)
@@ -346,8 +338,8 @@ def audit(
 def _from_numbers(made: FrozenMechanism, looked: Inspection[Any], entropy: Entropy, shared: TestPower) -> list[Finding]:
     """What the frozen numbers alone decide, and a coarse instance."""
     announce("deep verification: recomputing the certificate")
-    findings = [recomputed(made), looked.pairs(made), constructible(made), injective(made), looked.reachable(made)]
-    findings += [looked.noisy(made, entropy), *looked.further(made)]
+    findings = [recomputed(made), every_pair(made, looked.pairs), constructible(made), injective(made)]
+    findings += [looked.reachable(made), looked.noisy(made, entropy), *looked.further(made)]
     return findings + coarse_findings(lambda: looked.written_out(made, entropy), shared.false_alarm)
 
 

@@ -1,4 +1,4 @@
-"""The certificate by a second route: every protected pair in rationals, one by one; nothing is searched or bounded.
+"""The certificate by a second route: the second verifier, or protected pairs in rationals where that cannot check a spec.
 
 Choices for neighbouring data: their exact laws at a few public counts, against the budget of every protected change.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,10 @@ from designer.audit.mean_tests import Source
 from designer.audit.verdict import Finding, not_looked_at, proven, tested
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
-from designer.base.json_text import canonical, plain
+from designer.base.json_text import canonical, plain, readable_text
 from designer.base.progress import track
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.certificate.sensitivity import SensitivitySet
-from designer.domains.marginals import MarginalMechanism
-from designer.domains.products import StructuredMechanism
-from designer.domains.protection import Presence
 from designer.files.spec import from_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.local.mechanism import Channel
@@ -35,10 +33,10 @@ from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.interface import Mechanism
 from designer.problem.compressed_rows import compressed
 from designer.problem.relation import Relation, finite_pairs
-from designer.relations.metrics.attributes import Hamming
 from designer.sampling.entropy import Entropy
 from designer.selection.mechanism import Selection
 from designer.synthetic.small_databases import SmallDB
+from designer.verifier import INSTALLED, NoVerdict, verify
 from solvers.exact.balls import rational_ball, working_precision
 from solvers.exact.rational import float_below
 
@@ -152,49 +150,30 @@ def bound_recomputed(made: Channel) -> Finding:
 
 
 MOST_PAIRS = 20_000
-MOST_CELLS = 150
 SUBJECT = "certificate, every pair"
-Vector = list[Fraction]
-Moved = Callable[[tuple[int, ...]], list[tuple[Fraction, int]]]
 
 
-def every_pair(made: Any) -> Finding:
-    """The largest ratio of all pairs of the certificate's own list."""
-    sensitivity = _sensitivity(made)
-    if isinstance(sensitivity, str):
-        return not_looked_at(SUBJECT, sensitivity)
+def every_pair(made: FrozenMechanism, own: Callable[[Any], Finding]) -> Finding:
+    """Every protected pair by the second verifier, a process of its own; where that cannot check the spec, by `own`."""
     try:
-        pairs = _listed(sensitivity)
-    except DesignFailed:
-        return not_looked_at(SUBJECT, "changes of every size are protected, and no pairs are listed")
+        verdict, sentences = verify(INSTALLED, readable_text(to_spec(made)).encode())
+    except (NoVerdict, InvalidProblem) as failure:
+        verdict, sentences = "cannot check", [str(failure)]
+    second, said = f"the second verifier, {INSTALLED.name}", "; ".join(sentences)
+    if verdict != "cannot check":
+        return proven(SUBJECT, f"{second}: {said}", verdict == "holds")
+    found = own(made)
+    return replace(found, words=f"{found.words}; {second}, cannot check the spec: {said}")
+
+
+def listed_pairs(made: Any) -> Finding:
+    """The largest ratio of all pairs of the certificate's own list."""
+    owner, pairs, worst = getattr(made, "queries", made), None, Fraction(0)
+    if hasattr(owner, "sensitivity") and hasattr(owner, "norm"):
+        sensitivity = owner.sensitivity()
+        pairs = _listed(sensitivity.relation) if type(sensitivity) is SensitivitySet else None
     if pairs is None:
-        return not_looked_at(SUBJECT, f"more than {MOST_PAIRS} pairs; the certificate bounds or searches them")
-    return _compared(made, sensitivity, pairs)
-
-
-def _sensitivity(made: Any) -> SensitivitySet | str:
-    """The pairs of a certificate and their norm; in words why there are none."""
-    owner = getattr(made, "queries", made)
-    if not hasattr(owner, "sensitivity") or not hasattr(owner, "norm"):
-        return "the certificate is no list of pairs of points"
-    found = owner.sensitivity()
-    if type(found) is not SensitivitySet:
-        return "the longest change is computed, and no pairs are listed"
-    return found
-
-
-def _listed(sensitivity: SensitivitySet) -> set[tuple[int, int]] | None:
-    found: set[tuple[int, int]] = set()
-    for block in sensitivity.relation.blocks():
-        left, right = finite_pairs(block)
-        found.update(zip(left.tolist(), right.tolist(), strict=True))
-        if len(found) > MOST_PAIRS:
-            return None
-    return found
-
-
-def _compared(made: Any, sensitivity: SensitivitySet, pairs: set[tuple[int, int]]) -> Finding:
-    owner, worst = getattr(made, "queries", made), Fraction(0)
+        return not_looked_at(SUBJECT, f"the certificate lists no pairs of points, or more than {MOST_PAIRS}")
     for left, right in track(sorted(pairs), "pairs in rationals"):
         u, budget = sensitivity.exact(left, right)
         if budget is None or not any(u):
@@ -204,104 +183,23 @@ def _compared(made: Any, sensitivity: SensitivitySet, pairs: set[tuple[int, int]
             return proven(SUBJECT, f"the pair {left}, {right} is told apart for certain", False)
         worst = max(worst, length / budget)
     claimed = owner.privacy.worst_ratio
-    agrees = claimed is not None and worst <= claimed <= worst * (1 + Fraction(1, 10**6)) + Fraction(1, 10**9)
     words = (
         f"{len(pairs)} pairs in rationals: the largest ratio is {float(worst):.12g}, the certificate says {float(claimed):.12g}"
     )
-    return proven(SUBJECT, words, worst <= 1 and (agrees or worst <= claimed), pairs=len(pairs), largest=float(worst))
+    return proven(SUBJECT, words, worst <= min(1, claimed), pairs=len(pairs), largest=float(worst))
 
 
-def every_pair_of_cells(made: StructuredMechanism | MarginalMechanism, moved: Moved) -> Finding:
-    """The largest share of a budget of all pairs of cells of a small domain, and of every cell against none where presence is
-    protected. moved: what a record of a cell moves measured numbers by."""
-    domain = made.workload.domain
-    if float(np.prod([float(n) for n in domain.shape])) > MOST_CELLS:
-        return not_looked_at(SUBJECT, f"more than {MOST_CELLS} cells; the certificate multiplies factors")
-    cells = list(product(*(range(n) for n in domain.shape)))
-    images = [moved(cell) for cell in cells]
-    power = 1 if getattr(made, "noise", None) == "laplace" else 2
-    worst, pairs = Fraction(0), 0
-    for spent, budget in _cell_pairs(made, cells, images, power):
-        pairs += 1
-        worst = max(worst, spent / budget**power)
-    words = f"{pairs} pairs of cells in rationals: the largest share of a budget is {float(worst) ** (1 / power):.12g}"
-    return proven(SUBJECT, words, worst <= 1, pairs=pairs, largest=float(worst) ** (1 / power))
-
-
-def _cell_pairs(made: Any, cells: list[Any], images: list[Any], power: int) -> Iterator[tuple[Fraction, Fraction]]:
-    """What each protected pair spends (of squares, under Gaussian noise), and its budget."""
-    if isinstance(made.protection, Presence):
-        for image in images:
-            yield _spent(image, [0] * len(image), power), Fraction(made.protection.epsilon)
-        return
-    for i, j in combinations(range(len(cells)), 2):
-        budget = _budget(made.protection, cells[i], cells[j])
-        if budget is not None:
-            yield _spent(images[i], images[j], power), budget
-
-
-def _budget(protection: Any, left: tuple[int, ...], right: tuple[int, ...]) -> Fraction | None:
-    """The sum over the attributes that differ, None where one is unprotected."""
-    total = Fraction(0)
-    for axis, (a, b) in enumerate(zip(left, right, strict=True)):
-        if a == b:
-            continue
-        if isinstance(protection, Hamming):
-            part = None if np.isinf(protection.budgets[axis]) else Fraction(protection.budgets[axis])
-        else:
-            part = protection.parts[axis].exact_budget(a, b)
-        if part is None:
-            return None
-        total += part
-    return total
-
-
-def _spent(left: list[tuple[Fraction, int]], right: list[Any], power: int) -> Fraction:
-    """The sum of strength times size, or squared size, of the differences; a strength of None is published exactly."""
-    total = Fraction(0)
-    for k, (strength, value) in enumerate(left):
-        other = right[k][1] if right[k] else 0
-        if value != other:
-            total += strength * abs(value - other) ** power
-    return total
-
-
-def moved_products(made: StructuredMechanism) -> Moved:
-    """What a record of a cell adds to each measured coordinate, with the strength of its noise."""
-
-    def moved(cell: tuple[int, ...]) -> list[tuple[Fraction, int]]:
-        found = []
-        for block in made.blocks:
-            entries = [1]
-            for axis in sorted(block.parts):
-                column = made.matrices[axis][block.parts[axis]].rows[:, cell[axis]].tolist()
-                entries = [e * int(c) for e in entries for c in column]
-            found += [(Fraction(block.strength), entry) for entry in entries]
+def _listed(relation: Relation) -> set[tuple[int, int]] | None:
+    """The protected pairs; None where changes of every size are protected, and where they are too many."""
+    found: set[tuple[int, int]] = set()
+    with suppress(DesignFailed):
+        for block in relation.blocks():
+            left, right = finite_pairs(block)
+            found.update(zip(left.tolist(), right.tolist(), strict=True))
+            if len(found) > MOST_PAIRS:
+                return None
         return found
-
-    return moved
-
-
-def moved_residuals(made: MarginalMechanism) -> Moved:
-    """The contrasts of a record of a cell, with their precisions: `+1` below the place, `-k` at it, 0 beyond."""
-    loud = Fraction(10**30)  # a residual that is published exactly must not move
-
-    def moved(cell: tuple[int, ...]) -> list[tuple[Fraction, int]]:
-        found = []
-        for k, subset in enumerate(made.workload.measured.tuples()):
-            precision = Fraction(float(made.precisions[k])) if np.isfinite(made.precisions[k]) else loud
-            entries = [(1, 1)]
-            for axis in subset:
-                own = [(1 if cell[axis] < i else -i if cell[axis] == i else 0, i * (i + 1)) for i in range(1, _n(made, axis))]
-                entries = [(e * c, n * m) for e, n in entries for c, m in own]
-            found += [(precision / norm, entry) for entry, norm in entries]
-        return found
-
-    return moved
-
-
-def _n(made: MarginalMechanism, axis: int) -> int:
-    return int(made.workload.domain.shape[axis])
+    return None
 
 
 # Checks that need no statistics: the certificate again, the file, fingerprints, grids, kernels, exact answers, time.

@@ -103,9 +103,9 @@ def independently(options: argparse.Namespace, fingerprint: str | None) -> tuple
     used = [f"{FIRST} ({Guarantee.software})"]
     if not options.independent and options.verifier is None:
         return f"Verified by: {used[0]}. --independent also asks a second one.", {"verified_by": used}
-    from designer.verifier import NoVerdict, verify
+    from designer.verifier import INSTALLED, NoVerdict, verify
 
-    file = options.verifier or Path(__file__).parents[2] / SECOND
+    file = options.verifier or INSTALLED
     second = SECOND if options.verifier is None else printed(file)
     hashed, content = hashlib.sha256(file.read_bytes()).hexdigest(), _content(options.file)
     try:

@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+INSTALLED = Path(__file__).with_name("standalone.py")
 EXIT = {"holds": 0, "does not hold": 4, "cannot check": 3}
 
 

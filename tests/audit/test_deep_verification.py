@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 
 from benchmarks.audit_power import GROSS, faults, limits, rejected, subjects
-from designer import InvalidProblem, Problem, Workload, design, metrics
+from designer import InvalidProblem, Problem, ReportProblem, Workload, design, metrics
 from designer.audit import DeepVerdict, TestPower, audit, deep
 from designer.audit import mean_tests as tally
 from designer.audit.mean_tests import needed_draws, watched
-from designer.audit.pairs import every_pair
+from designer.audit.pairs import SUBJECT
 from designer.cli.entry import main
 from designer.files.kinds import KINDS
 from designer.mechanism.noise import noise_for
@@ -121,11 +121,29 @@ def test_a_draw_that_cannot_be_is_found_alone() -> None:
     assert [finding.holds for finding in found] == [False] and "draws are not an integer table" in found[0].words
 
 
-def test_pairs_one_by_one_find_what_a_certificate_does_not_say() -> None:
-    made = laplace()
-    assert every_pair(made).holds
+# The second verifier checks no great circles: their pairs are gone through here.
+PLACES = [[52.52, 13.40], [52.40, 13.06], [48.14, 11.58]]
+
+
+def certified(made: Any) -> Any:
+    """What is found of the pairs."""
+    return next(finding for finding in audit(made, seconds=0.05, seed=5).findings if finding.subject == SUBJECT)
+
+
+@pytest.mark.parametrize("relation", [metrics.uniform(3, 0.5), metrics.great_circle(PLACES, per_km=0.01)], ids=lambda r: r.kind)
+def test_pairs_one_by_one_find_what_a_certificate_does_not_say(relation: Any) -> None:
+    made = design(Problem(Workload([[1.0, 0, 0], [0, 1, 0]]), relation), "laplace").mechanism
+    found = certified(made)
+    assert found.manner == "proven" and found.holds and "second verifier" in found.words
+    assert ("pairs in rationals" in found.words) == (relation.kind == "great_circle")
     object.__setattr__(made, "norm", made.norm.divided(0.5))
-    assert every_pair(made).holds is False
+    assert certified(made).holds is False
+
+
+def test_reports_that_the_second_verifier_cannot_check_are_compared_here() -> None:
+    made = design(ReportProblem(metrics.great_circle(PLACES, per_km=0.01)), "exponential").mechanism
+    found = certified(made)
+    assert found.manner == "proven" and found.holds and "ordered pairs" in found.words and "great_circle" in found.words
 
 
 def test_confidence_limits_hold_known_shares() -> None:
