@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import combinations, product
 from typing import Any, Protocol
@@ -36,15 +35,14 @@ from designer.base.schema import (
     noted,
     record,
 )
-from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
-from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
+from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
 from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
-from designer.domains.marginals_tables import DomainMechanism, Tables, reading, require_form
+from designer.domains.marginals_tables import DomainMechanism, Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets, positions
 from designer.domains.protection import (
     PROTECTION,
     Change,
-    Presence,
     Protection,
     changes,
     protection_from_spec,
@@ -53,11 +51,9 @@ from designer.domains.protection import (
 from designer.mechanism.release import require_no_data
 from designer.problem.domain import Domain
 from designer.problem.histogram import IN_SPECS, rule_entry, rule_from
-from designer.relations.records.counting import records_of
-from designer.relations.records.row_unit import RowUnit, row_unit_of
+from designer.relations.records.row_unit import RowUnit
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.margins import Margins
-from solvers.exact.rational import root_above
 
 # What marginals hand out: tables put together from noisy residuals, released with a guarantee or simulated with a stamp.
 #
@@ -170,7 +166,7 @@ SUBSETS = noted(
 
 
 @dataclass(frozen=True, eq=False)
-class MarginalMechanism(DomainMechanism):
+class MarginalMechanism(DomainMechanism[MarginalRelease]):
     """Noisy marginals from independent noise in their residuals: residual A is measured with precision `s_A = 1 / sigma_A^2`.
 
     workload: the tables. protection: what is hidden, `metrics.hamming(domain, budgets)` or `Presence(mu=...)`.
@@ -197,6 +193,7 @@ class MarginalMechanism(DomainMechanism):
     )
     parameters_schema = Named("parameters_of_marginals", record(BUDGET_RANGE))
     takes = ("records",)
+    alone = "tables over them alone published exactly"
 
     workload: MarginalWorkload
     protection: Protection
@@ -211,11 +208,7 @@ class MarginalMechanism(DomainMechanism):
         precisions = np.asarray(self.precisions, dtype=np.float64)
         if precisions.shape != (len(self.workload.measured),) or not (precisions > 0).all():
             raise InvalidProblem(f"precisions: must be {len(self.workload.measured)} positive numbers, one for each residual.")
-        if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
-            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
-        self.protection.require_rule(self.workload.domain.unlisted)
-        if isinstance(self.protection, Presence):
-            self.protection.require_notion("zcdp")
+        self.require_protection()
         assign(self, precisions=frozen(precisions))
         assign(self, noise=ResidualNoise(self.workload, self.precisions))
         assign(self, privacy=self.verify().require())
@@ -235,19 +228,15 @@ class MarginalMechanism(DomainMechanism):
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate: the largest `||u|| / b` over the kinds of protected changes,
         recomputed in exact rationals."""
-        loads = [change.load(self.precisions) for change in self.changes]
-        if not loads:
-            return PrivacyCertificate(
-                True, Fraction(0), None, 0, "nothing to compute: no protected change moves an answer", THEOREM
-            )
-        worst = max(loads)
-        # The ratio of lengths is a root; squares are compared, and the root is rounded up,
-        # at most to 1 where the square is at most 1.
-        ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
-        change = self.changes[loads.index(worst)]
-        witness = Witness(0, 1, change.words, (), change.budget)
-        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others"
-        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, THEOREM)
+        return self._certificate_of([change.load(self.precisions) for change in self.changes], THEOREM)
+
+    @property
+    def law(self) -> str:
+        return "gaussian"
+
+    @property
+    def counted(self) -> MarginalWorkload:
+        return self.workload
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -328,38 +317,6 @@ class MarginalMechanism(DomainMechanism):
         return float(means @ self.workload.cells if loss == "squared" else means.max())
 
     @withholding
-    def check(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> None:
-        """See `FrozenMechanism.check`: records, or the true tables."""
-        super().check(data)
-        row = row_unit_of(unit, entity, rows_per_entity)
-        require_form(self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence))
-
-    def release(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> MarginalRelease:
-        """Noisy marginals of confidential data. Spends the budget once.
-
-        data: records, as a data frame, a mapping of columns, a list of rows, or an Ibis table, which stays where it is: its
-        engine counts groups, one query for each largest requested marginal. Or `Counts` of the true tables, `{("sex", "age"):
-        array}`, of at least the largest requested subsets.
-
-        unit, entity, rows_per_entity: of records. An Ibis table is a row-wise view of one table, so that a row is a record;
-        anything else, such as a join, needs a `unit`, the caller's word for what one row is. entity, rows_per_entity: a column,
-        and how many rows of each of its values count. The guarantee of the release states both. `InvalidProblem` for counts
-        that are no tables, and wherever `check` refuses.
-        """
-        row = row_unit_of(unit, entity, rows_per_entity)
-        stated, count_tables = withholding(reading)(
-            self.workload, data, row, self.guarantee_for, fixed=not isinstance(self.protection, Presence)
-        )
-        released = self._released(count_tables)
-        if stated is None:
-            return released
-        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
-
-    @withholding
     def _released(self, count_tables: Callable[[], Tables]) -> MarginalRelease:
         """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
         exact = true_residuals(self.position, count_tables())
@@ -417,29 +374,10 @@ class MarginalMechanism(DomainMechanism):
         return cls(workload, protection_from_spec(core["protection"], domain, "zcdp"), precisions, allow_vacuous=allowed)
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
-        presence = isinstance(self.protection, Presence)
-        return Guarantee(
-            unit="The presence of one record." if presence else "The attribute values of one record, each with its own budget.",
-            relation=self.protection.sentence(),
-            unprotected=self._unprotected(),
-            notion=NOTIONS["gaussian"],
-            parameters=self._parameters(),
-            mechanism=(
-                f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: "
-                f"independent integer noise in the contrasts of {len(self.precisions)} residuals, P(z) proportional to "
-                "exp(-z^2 / (2 variance)); tables are a fixed linear map of them."
-            ),
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
-            floating_point=INTEGERS,
-            timing=TIMING,
-            fingerprint=self.fingerprint,
+        return self._promise(
+            f"Marginals of {len(self.workload.subsets)} subsets of {len(self.workload.domain.attributes)} attributes: "
+            f"independent integer noise in the contrasts of {len(self.precisions)} residuals, P(z) proportional to "
+            "exp(-z^2 / (2 variance)); tables are a fixed linear map of them.",
+            INTEGERS,
+            ", each with its own budget",
         )
-
-    def _unprotected(self) -> tuple[str, ...]:
-        if isinstance(self.protection, Presence):
-            return ()
-        names = zip(self.workload.domain.attributes, self.protection.budgets, strict=True)
-        free = ", ".join(repr(name) for name, budget in names if np.isinf(budget))
-        told = f"Unprotected attributes, with tables over them alone published exactly: {free}."
-        return (*self.warning, "The number of records is public.", *((told,) if free else ()))

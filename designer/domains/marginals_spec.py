@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, ClassVar
 
@@ -40,9 +39,6 @@ from designer.certificate.guarantee import Guarantee
 from designer.domains.marginals import MarginalMechanism, MarginalRelease
 from designer.domains.marginals_noise import assemble
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.mechanism.composition import Composition, Protected
-from designer.problem.domain import Domain
-from designer.tradeoff.costs import Cost
 from solvers.programs.nearest_sums import AskedTable, fitted_counts, table_of
 
 # Post-processing of released marginals: nonnegative whole tables that agree wherever they share attributes.
@@ -272,16 +268,3 @@ def _published(workload: MarginalWorkload, published: PublishedSums) -> tuple[An
     domain = workload.domain
     keys = list(product(*(domain.values[axis] for axis in workload.used)))
     return published.matched(workload.names(workload.used), keys)
-
-
-class MarginalComposition(Composition[MarginalMechanism]):
-    """zCDP: half the square of a budget."""
-
-    def protected(self, made: MarginalMechanism) -> Protected:
-        return made.protection
-
-    def counted(self, made: MarginalMechanism) -> Domain:
-        return made.workload.domain
-
-    def of_budget(self, made: MarginalMechanism, budget: Fraction) -> Cost:
-        return Cost.concentrated(budget**2 / 2)

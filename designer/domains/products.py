@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from typing import Any
@@ -40,12 +40,12 @@ from designer.base.schema import (
     record,
     whole,
 )
-from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
 from designer.certificate.frozen import kept_lines
-from designer.certificate.guarantee import BUDGET_RANGE, NOTIONS, TIMING, Guarantee, Optimality
+from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
 from designer.domains.directions import Together, weights_along
 from designer.domains.marginals_noise import stored
-from designer.domains.marginals_tables import DomainMechanism, Tables, reading, require_form
+from designer.domains.marginals_tables import DomainMechanism, Tables
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
 from designer.domains.products_noise import (
     KindOfChange,
@@ -78,13 +78,10 @@ from designer.problem.histogram import IN_SPECS, Universe, rule_entry, rule_from
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
-from designer.relations.records.counting import records_of
-from designer.relations.records.row_unit import row_unit_of
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.margins import Margins
-from solvers.exact.rational import root_above
 
 TERM = Named("structured_term", record({"axes": list_of(PLACE, least=0, distinct=True), "queries": list_of(QUERIES, least=0)}))
 AXIS = Named("strategy_matrices", record({"axis": PLACE, "rows": list_of(list_of(list_of(whole())))}))
@@ -230,7 +227,7 @@ INTEGERS = (
 
 
 @dataclass(frozen=True, eq=False)
-class StructuredMechanism(DomainMechanism):
+class StructuredMechanism(DomainMechanism[StructuredRelease]):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
@@ -243,6 +240,7 @@ class StructuredMechanism(DomainMechanism):
     schema = CORE
     parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
     takes = ("records", "histogram")
+    alone = "queries of them alone answered exactly"
 
     workload: StructuredWorkload
     protection: Protection
@@ -259,11 +257,7 @@ class StructuredMechanism(DomainMechanism):
         if self.noise not in THEOREM:
             raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".', value=self.noise)
         domain = self.workload.domain
-        if not isinstance(self.protection, Presence) and self.protection.domain != domain:
-            raise InvalidProblem("protection: speaks of another domain than the workload; build both from one Domain.")
-        self.protection.require_rule(domain.unlisted)
-        if isinstance(self.protection, Presence):
-            self.protection.require_notion("zcdp" if self.noise == "gaussian" else "pure")
+        self.require_protection()
         for axis, listed in self.matrices.items():
             if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
                 raise InvalidProblem(
@@ -297,6 +291,10 @@ class StructuredMechanism(DomainMechanism):
             return None
         return Together(self.matrices, self.blocks, [self.variance_of(block) for block in self.blocks])
 
+    @property
+    def law(self) -> Noise:
+        return self.noise
+
     @cached_property
     def changes(self) -> list[KindOfChange]:
         """The kinds of protected changes that imply all others."""
@@ -308,19 +306,8 @@ class StructuredMechanism(DomainMechanism):
 
     def verify(self) -> PrivacyCertificate:
         """The largest `||u|| / b` over the kinds of protected changes, recomputed in exact rationals through the factors."""
-        theorem = THEOREM[self.noise]
         loads = [share_spent(change, self.noise, self.matrices, self.blocks) for change in self.changes]
-        if not loads:
-            words = "nothing to compute: no protected change moves an answer"
-            return PrivacyCertificate(True, Fraction(0), None, 0, words, theorem)
-        worst = max(loads)
-        change = self.changes[loads.index(worst)]
-        ratio = worst
-        if self.noise == "gaussian":  # squares are compared; the root is rounded up, at most to 1 where the square is at most 1
-            ratio = min(root_above(worst), Fraction(1)) if worst <= 1 else root_above(worst)
-        arithmetic = f"exact rationals for all {len(loads)} kinds of changes that imply the others, through the factors"
-        witness = Witness(0, 1, change.words, (), change.budget)
-        return PrivacyCertificate(worst <= 1, ratio, witness, len(loads), arithmetic, theorem)
+        return self._certificate_of(loads, THEOREM[self.noise], ", through the factors")
 
     def parts(self, term: int) -> tuple[MeasuredProduct, ...]:
         """The blocks that a term is put together from."""
@@ -434,33 +421,6 @@ class StructuredMechanism(DomainMechanism):
         """How many coordinates get noise."""
         return sum(math.prod(len(self.matrices[a][m].rows) for a, m in block.parts.items()) for block in self.blocks)
 
-    @withholding
-    def check(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> None:
-        """See `FrozenMechanism.check`: counts of all combinations of values, true tables, or records."""
-        super().check(data)
-        row = row_unit_of(unit, entity, rows_per_entity)
-        fixed = not isinstance(self.protection, Presence)
-        require_form(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
-
-    def release(
-        self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
-    ) -> StructuredRelease:
-        """Noisy products of confidential data. Spends the budget once.
-
-        data: as for `MarginalMechanism.release`, records or `Counts` of true tables over the attributes of every largest block;
-        or, of domains that are small enough to list them, counts of all combinations of values: an array in the order of
-        `Domain.elements`, or counts by name. unit, entity, rows_per_entity: as there.
-        """
-        row = row_unit_of(unit, entity, rows_per_entity)
-        fixed = not isinstance(self.protection, Presence)
-        stated, count_tables = withholding(reading)(self.counted, data, row, self.guarantee_for, fixed=fixed, histograms=True)
-        released = self._released(count_tables)
-        if stated is None:
-            return released
-        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
-
     @property
     def universe(self) -> Universe:
         """What counts are joined by; of small domains."""
@@ -542,39 +502,13 @@ class StructuredMechanism(DomainMechanism):
         return cls(**parts_of_core(core))
 
     def _statement(self) -> Guarantee:
-        """The statement of what is promised."""
-        presence = isinstance(self.protection, Presence)
         law = "exp(-z^2 / (2 variance))" if self.noise == "gaussian" else "exp(-rate |z|)"
-        return Guarantee(
-            unit="The presence of one record." if presence else "The attribute values of one record.",
-            relation=self.protection.sentence(),
-            unprotected=self._unprotected(),
-            notion=NOTIONS["gaussian" if self.noise == "gaussian" else "exponential"],
-            parameters=self._parameters(),
-            mechanism=(
-                f"{len(self.blocks)} Kronecker products of integer matrices over {len(self.workload.used)} attributes: "
-                f"independent integer noise in their {self.measured} coordinates, P(z) proportional to {law}; the "
-                f"{self.workload.count} answers are fixed linear maps of them."
-            ),
-            sampling="Exact: random bits of the operating system, compared with probabilities in exact arithmetic.",
-            floating_point=INTEGERS,
-            timing=TIMING,
-            fingerprint=self.fingerprint,
+        return self._promise(
+            f"{len(self.blocks)} Kronecker products of integer matrices over {len(self.workload.used)} attributes: "
+            f"independent integer noise in their {self.measured} coordinates, P(z) proportional to {law}; the "
+            f"{self.workload.count} answers are fixed linear maps of them.",
+            INTEGERS,
         )
-
-    def _unprotected(self) -> tuple[str, ...]:
-        if isinstance(self.protection, Presence):
-            return ()
-        attributes, told = self.workload.domain.attributes, []
-        if isinstance(self.protection, Hamming):
-            free = [repr(name) for name, b in zip(attributes, self.protection.budgets, strict=True) if np.isinf(b)]
-            told = [f"Unprotected attributes, with queries of them alone answered exactly: {', '.join(free)}."] if free else []
-        else:
-            apart = [
-                repr(name) for name, part in zip(attributes, self.protection.parts, strict=True) if part.components().any()
-            ]
-            told = [f"Changes between different connected components of {', '.join(apart)} are not protected."] if apart else []
-        return (*self.warning, "The number of records is public.", *told)
 
 
 def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:

@@ -28,6 +28,7 @@ from designer.certificate.agreement import (
     require_cells,
     whole_table,
 )
+from designer.domains.marginals_tables import DomainMechanism
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_release import StructuredRelease
 from designer.domains.protection import Presence
@@ -112,21 +113,22 @@ def _published(mechanism: StructuredMechanism, published: PublishedSums) -> tupl
     return published.matched(keys.columns, keys.rows)
 
 
-class ProductComposition(Composition[StructuredMechanism]):
+class DomainComposition(Composition[DomainMechanism[Any]]):
     """By the noise."""
 
-    def protected(self, made: StructuredMechanism) -> Protected:
+    def protected(self, made: DomainMechanism[Any]) -> Protected:
         return made.protection
 
-    def counted(self, made: StructuredMechanism) -> Domain:
-        return made.workload.domain
+    def counted(self, made: DomainMechanism[Any]) -> Domain:
+        domain: Domain = made.workload.domain
+        return domain
 
-    def of_budget(self, made: StructuredMechanism, budget: Fraction) -> Cost:
-        return cost_of_falloff(made, made.noise, budget)
+    def of_budget(self, made: DomainMechanism[Any], budget: Fraction) -> Cost:
+        return cost_of_falloff(made, made.law, budget)
 
-    def noise_of_laplace(self, made: StructuredMechanism) -> Iterable[tuple[Fraction, int | None]]:
+    def noise_of_laplace(self, made: DomainMechanism[Any]) -> Iterable[tuple[Fraction, int | None]]:
         """A record moves no coordinate of a product by more than the product of the largest entries, or twice that."""
-        if made.noise != "laplace":
+        if not isinstance(made, StructuredMechanism) or made.noise != "laplace":
             return
         each = 1 if isinstance(made.protection, Presence) else 2
         for block in made.blocks:
