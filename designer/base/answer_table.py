@@ -307,13 +307,6 @@ class NamedColumns:
     categories: int
 
 
-class Guaranteed(Protocol):
-    """What every release has besides its numbers."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-
 class Tabular(Displayed):
     """A release that holds numbers."""
 
@@ -333,13 +326,6 @@ class Tabular(Displayed):
     def to_frames(self, backend: str = "pandas", *, level: float = LEVEL) -> dict[str, Any]:
         """All tables as data frames, by name; see `to_frame`."""
         return {table.name: frame_of(numbers_of(table, level).columns, backend) for table in self.answer_tables()}
-
-    def below_zero(self) -> tuple[int, int]:
-        """How many answers are below 0, and how many there are. Noise makes counts negative: without it they cannot be, and
-        raising them to 0 would make them biased. `agreeing_tables` of `designer.files.table_files`, or --consistent of the
-        command line, gives numbers from 0 on that agree with one another."""
-        found = [table.answers for table in self.answer_tables()]
-        return sum(int((answers < 0).sum()) for answers in found), sum(map(len, found))
 
     def display_facts(self) -> Mapping[str, object]:
         """The fingerprint of what made it."""

@@ -476,15 +476,3 @@ def _between(opening: str, closing: str, items: Any) -> Iterator[str | Place]:
             yield ","
         yield from item
     yield closing
-
-
-def short_number(value: float) -> str:
-    """A float with 15 significant digits, as JSON of this program has floats: what has no more digits is the same number in
-    every language. `InvalidProblem` beyond the floats.
-
-    >>> short_number(2.0), short_number(-1e-7), short_number(1e16 / 3)
-    ('2.0', '-1e-07', '3333333333333330.0')
-    """
-    if not math.isfinite(value):
-        raise InvalidProblem("answer: is beyond the floats; use smaller weights or steps.")
-    return repr(float(f"{value:.14e}"))

@@ -3,7 +3,7 @@ or Gaussian (docs/theory/lattice.md)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from designer.relations.invariants.changes import ChangeRelation, InvariantDista
 from designer.relations.problem import Problem
 from solvers.polytopes.facets import Backend, HullFailed
 
-BallShape = Literal["l1", "l2", "ellipsoid", "hull"]
 Shape = Annotated[str, "The ball that the noise follows."]
 
 

@@ -100,12 +100,6 @@ class Margins(Immutable):
         powers = np.exp(logs - logs.max())
         return np.asarray(powers / powers.sum())
 
-    def exact_pmf(self, omega: Fraction) -> list[Fraction]:
-        """The law at a rational odds ratio, in rationals."""
-        powers = [weight * omega**i for i, weight in enumerate(self.weights)]
-        whole = sum(powers, Fraction(0))
-        return [power / whole for power in powers]
-
 
 def _log(value: int) -> float:
     shift = max(0, value.bit_length() - 900)

@@ -29,27 +29,6 @@ LAST_WORD = 2**64 - 1
 MOST_NODES = 512
 
 
-def draw_exponential(scores: Sequence[Exact], entropy: Entropy, factor: Exact = 1) -> int:
-    """An index r with probability exactly proportional to `exp(factor * scores[r])`.
-
-    >>> from designer.sampling.entropy import SeededEntropy
-    >>> draw_exponential([0, 3, 700], SeededEntropy(1), Fraction(1, 2))
-    2
-    """
-    return int(ExponentialLaw(scores, factor).draw(1, entropy)[0])
-
-
-def draw_permute_and_flip(scores: Sequence[Exact], entropy: Entropy, factor: Exact = 1) -> int:
-    """An index r by permute-and-flip (McKenna and Sheldon 2020) on `factor * scores`: in random order, the first candidate
-    whose coin of bias `exp(factor * (scores[r] - max scores))` falls heads.
-
-    >>> from designer.sampling.entropy import SeededEntropy
-    >>> draw_permute_and_flip([0, 3, 700], SeededEntropy(1), Fraction(1, 2))
-    2
-    """
-    return int(PermuteAndFlipLaw(scores, factor).draw(1, entropy)[0])
-
-
 @dataclass(frozen=True)
 class ExponentialLaw:
     """`P(r)` proportional to `exp(factor * scores[r])`, exact rationals; draws invert one uniform number, nothing is rejected.

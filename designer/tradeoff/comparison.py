@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from designer.base.arrays import Floats
-from designer.base.checks import checked, count, rational_from, shown
+from designer.base.checks import checked, rational_from, shown
 from designer.base.errors import InvalidProblem
 from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
@@ -148,24 +148,6 @@ def _steep(first: Gaussian, second: LaplaceTradeoff) -> float:
     return found
 
 
-def sign_changes(first: PiecewiseLinear, second: PiecewiseLinear) -> tuple[Fraction, ...]:
-    """The exact type I errors strictly inside (0, 1) at which the difference of two functions changes its sign.
-
-    Where the functions agree on an interval between, its left end is named.
-    """
-    alphas = sorted({*first.alphas, *second.alphas})
-    gaps = [(alpha, first.exact(alpha) - second.exact(alpha)) for alpha in alphas]
-    changes: list[Fraction] = []
-    last: tuple[Fraction, Fraction] | None = None
-    for alpha, gap in gaps:
-        if gap and last is not None and (gap > 0) != (last[1] > 0):
-            zeros = [a for a, g in gaps if last[0] < a < alpha and g == 0]
-            changes.append(zeros[0] if zeros else last[0] + (alpha - last[0]) * last[1] / (last[1] - gap))
-        if gap:
-            last = (alpha, gap)
-    return tuple(changes)
-
-
 def compose(first: Tradeoff, second: Tradeoff) -> Tradeoff:
     """The tensor product, exactly: two Gaussians (`mu^2` add) or two piecewise linear functions. Others: see `Account` in
     `designer.tradeoff.account`.
@@ -236,20 +218,6 @@ def _integer_atoms(function: PiecewiseLinear) -> tuple[NDArray[Any], NDArray[Any
     whole = lcm(*(mass.denominator for atom in atoms for mass in atom))
     p, q = (np.array([int(mass * whole) for mass in masses], dtype=object) for masses in zip(*atoms, strict=True))
     return p, q, whole
-
-
-def power_below(tradeoff: Tradeoff, times: int, resolution: Resolution | None = None) -> PiecewiseLinear:
-    """A function proven to be at most the `times`-fold tensor power, by repeated squaring."""
-    fine = resolution or Resolution()
-    square, result = fine.below(tradeoff), None
-    remaining = count(times, "times")
-    while remaining:
-        if remaining % 2:
-            result = square if result is None else compose_below(result, square, fine)
-        remaining //= 2
-        square = compose_below(square, square, fine) if remaining else square
-    assert result is not None
-    return result
 
 
 # The closed list of tradeoff functions, and how one is read from plain data.

@@ -107,7 +107,6 @@ def _delta_ball(mu: arb, budget: Fraction) -> tuple[arb, arb]:
 
 FAR = 1 << 20  # numbers beyond are converted by what they come down to
 MOST_RHO = 1024
-FARTHEST = Fraction(1 << 12)  # deviations
 ROUNDS = 80
 GOLDEN = (math.sqrt(5) - 1) / 2
 _FAINT = Fraction(1, 1 << 200)
@@ -123,18 +122,6 @@ def gdp_delta(mu: object, epsilon: object) -> float:
     0.12693673750664397
     """
     return Gaussian.of(mu).delta_at(rational_from(epsilon, "epsilon", 0))
-
-
-def gdp_log_delta(mu: object, epsilon: object) -> float:
-    """The natural logarithm of `gdp_delta`, rounded up: finite where delta itself is below every float."""
-    power, distance = rational_from(epsilon, "epsilon", 0), rational_from(mu, "mu", 0)
-    tradeoff = Gaussian(distance**2)
-    if tradeoff.trivial:
-        return -math.inf
-    deviations = power / distance - distance / 2
-    if deviations > FARTHEST:  # Mills: `Phi(-z) < phi(z) / z`, and the logarithm is within some 1e-5 of -z^2 / 2
-        return float_above_real(lambda: rational_ball(-(deviations**2) / 2) - rational_ball(deviations).log())
-    return float_above_real(lambda: tradeoff.delta_ball(exp_ball(power)).log())
 
 
 def gdp_epsilon(mu: object, delta: object) -> float:
@@ -212,14 +199,6 @@ def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
     )
 
 
-def zcdp_delta_bun_steinke(rho: object, epsilon: object) -> float:
-    """`exp(-(epsilon - rho)^2 / (4 rho))` for epsilon >= rho, 1 below, rounded up."""
-    budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    if power < budget:
-        return 1.0
-    return 0.0 if budget == 0 else float_above_real(lambda: exp_ball(-((power - budget) ** 2) / (4 * budget)))
-
-
 def zcdp_delta(rho: object, epsilon: object) -> float:
     """The smallest delta known to follow from rho-zCDP at epsilon >= 0, rounded up.
 
@@ -231,14 +210,6 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
     """
     budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
     return min(1.0, float_above_real(lambda: zcdp_delta_ball(budget, power))) if budget else 0.0
-
-
-def zcdp_log_delta(rho: object, epsilon: object) -> float:
-    """The natural logarithm of `zcdp_delta`, rounded up."""
-    budget, power = rational_from(rho, "rho", 0), rational_from(epsilon, "epsilon", 0)
-    if not budget:
-        return -math.inf
-    return min(0.0, float_above_real(lambda: _log_moments(budget, power).min(_variation(budget).log())))
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
@@ -323,15 +294,6 @@ def rho_of_bounded_range(epsilon: Fraction) -> Fraction:
 def rho_of_laplace(epsilon: Fraction, rate: Fraction = Fraction(0)) -> Fraction:
     """`laplace_rho` as a Fraction, for an epsilon of any size."""
     return Fraction(laplace_rho(epsilon, rate)) if epsilon < _ALL_IN_ALL else epsilon
-
-
-def pure_mu(epsilon: object) -> float:
-    """Pure epsilon-privacy is mu-GDP for `mu = -2 Phi^-1(1 / (1 + e^epsilon))`, rounded up; no smaller mu does.
-
-    `f_epsilon >= G_mu` has to hold at the corner (c, c) of f_epsilon only, and G_mu has its fixed point at Phi(-mu / 2).
-    """
-    power = rational_from(epsilon, "epsilon", 0)
-    return float_above_real(lambda: -2 * normal_quantile(1 / (1 + exp_ball(power)))) if power else 0.0
 
 
 def pure_delta(epsilon: object, smaller: object) -> float:
@@ -436,12 +398,6 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
         return rho > 0 and not _at_most(lambda: zcdp_delta_ball(Fraction(rho), power), most)
 
     return math.nextafter(least_float(too_large, "rho"), 0.0)
-
-
-def gdp_mu_of_rho_below(rho: object) -> float:
-    """The mu whose Gaussian is rho-zCDP, `sqrt(2 rho)`, rounded down."""
-    budget = rational_from(rho, "rho", 0)
-    return float_below_real(lambda: rational_ball(2 * budget).sqrt())
 
 
 def smooth_epsilon(budget: float, delta: float) -> float:

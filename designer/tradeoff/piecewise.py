@@ -369,16 +369,3 @@ def rounded_below(function: PiecewiseLinear, bits: int) -> PiecewiseLinear:
     scale = 1 << bits
     corners = [(Fraction(int(alpha * scale), scale), Fraction(int(beta * scale), scale)) for alpha, beta in function.points]
     return _through(lower_hull(_lowest(corners)))
-
-
-def piecewise_above(tradeoff: Tradeoff, alphas: Iterable[object], bits: int = 160) -> PiecewiseLinear:
-    """A piecewise linear function proven to be at least the given one: chords through its points at `alphas`, rounded up."""
-    inside = sorted({ZERO, ONE, *(rational_from(a, "alphas", 0, 1) for a in alphas)})
-    points = [(alpha, min(1 - alpha, _value_above(tradeoff, alpha, bits))) for alpha in inside]
-    return _through(lower_hull([(alpha, max(ZERO, beta)) for alpha, beta in points]))
-
-
-def _value_above(tradeoff: Tradeoff, alpha: Fraction, bits: int) -> Fraction:
-    if isinstance(tradeoff, PiecewiseLinear):
-        return tradeoff.exact(alpha)
-    return fraction_above(lambda: tradeoff.ball(rational_ball(alpha), rational_ball(1 - alpha)), bits)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from solvers.ellipsoids.dual import DEPENDENT, DIRECT_ROWS, DualPoint, follow, follow_path, is_direct
-from solvers.ellipsoids.rows import Array, Differences, Rows, VectorRows, scan_differences
+from solvers.ellipsoids.rows import Array, Differences, Rows, VectorRows
 from solvers.polytopes.extremes import pivots
 from solvers.solution import Solution, Status
 from solvers.work import is_over, spend
@@ -256,7 +256,7 @@ def _symmetric(cost: Array) -> Array:
     return np.asarray((cost + cost.T) / 2.0)
 
 
-__all__ = ["Differences", "Ellipsoid", "Separation", "minimise_maximum", "minimise_trace", "scan_differences"]
+__all__ = ["Differences", "Ellipsoid", "Separation", "minimise_maximum", "minimise_trace"]
 
 Separation = Callable[[Array], tuple[float, Array]]
 

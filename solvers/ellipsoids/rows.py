@@ -6,7 +6,6 @@ What the three maps are for: docs/theory/ellipsoid.md, sections 2 and 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -184,41 +183,6 @@ class Differences:
 
 
 Rows = VectorRows | Differences
-
-
-def scan_differences(
-    points: Array, inverse_squares: Callable[[slice], Array], most: int = 400, block: int = 512
-) -> Callable[[Array], tuple[float, Array]]:
-    """A `separate` for the differences of points whose N^2 budgets do not fit in memory.
-
-    `inverse_squares(rows)` returns `1 / b_ij^2` for a slice of first indices, shape (block, N). The scan takes time N^2 s and
-    memory block N, and returns the `most` vectors that exceed 1 most; r and -r count as two.
-    """
-
-    def separate(precision: Array) -> tuple[float, Array]:
-        image = points @ precision
-        lengths = np.einsum("ns,ns->n", image, points)
-        worst, found, sizes = 0.0, np.zeros((0, points.shape[1])), np.zeros(0)
-        for start in range(0, len(points), block):
-            rows = slice(start, min(start + block, len(points)))
-            budgets = inverse_squares(rows)
-            ratios = (np.add.outer(lengths[rows], lengths) - 2.0 * image[rows] @ points.T) * budgets
-            worst = max(worst, float(ratios.max()))
-            first, second = _largest(ratios, most)
-            more = np.sqrt(budgets[first, second])[:, None] * (points[rows][first] - points[second])
-            found, sizes = np.concatenate([found, more]), np.concatenate([sizes, ratios[first, second]])
-            kept = np.argsort(-sizes)[:most]
-            found, sizes = found[kept], sizes[kept]
-        return worst, found
-
-    return separate
-
-
-def _largest(ratios: Array, most: int) -> tuple[Indices, Indices]:
-    """Positions of the largest entries beyond 1."""
-    rows, columns = np.nonzero(ratios > 1.0)
-    order = np.argsort(-ratios[rows, columns])[:most]
-    return rows[order], columns[order]
 
 
 def _square_roots(moment: Array) -> tuple[Array, Array]:

@@ -83,11 +83,6 @@ class Lattice:
         """The square of the covolume."""
         return self.minors[-1]
 
-    @property
-    def log_covolume(self) -> float:
-        """log of the m-dimensional volume of a fundamental cell, as a float."""
-        return math.log(self.squared_determinant) / 2
-
     @cached_property
     def shear(self) -> tuple[tuple[Fraction, ...], ...]:
         """Gram-Schmidt coefficients `mu[i][j]`, `b_i = b*_i + sum over j < i of mu[i][j] b*_j`, exactly; lower triangular."""
@@ -216,31 +211,6 @@ def saturated(vectors: ExactIntegers) -> ExactIntegers:
     solution: fmpq_mat = as_matrix(form).solve(as_matrix(vectors))  # type: ignore[assignment]
     solved, below = solution.numer_denom()
     return np.asarray(entries(solved) // int(below))
-
-
-def particular_solution(matrix: ArrayLike, target: ArrayLike) -> ExactIntegers | None:
-    """An integer x (d,) with `A x = t`, reduced by the kernel of A to a short one; None if there is none.
-
-    >>> particular_solution([[1, 1, 1]], [7]).sum()
-    7
-    >>> particular_solution([[2, 4]], [3]) is None
-    True
-    """
-    rows, wanted = integer_matrix("matrix", matrix), integer_matrix("target", np.asarray(target)[None])[0]
-    if len(wanted) != len(rows):
-        raise ValueError(f"target: {len(wanted)} entries for {len(rows)} rows of the matrix; give one value a row.")
-    # H = T A', so A T' = H': with x = T' y the rows of H, one pivot after the other, fix y.
-    form, transform = hermite_form(rows.T)
-    solution = np.zeros(rows.shape[1], dtype=object)
-    for row, operation in zip(form, transform, strict=True):
-        if (pivot := next((j for j, x in enumerate(row) if x), None)) is None:
-            break
-        factor, rest = divmod(wanted[pivot], row[pivot])
-        if rest:
-            return None
-        wanted -= factor * row
-        solution += factor * operation
-    return None if any(wanted) else np.asarray(integer_kernel(rows).representative([solution])[0])
 
 
 def _reduced(vectors: ExactIntegers) -> ExactIntegers:

@@ -14,9 +14,7 @@ from designer.sampling.entropy import SeededEntropy
 from designer.sampling.selection import (
     ExponentialLaw,
     PermuteAndFlipLaw,
-    draw_exponential,
     draw_from_each,
-    draw_permute_and_flip,
 )
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 from tests.oracles.scripted import Scripted
@@ -90,17 +88,17 @@ def test_open_comparisons_take_further_bits() -> None:
     """Two tied candidates split at 1/2 exactly: the word just below 2^63 is open,
     and the next word decides nothing but the last place."""
     below, above = Scripted(2**63 - 1, 5), Scripted(2**63, 5)
-    assert (draw_exponential([0, 0], below), draw_exponential([0, 0], above)) == (0, 1)
+    assert (int(ExponentialLaw([0, 0]).draw(1, below)[0]), int(ExponentialLaw([0, 0]).draw(1, above)[0])) == (0, 1)
     with ctx.workprec(200):
         threshold = int((arb(-1).exp() * 2**64).floor().unique_fmpz())
     # The coin of candidate 0 with word `threshold` is open: the further word 0 makes it heads, the largest word tails.
     for further, chosen in ((0, 0), (2**64 - 1, 1)):
-        assert draw_permute_and_flip([0, 1], Scripted(threshold, 0, further, 9, 7)) == chosen
+        assert PermuteAndFlipLaw([0, 1]).draw(1, Scripted(threshold, 0, further, 9, 7))[0] == chosen
 
 
 def test_ties_among_random_keys_are_drawn_again() -> None:
-    assert draw_permute_and_flip([0, 0], Scripted(1, 1, 8, 8, 3, 4)) == 1
-    assert draw_permute_and_flip([0, 0], Scripted(1, 1, 0, 0, 4, 3)) == 0
+    assert PermuteAndFlipLaw([0, 0]).draw(1, Scripted(1, 1, 8, 8, 3, 4))[0] == 1
+    assert PermuteAndFlipLaw([0, 0]).draw(1, Scripted(1, 1, 0, 0, 4, 3))[0] == 0
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -245,7 +245,7 @@ CASES: dict[str, tuple[Callable[[Any], object], list[Any]]] = {
     },
     **{
         f.__name__: (f, NO_NUMBER)
-        for f in (accounting.gdp_rho, accounting.pure_rho, accounting.pure_mu, accounting.zcdp_tradeoff_below)
+        for f in (accounting.gdp_rho, accounting.pure_rho, accounting.zcdp_tradeoff_below)
     },
 }  # fmt: skip
 

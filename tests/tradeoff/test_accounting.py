@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -37,12 +37,7 @@ def test_gaussian_delta_far_out() -> None:
     epsilon = acc.gdp_epsilon(1, 1e-30)
     assert gaussian_delta(1.0, epsilon) == pytest.approx(1e-30, rel=1e-8)
     assert acc.gdp_delta(1, epsilon) <= 1e-30 < acc.gdp_delta(1, math.nextafter(epsilon, 0) * (1 - 1e-12))
-    # Below every float the logarithm goes on: the leading term of Mills' ratio, with its relative error 3 (mu / eps)^2.
-    mu, far = 0.01, 30.0
-    x = far / mu
-    leading = -((x - mu / 2) ** 2) / 2 - 0.5 * math.log(2 * math.pi) + math.log(mu) - 2 * math.log(x)
-    assert acc.gdp_log_delta(mu, far) == pytest.approx(leading, abs=1e-4)
-    assert acc.gdp_delta(mu, far) == 5e-324  # rounded up, never to zero
+    assert acc.gdp_delta(0.01, 30.0) == 5e-324  # rounded up, never to zero
 
 
 def test_gaussian_conversions_are_inverse_and_safe() -> None:
@@ -90,22 +85,11 @@ def test_census() -> None:
     assert all(acc.zcdp_delta(r, e) <= CENSUS["delta"] for r, e in zip((CENSUS["rho"], doubled), better, strict=True))
 
 
-def test_bun_steinke_is_rounded_up() -> None:
-    """Against decimals of 60 digits, at budgets that floats and decimals have alike."""
-    with localcontext(prec=60):
-        for eighths in range(1, 40):
-            rho, epsilon = Decimal(eighths) / 8, Decimal(eighths) / 4
-            exact = (-((epsilon - rho) ** 2) / (4 * rho)).exp()
-            told = Decimal(acc.zcdp_delta_bun_steinke(float(rho), float(epsilon)))
-            assert exact <= told <= exact * (1 + Decimal(2) ** -52)
-
-
 def test_bun_steinke_directions_agree() -> None:
     for rho in (0.1, 1.0, 7.0):
         epsilon = acc.zcdp_epsilon_bun_steinke(rho, 1e-9)
-        assert acc.zcdp_delta_bun_steinke(rho, epsilon) == pytest.approx(1e-9, rel=1e-12)
+        assert math.exp(-((epsilon - rho) ** 2) / (4 * rho)) == pytest.approx(1e-9, rel=1e-12)
         assert acc.zcdp_delta(rho, epsilon) < 1e-9
-    assert acc.zcdp_delta_bun_steinke(1, 0.5) == 1.0
 
 
 def renyi(p: float, q: float, order: float) -> float:
@@ -151,7 +135,7 @@ def test_zcdp_calibration() -> None:
         assert acc.zcdp_delta(rho, epsilon) <= delta < acc.zcdp_delta(rho * (1 + 1e-9), epsilon)
         # Knowing that it is Gaussian allows more.
         assert acc.gdp_rho(acc.gdp_mu(epsilon, delta)) > rho
-    assert acc.gdp_mu_of_rho_below(0.5) == 1.0 and acc.gdp_rho(1) == 0.5
+    assert acc.gdp_rho(1) == 0.5
 
 
 def test_pure_is_zcdp_and_no_better() -> None:
@@ -168,9 +152,6 @@ def test_pure_to_others() -> None:
         p = np.exp(epsilon) / (1 + np.exp(epsilon))
         assert acc.pure_delta(epsilon, epsilon / 2) == pytest.approx(p - np.exp(epsilon / 2) * (1 - p), rel=1e-12)
         assert acc.pure_delta(epsilon, epsilon) == 0 == acc.pure_delta(epsilon, 2 * epsilon)
-        mu = acc.pure_mu(epsilon)
-        assert stats.norm.cdf(-mu / 2) == pytest.approx(1 - p, rel=1e-12)
-    assert acc.pure_mu(0) == 0
     # (1, 0.01) at epsilon 0.5: the worst mechanism fails openly with 0.01 and answers at random otherwise.
     assert acc.approximate_delta(1, 0.01, 0.5) == pytest.approx(0.01 + 0.99 * acc.pure_delta(1, 0.5), rel=1e-12)
     assert acc.approximate_delta(1, 0.25, 2) == 0.25
@@ -213,12 +194,10 @@ def test_extremes_are_sharp() -> None:
     assert acc.gdp_delta(1e-300, 0) == near(1e-300 / math.sqrt(2 * math.pi)) and acc.gdp_delta(1, 1e300) == 5e-324
     assert acc.gdp_delta(1e150, 1e300) == 5e-324 and acc.gdp_delta(1e150, 1) == 1.0
     assert acc.gdp_epsilon(1e150, 1e-300) == near(5e299) and acc.gdp_mu(1e300, 1e-300) == near(math.sqrt(2) * 1e150)
-    assert acc.gdp_mu(0, 1e-300) == near(1e-300 * math.sqrt(2 * math.pi)) and acc.gdp_log_delta(0, 1) == -math.inf
-    assert acc.gdp_log_delta(1, 1e6) == pytest.approx(-((1e6 - 0.5) ** 2) / 2, rel=1e-9)
+    assert acc.gdp_mu(0, 1e-300) == near(1e-300 * math.sqrt(2 * math.pi))
     assert acc.zcdp_epsilon(1e300, 1e-300) == near(1e300) and acc.zcdp_rho_below(1e300, 1e-300) == near(1e300)
     assert acc.zcdp_delta(1, 1e300) == acc.zcdp_delta(1e-300, 1) == 5e-324 and acc.zcdp_delta(1e300, 1) == 1.0
     assert acc.pure_rho(1e300) == near(1e300) and acc.pure_rho(1e-100) == near(5e-201) and acc.pure_rho(0) == 0.0
-    assert acc.pure_mu(1e300) == near(2e150 * math.sqrt(2)) and acc.pure_mu(1e-300) == near(1e-300 * math.sqrt(math.pi / 2))
     assert acc.pure_delta(1e300, 1) == 1.0 and acc.pure_delta(1e-300, 0) == near(5e-301)
     assert acc.zcdp_tradeoff_below(1e300).betas == (0, 0)
 

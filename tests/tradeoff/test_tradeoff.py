@@ -19,18 +19,14 @@ from designer.tradeoff.comparison import (
     compare_tradeoffs,
     compose,
     compose_below,
-    power_below,
     shortfall,
-    sign_changes,
     tradeoff_from_spec,
 )
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, Tradeoff
 from designer.tradeoff.piecewise import (
     PiecewiseLinear,
     from_distributions,
-    from_lines,
     ladder,
-    piecewise_above,
     piecewise_below,
 )
 
@@ -206,9 +202,6 @@ def test_order_axioms(
     assert (shortfall(f, g) is None) == all(f.exact(a) >= g.exact(a) for a in alphas)
     if isinstance(verdict.below_at, Fraction):
         assert f.exact(verdict.below_at) < g.exact(verdict.below_at)
-    for place in sign_changes(f, g):
-        assert f.exact(place) == g.exact(place)
-    assert bool(sign_changes(f, g)) == (verdict.order is Strength.INCOMPARABLE)
 
 
 rationals = st.fractions(0, 3, max_denominator=8)
@@ -236,20 +229,11 @@ def test_order_of_unlike_functions() -> None:
     assert compare_tradeoffs(Gaussian.of(1), from_distributions([1, 1], [1, 1])).order is Strength.WEAKER
 
 
-def test_sign_changes_are_exact() -> None:
-    f, g = from_lines([(Fraction(2), Fraction(1))]), PiecewiseLinear((0, "1/4", 1), ("3/4", "1/2", 0))
-    assert sign_changes(f, g) == (Fraction(1, 4),)
-
-
 @pytest.mark.parametrize("f", [*SMOOTH, Gaussian.of(1)], ids=lambda f: f.sentence())
 def test_bounds_are_on_their_side(f: Tradeoff) -> None:
-    below, above = piecewise_below(f, ladder(3, 12)), piecewise_above(f, [Fraction(i, 160) for i in range(161)])
+    below = piecewise_below(f, ladder(3, 12))
     assert shortfall(f, below) is None and below.symmetric
-    assert (above.type_two(ALPHAS) >= f.type_two(ALPHAS) - ULPS).all()
-    # A chord of length h is off by at most h / 4 times the change of slope, here e^3 / 640; tangents at e^(i/4) take the rest.
-    assert (above.type_two(ALPHAS) - below.type_two(ALPHAS)).max() < 0.05
-    if f.kinks() is not None:
-        assert shortfall(above, f) is None
+    assert (f.type_two(ALPHAS) - below.type_two(ALPHAS)).max() < 0.05
 
 
 def test_exact_composition() -> None:
@@ -269,12 +253,14 @@ def test_composition_below() -> None:
     found = compose_below(Gaussian.of(HALF), Gaussian.of(HALF))
     assert compare_tradeoffs(exact, found).order is Strength.STRONGER and found.symmetric
     assert (exact.type_two(ALPHAS) - found.type_two(ALPHAS)).max() < 2e-3
-    many = power_below(Gaussian.of("1/4"), 16, Resolution(steps=60))
+    fine, many = Resolution(steps=60), Gaussian.of("1/4")
+    for _ in range(4):
+        many = compose_below(many, many, fine)
     assert compare_tradeoffs(Gaussian.of(1), many).order is Strength.STRONGER
     assert (Gaussian.of(1).type_two(ALPHAS) - many.type_two(ALPHAS)).max() < 4e-3
     response = EpsilonDelta("1/2")
     p = 1 / (1 + np.exp(-0.5))
-    thrice = power_below(response, 3)
+    thrice = compose_below(response, compose_below(response, response))
     binomial = stats.binom.pmf(np.arange(4), 3, p)
     brute = from_distributions(binomial[::-1].tolist(), binomial.tolist())
     gap = brute.type_two(ALPHAS) - thrice.type_two(ALPHAS)
