@@ -145,8 +145,8 @@ def test_errors_are_value_errors(error: str) -> None:
 PAGES = [
     path
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.ipynb")]
-    # Those of the papers quote the code of reproductions, and mutants quote that of the house.
-    if not {"papers", "_static"} & set(path.parts) and path.name not in ("mutants.md", "CHANGELOG.md")
+    # Mutants quote the code of the house.
+    if "_static" not in path.parts and path.name not in ("mutants.md", "CHANGELOG.md")
 ] + sorted((ROOT / "examples" / "gallery").glob("*.py"))
 IMPORT = re.compile(r"""^\s*(?:>>> |\.\.\. )?from ((?:designer|solvers)[\w.]*) import (\([^)]*\)|[\w, ]+)""", re.MULTILINE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -83,6 +83,15 @@ def test_census() -> None:
     better = [acc.zcdp_epsilon(rho, CENSUS["delta"]) for rho in (CENSUS["rho"], doubled)]
     assert better[0] < 17.16 and better[1] < 39.83
     assert all(acc.zcdp_delta(r, e) <= CENSUS["delta"] for r, e in zip((CENSUS["rho"], doubled), better, strict=True))
+
+
+def test_bun_steinke_is_rounded_up() -> None:
+    """Against decimals of 60 digits, at budgets that floats and decimals have alike."""
+    with localcontext(prec=60):
+        for eighths in range(1, 40):
+            rho, delta = Decimal(eighths) / 8, Decimal(2) ** -eighths
+            exact = rho + 2 * (rho * -delta.ln()).sqrt()
+            assert exact <= Decimal(acc.zcdp_epsilon_bun_steinke(float(rho), float(delta))) <= exact * (1 + Decimal(2) ** -52)
 
 
 def test_bun_steinke_directions_agree() -> None:
