@@ -410,7 +410,7 @@ BAD = [  # kind, name of a good file, what is replaced by what, and what the ref
     ("statistical_queries", "separable", "job = inf", "jobs = inf", "jobs", "job"),
     ("statistical_queries", "separable", BUDGETS, '[relation]\nmetric = "add_remove"\nepsilon = 1\n', "'add_remove'", "use another"),
     ("statistical_queries", "separable", "records = 50", "records = 0.5", "[problem] records: 0.5", "from 1 to 2^53"),
-    ("statistical_queries", "separable", "F = 1", "F = 1e200", "[statistics] women = 1e+200", "choose units"),
+    ("statistical_queries", "separable", "F = 1", "F = 1e200", "[statistics] women = 1e+200", "in units in which they are moderate"),
     ("statistical_queries", "separable", "records = 50", "", "[problem] records: is missing", "separable"),
     ("statistical_queries", "separable", "records = 50", 'records = 50\nnotion = "zcdp"', "notion: 'zcdp'", "leave it out"),
     ("statistical_queries", "squared, weights by name", "women = 3", "men = 3", "[problem] weights = 'men'", "perhaps 'women'"),
