@@ -39,7 +39,7 @@ class Budget:
     units: of work. seconds, end: a limit on the clock, infinite where no caller set it. of: what the caller set, of which the
     seconds are left. spent: units so far, those of inner blocks too. cut: whether a search was ended before it was done. clock:
     the limit on the clock that ended it, of this block or of one around it; infinite where none did. finishing: no block around
-    it ends what runs within.
+    it ends what runs within. proving: of those around it, only the clocks do.
     """
 
     units: float
@@ -51,6 +51,7 @@ class Budget:
     cut: bool = False
     clock: float = math.inf
     finishing: bool = False
+    proving: bool = False
 
     def __post_init__(self) -> None:
         if self.seconds < math.inf:
@@ -94,6 +95,13 @@ def finishing() -> Iterator[None]:
 
 
 @contextmanager
+def proving() -> Iterator[Budget]:
+    """Within this block work is counted, and only a caller's limit on the clock ends it: a long proof of what was found."""
+    with _entered(Budget(math.inf, math.inf, math.inf, _budget.get(), proving=True)) as own:
+        yield own
+
+
+@contextmanager
 def _entered(own: Budget) -> Iterator[Budget]:
     token = _budget.set(own)
     try:
@@ -118,10 +126,11 @@ def is_over(ahead: float = 0.0) -> bool:
     its next step takes, about. Those who ask are about to go on: they are cut, which the blocks remember."""
     now: float | None = None
     inner: list[Budget] = []
-    own = _budget.get()
+    own, counted = _budget.get(), True
     while own is not None and not own.finishing:
         inner.append(own)
-        over, late = own.spent >= own.units, False
+        over, late = counted and own.spent >= own.units, False
+        counted = counted and not own.proving
         if not over and own.end < math.inf:
             now = time.perf_counter() if now is None else now
             late = now + ahead >= own.end
@@ -142,7 +151,7 @@ def go_on() -> None:
 def units_left() -> float:
     """Units that a search may still spend; infinite where nothing ends it."""
     left, own = math.inf, _budget.get()
-    while own is not None and not own.finishing:
+    while own is not None and not (own.finishing or own.proving):
         left, own = min(left, own.left), own.outer
     return left
 

@@ -29,7 +29,7 @@ from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.family import Family, Sizes, refuse_outdone
 from designer.designing.laplace import best_weights
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
-from designer.designing.repair import freeze, on_heard
+from designer.designing.repair import freeze, on_heard, rounded_to_grid
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
@@ -49,7 +49,7 @@ from solvers.polytopes.extremes import (
 from solvers.polytopes.facets import BACKENDS, Backend, FacetCandidates, HullFailed, require_backend
 from solvers.polytopes.triangulation import proof_of
 from solvers.programs.scales import Bundling, Combine, best_bundling, bundle_costs, bundle_weights
-from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over
+from solvers.work import CALLS, ENTRIES, OutOfWork, go_on, is_over, proving
 
 HullBackend = Annotated[Backend, "Who proposes the facets of the hull; the proof is the same."]
 LARGEST_DIMENSION = 12
@@ -91,15 +91,14 @@ def design_k_norm(
     coordinates = moving_coordinates(problem)
     sensitivity = coordinates.sensitivity(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(dimension)))
-    alone = sensitivity.worst_coordinates()
-
-    def shape(rounded: SensitivitySet) -> Norm:
-        heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
-        return spanned.gauge(heard, lambda differences: on_heard(differences, coordinates))
-
+    scales = on_heard(dimension * sensitivity.worst_coordinates(), coordinates)
     try:
         spanned = spanning(sensitivity, limit, proposes)
-        made = freeze(problem, "k_norm", coordinates, on_heard(dimension * alone, coordinates), shape, "exponential")
+        _, rounded = rounded_to_grid(problem, coordinates.matrix(problem), scales)
+        heard = SensitivitySet(rounded.relation, rounded.points[:, coordinates.heard])
+        with proving():
+            gauge = spanned.gauge(heard, lambda differences: on_heard(differences, coordinates))
+        made = freeze(problem, "k_norm", coordinates, scales, lambda _: gauge, "exponential")
     except HullFailed as failed:
         raise DesignFailed(f"k_norm: {failed}; use {other_hull(proposes)}{_others(Sizes(problem))}.") from None
     return made.annotated(hull_notes(made.norm))
@@ -187,7 +186,7 @@ def spanning(sensitivity: SensitivitySet, limit: int, backend: Backend) -> Spann
 
 def _begin_proof(simplices: int, dimension: int) -> None:
     """Says how long the exact proof takes, where that is long: each simplex is solved and its determinant taken in integers.
-    `OutOfWork` where the clock of a caller leaves less: a proof that is begun goes on to its end."""
+    `OutOfWork` where the work or the clock of a caller leaves less."""
     units = proof_of(simplices / 2, dimension) / ENTRIES + simplices / (4 * CALLS)
     if is_over(units):
         raise OutOfWork(f"stopped: the proof of {simplices:,} simplices takes {units:.2g} s or more")

@@ -66,10 +66,7 @@ def freeze(
     whole: on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
     """
     matrix = coordinates.matrix(problem)
-    grid = Grid.for_scales(matrix, scales, whole=whole)
-    on_grid = grid.values(grid.integers(matrix))
-    refuse_swallowed(problem.relation, matrix, on_grid, scales)
-    rounded = SensitivitySet.of(on_grid, problem.relation)
+    grid, rounded = rounded_to_grid(problem, matrix, scales, whole=whole)
     norm = shape(rounded)
     norm = norm.divided(scale_up_to_private(rounded, norm))
     measured, reconstruction = coordinates.measured, coordinates.reconstruction
@@ -87,6 +84,14 @@ def freeze(
         allow_vacuous=problem.allow_vacuous,
     )
     return made if bound is None else claimed(problem, made, bound)
+
+
+def rounded_to_grid(problem: Problem, matrix: Floats, scales: Floats, *, whole: bool = False) -> tuple[Grid, SensitivitySet]:
+    """The grid that noise of these scales is on, and the differences of the queries `matrix` (R, N), rounded to it."""
+    grid = Grid.for_scales(matrix, scales, whole=whole)
+    on_grid = grid.values(grid.integers(matrix))
+    refuse_swallowed(problem.relation, matrix, on_grid, scales)
+    return grid, SensitivitySet.of(on_grid, problem.relation)
 
 
 def _fits_described(problem: Problem, norm: Norm, grid: Grid) -> bool:

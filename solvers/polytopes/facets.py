@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from solvers.exact.points import Points, against_one
 from solvers.polytopes.triangulation import Labels, closes, corners, opposite, signed, solved
 from solvers.solution import Status
+from solvers.work import go_on
 
 Backend = Literal["qhull", "cdd"]
 BACKENDS: tuple[Backend, ...] = ("qhull", "cdd")
@@ -170,6 +171,7 @@ def exact_normals(points: Points, simplices: Labels) -> Points:
     below = np.ones(len(simplices), object)
     rows, _ = signed(simplices, len(points))
     for t, (block, right) in enumerate(zip(corners(points, simplices), points.denominators[rows], strict=True)):
+        go_on()
         with suppress(ZeroDivisionError):
             column, below[t] = solved(block, right[:, None].tolist())
             above[t] = column[:, 0]

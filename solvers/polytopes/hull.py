@@ -25,7 +25,15 @@ from solvers.exact.points import (
     unit_exponents,
 )
 from solvers.polytopes.extremes import LARGE, Push, extreme_rows, require_within, simplices_of_corners
-from solvers.polytopes.facets import Backend, Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
+from solvers.polytopes.facets import (
+    Backend,
+    Boundary,
+    FacetCandidates,
+    HullFailed,
+    candidate_simplices,
+    float_normals,
+    proven_boundary,
+)
 from solvers.polytopes.triangulation import (
     Labels,
     corners,
@@ -38,6 +46,7 @@ from solvers.polytopes.triangulation import (
     signed,
     solved,
 )
+from solvers.work import go_on
 
 # Exact gift wrapping: completes a boundary where floating point left holes.
 #
@@ -168,6 +177,7 @@ def completed(points: Points, push: Push, start: Boundary, max_simplices: int) -
     for simplex in seeds or [first_simplex(points, push)]:
         _accept(simplex, m, accepted, ridges)
     while ridges:
+        go_on()
         simplex, pivot = next(iter(ridges.values()))
         _accept(neighbour_over(points, push, simplex, pivot), m, accepted, ridges)
         require_within(len(accepted), max_simplices, m, points.dimension)
@@ -341,11 +351,17 @@ def _hull(points: Points, max_simplices: int, backend: Backend, proposed: FacetC
     push = Push.generic(len(points), backend)
     if proposed is not None:
         chosen, found = np.arange(len(points)), proposed
-        divided = proposed.pushed == len(points)
+        known = proposed.pushed == len(points)
     else:
-        divided = True
+        known = True
         chosen, found = extreme_rows(points.floats, push, max_simplices, backend)
+    divided = known
     while True:
+        if not divided and len(float_normals(points.floats[chosen], found.simplices)[0]) < len(found.simplices):
+            found, divided = (
+                _corner_simplices(points.take(chosen), Push(push.ranks[chosen], push.size), max_simplices, backend),
+                True,
+            )
         if 2 * len(found.simplices) > LARGE:  # such hulls are grown in more ways than one, and the body is one
             order = np.argsort(chosen)
             chosen, found = chosen[order], found.renumbered(np.argsort(order)).in_order(len(chosen))
@@ -361,7 +377,7 @@ def _hull(points: Points, max_simplices: int, backend: Backend, proposed: FacetC
             continue
         chosen = np.union1d(np.delete(chosen, needless), missed)
         chosen = chosen[distinct_rows(points.take(chosen))]
-        found = candidate_simplices(push.applied(points.floats, chosen), backend)
+        found, divided = candidate_simplices(push.applied(points.floats, chosen), backend), known
 
 
 def _corner_simplices(points: Points, push: Push, max_simplices: int, backend: Backend) -> FacetCandidates:

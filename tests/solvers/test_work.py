@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from solvers.work import CALLS, ENTRIES, FLOPS, PIVOTS, OutOfWork, finishing, go_on, is_over, spend, units_left, within
+from solvers.work import CALLS, ENTRIES, FLOPS, PIVOTS, OutOfWork, finishing, go_on, is_over, proving, spend, units_left, within
 
 
 def test_units_are_what_was_counted() -> None:
@@ -44,6 +44,22 @@ def test_what_is_made_ready_is_not_ended() -> None:
         with pytest.raises(OutOfWork):
             go_on()
         assert outer.cut
+
+
+def test_only_a_clock_ends_a_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    with within(0.0, seconds=5.0) as outer:
+        with proving() as budget:
+            spend(1.0)
+            assert not is_over() and units_left() == float("inf")
+            now[0] = 5.0
+            with pytest.raises(OutOfWork):
+                go_on()
+            assert budget.cut and budget.by_clock
+            with finishing():
+                go_on()
+        assert outer.cut and outer.by_clock and outer.spent == 1.0
 
 
 def test_the_clock_is_read_only_where_seconds_are_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,14 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
 from solvers.exact.points import Points, against_one, distinct_rows, outside, span_coordinates
+from solvers.polytopes import hull
 from solvers.polytopes.extremes import Push, least_simplices
 from solvers.polytopes.facets import Boundary, FacetCandidates, HullFailed, candidate_simplices, proven_boundary
 from solvers.polytopes.hull import Polytope, completed, convex_hull, first_simplex, tiled
 from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, EllipsoidBall, Hull, containment, squared_sensitivity
 from solvers.polytopes.triangulation import covers_once, determinants, grouped_labels, open_ridges, solved
 from solvers.solution import Status
+from solvers.work import OutOfWork, proving, within
 
 
 def basic_moves(r: int, c: int) -> Points:
@@ -353,6 +355,44 @@ def test_wrapping_builds_the_whole_hull_from_nothing(kept: int) -> None:
     start = dataclasses.replace(seeds, simplices=seeds.simplices[:kept], facet_of=seeds.facet_of[:kept])
     grown = tiled(points, proven_boundary(points, completed(points, push, start, 1000)))
     assert grown is not None and grown.volume == whole.volume and grown.simplex_count == 66
+
+
+@pytest.mark.parametrize("points", [basic_moves(3, 3), Points.of(np.eye(4, dtype=int))], ids=["wrapped", "proposed"])
+def test_a_proof_ends_with_the_clock_of_a_caller(points: Points) -> None:
+    points = span_coordinates(points)[1]
+    push = Push.generic(len(points))
+    found = candidate_simplices(push.applied(points.floats, np.arange(len(points))), "qhull")
+    none = dataclasses.replace(proven_boundary(points, found.simplices), simplices=np.zeros((0, points.dimension), np.int64))
+    with within(0.0, seconds=0.0), proving():
+        with pytest.raises(OutOfWork):
+            proven_boundary(points, found.simplices)
+        with pytest.raises(OutOfWork):
+            completed(points, push, dataclasses.replace(none, facet_of=np.zeros(0, np.int64)), 1000)
+    with within(0.0), proving():
+        assert len(proven_boundary(points, found.simplices).simplices) > 0
+
+
+def _tiles(body: Polytope) -> set[frozenset[tuple[float, ...]]]:
+    """Corners of every simplex of both halves."""
+    halves = [body.corners(t) for t in range(len(body.simplices))]
+    return {frozenset(tuple(row) for row in (sign * half).tolist()) for half in halves for sign in (1.0, -1.0)}
+
+
+@pytest.mark.parametrize("corners", [7, 8])
+def test_faces_that_their_proposal_divides_in_another_way_are_proven_once(
+    corners: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faces with many corners, proposed by a push of other points: the body is the one that is found without a proposal."""
+    points = Points.of([(1, *signs) for signs in itertools.product((-1, 1), repeat=3)][:corners])
+    found = candidate_simplices(
+        Push(np.arange(len(points))[::-1] + 1, 2.0**-10).applied(points.floats, np.arange(len(points))), "qhull"
+    )
+    proofs, prove = list[int](), hull._proven_polytope
+    monkeypatch.setattr(hull, "_proven_polytope", lambda *given: (proofs.append(1), prove(*given))[1])
+    body = convex_hull(points, proposed=found)
+    assert len(proofs) == 1
+    whole = convex_hull(points)
+    assert _tiles(body) == _tiles(whole) and len(_tiles(whole)) == whole.simplex_count > 2 * len(whole.facets)
 
 
 @pytest.mark.parametrize("s", [2, 3, 4])
