@@ -28,6 +28,7 @@ PARTS = {
             "integers_on_a_grid",
             "closed_lists",
             "checks_of_fields",
+            "libraries",
             "families_that_stay",
             "own_solvers",
             "power_of_two_steps",
