@@ -30,7 +30,7 @@ LINKED = (nodes.reference, nodes.title, addnodes.desc_signature, addnodes.pendin
 def known() -> dict[str, str]:
     """The name under which each has its entry, by that name, by its last word, and by where the object is defined.
 
-    A last word that two entries have, such as that of `designer.tables.Sum` and `designer.metrics.Sum`, is left out.
+    A last word that two entries have, as `metrics.partition` and `invariants.partition` do, is left out.
     """
     pages = sorted((Path(__file__).parent / "reference").glob("*.md"))
     entries = [

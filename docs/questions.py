@@ -9,7 +9,7 @@ from textwrap import fill, wrap
 
 from designer.problem_file.templates import (
     QUESTIONS,
-    Choice,
+    Option,
     Question,
     decided_file,
     paths,
@@ -19,7 +19,7 @@ TYPED = ("region: north, east, south", "region: north, east; sex: F, M")
 LEAVES = list(paths(TYPED))
 
 
-def where(question: Question, choice: Choice) -> str:
+def where(question: Question, choice: Option) -> str:
     """After which answers a choice is there, in words; empty where it always is."""
     with_it = [leaf for leaf in LEAVES if leaf[question.name] == choice.name]
     told, unless = [], []

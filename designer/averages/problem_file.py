@@ -31,7 +31,7 @@ from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem_file.asked import SHARED, AskingReader, naming
 from designer.problem_file.forms import ProblemFileKind
-from designer.problem_file.keys import FILE, Key, section_of
+from designer.problem_file.keys import FILE, Field, section_of
 from designer.problem_file.linear_forms import (
     DELTA_WITH_ITS_NOTION,
     DESIGN_NOTE,
@@ -43,7 +43,7 @@ from designer.problem_file.linear_forms import (
     design_forms,
 )
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, Listing, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request
 from designer.relations.metrics.metric import Metric
 
 NUMBERS = "number"
@@ -93,12 +93,12 @@ def _form(design_section: Fragment, **of_problem: Any) -> Schema:
     metric, _ = metric_forms()
     problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, PROBLEM_NOTE, **of_problem)
     needed: dict[str, Fragment] = {"domain": DOMAIN, "statistics": STATISTICS, "relation": metric}
-    return record(needed, {"problem": problem, "design": Key("design", design_section, DESIGN_NOTE).fragment}, **by_notion())
+    return record(needed, {"problem": problem, "design": Field("design", design_section, DESIGN_NOTE).fragment}, **by_notion())
 
 
 def _fitted_forms() -> list[Schema]:
     """[design] of the families that know what an average is."""
-    return [section_of([Key("family", exactly(name))], [SOLVER, SOLVER_OPTIONS]) for name in FITTED]
+    return [section_of([Field("family", exactly(name))], [SOLVER, SOLVER_OPTIONS]) for name in FITTED]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,9 +174,9 @@ class AveragesFile(Request):
             raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.", value=records)
         return records
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         groups = [group.domain for group in self.queries.groups]
-        return Listing(values={name: values for domain in groups for name, values in domain.listed})
+        return ExpectedValues(values={name: values for domain in groups for name, values in domain.listed})
 
     def description(self) -> Mapping[str, object]:
         statistics, images = self.queries.workload.shape

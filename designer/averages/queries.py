@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import Limits, symmetric_limits
+from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, Immutable, frozen, real_array
 from designer.base.checks import assign, positive, shown
 from designer.base.errors import InvalidProblem, withholding
@@ -393,7 +393,7 @@ class AveragesLaw:
         """What these are where they are not computed."""
         return self.mechanism.accuracy_words
 
-    def limits_of(self, released: Release, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the averages: the noise, and the bias of those that were asked for with one."""
         margins, law = self.mechanism.reach_of_answers(level, simultaneous)
         off = self.asked.biases(self.mechanism)

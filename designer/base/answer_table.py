@@ -34,7 +34,7 @@ ULP = 2.0**-51  # of an answer, as a float: ends of intervals move outwards by t
 LEVEL = 0.95
 
 
-class Limits(NamedTuple):
+class ConfidenceLimits(NamedTuple):
     """Both ends of the intervals of all answers of a release, (A,) each, and by which law, in a sentence.
 
     missing: why some have none, whose ends are not numbers.
@@ -46,13 +46,13 @@ class Limits(NamedTuple):
     missing: str = ""
 
 
-Limiting = Callable[[float, bool], Limits]  # from a level, and whether it is for all answers together
+Limiting = Callable[[float, bool], ConfidenceLimits]  # from a level, and whether it is for all answers together
 
 
 class LawOfAnswers(Protocol):
     """What a release asks of the mechanism that made it, when intervals are wanted."""
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all tables of the release, in order; `InvalidProblem` with the reason where none is
         proven."""
 
@@ -72,7 +72,7 @@ class Intervals:
     law: str
 
 
-def _unknown(level: float, simultaneous: bool) -> Limits:
+def _unknown(level: float, simultaneous: bool) -> ConfidenceLimits:
     """Of a release without a mechanism: refused."""
     raise InvalidProblem(
         "intervals: this release does not know the mechanism that made it; read it with its spec "
@@ -145,14 +145,14 @@ def _told_apart(names: list[str]) -> list[str]:
     return [*found]
 
 
-def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> Limits:
+def _limits_of_kept(law: LawOfAnswers, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
     """The intervals of a release; where it bounds the rows of entities, of the rows that were kept."""
     found, row = law.limits_of(released, level, simultaneous), getattr(released, "row", None)
     entity = None if row is None else row.entity
     return found if entity is None else found._replace(law=f"{found.law}; of the rows that were kept of each {entity!r}")
 
 
-def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> Limits:
+def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_], law: str) -> ConfidenceLimits:
     """`answers` plus and minus `margins`, both (A,), moved outwards by the rounding of floats.
 
     whole: (A,) booleans, where the answer without noise is a whole number: an interval shrinks to the whole numbers that it
@@ -163,7 +163,7 @@ def symmetric_limits(answers: Floats, margins: Floats, whole: NDArray[np.bool_],
         lower, upper = answers - margins - slack, answers + margins + slack
         inner = np.ceil(lower) + 0.0, np.floor(upper) + 0.0  # no -0, which people would read
     shrunk = whole & (margins > 0) & (inner[0] <= inner[1])
-    return Limits(np.where(shrunk, inner[0], lower), np.where(shrunk, inner[1], upper), law)
+    return ConfidenceLimits(np.where(shrunk, inner[0], lower), np.where(shrunk, inner[1], upper), law)
 
 
 def interval_data(tables: Sequence[AnswerTable], level: float = LEVEL) -> list[dict[str, Any]]:

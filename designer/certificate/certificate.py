@@ -126,7 +126,7 @@ class PrivacyCertificate:
 
 
 @dataclass
-class _Search:
+class _RatioSearch:
     """Running maximum of exact ratios, with the float bound that covers what was not evaluated exactly."""
 
     sensitivity: SensitivitySet
@@ -241,7 +241,7 @@ def certify(
     longest = sensitivity.longest(norm)
     if longest is not None:
         return _by_length(sensitivity, norm, longest, theorem, elements)
-    search = _Search(sensitivity, norm)
+    search = _RatioSearch(sensitivity, norm)
     _check_silent(search)
     relative = sensitivity.relation.budget_error + rounding_error(sensitivity, norm)
     bounds = RatioBounds(norm.image_error(sensitivity.points), relative)
@@ -251,7 +251,7 @@ def certify(
     return _verdict(search, theorem, elements)
 
 
-def _that_decide(search: _Search, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
+def _that_decide(search: _RatioSearch, bounds: RatioBounds) -> Iterator[tuple[Block, Floats]]:
     """All pairs with their float ratios; of very many, those that bounds on groups of elements do not settle."""
     sensitivity, norm = search.sensitivity, search.norm
     if sensitivity.searches(norm) and norm.silent.all():  # no pair has a length
@@ -290,7 +290,7 @@ def _by_length(
     return PrivacyCertificate(ratio is not None and ratio <= 1, ratio, witness, 0, arithmetic, theorem)
 
 
-def _check_silent(search: _Search) -> None:
+def _check_silent(search: _RatioSearch) -> None:
     """A coordinate without noise must not move under any protected change; if one does, find the pair that shows it."""
     moving = search.norm.silent & ~search.sensitivity.silent_coordinates()
     if not moving.any():
@@ -329,7 +329,7 @@ def attains(sensitivity: SensitivitySet, norm: Norm, witness: Witness, ratio: Fr
     return canonical(asdict(witness)) == canonical(asdict(described))  # 1, 1.0 and true are equal only to Python
 
 
-def _verdict(search: _Search, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
+def _verdict(search: _RatioSearch, theorem: str, elements: Sequence[str] | None) -> PrivacyCertificate:
     """The certificate that the search amounts to."""
     witness = None
     if search.pair is not None:

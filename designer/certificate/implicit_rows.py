@@ -88,7 +88,7 @@ class DescribedSet:
         least, most = extremes(self.rows)
         return np.asarray((appears & ((least != 0) | (most != 0))) | (changes & (least != most)))
 
-    def largest(self, norm: Norm) -> Found:
+    def largest(self, norm: Norm) -> RatioBound:
         """The largest `||u|| / b` of all, at most, and the pair of largest ratio among those that were looked at."""
         order = norm.order
         if norm.map.ndim != 1 or type(norm) is not Norm or order not in ("l1", "l2"):
@@ -99,7 +99,7 @@ class DescribedSet:
             return found
         power = 1 if order == "l1" else 2
         heard = np.where(norm.silent, 0.0, norm.map)
-        best = Found(Fraction(0), Fraction(0), None, Fraction(0))
+        best = RatioBound(Fraction(0), Fraction(0), None, Fraction(0))
         for one in (*self._appearing(heard, power), *self._changing(heard, power)):
             best = one.beside(best)
         return best
@@ -112,7 +112,7 @@ class DescribedSet:
         factors, unit = self._factors(np.where(norm.silent, 0.0, norm.map), power)
         return _length(max(self._sums(factors, power).tolist()) * unit, power)
 
-    def _moved_without_noise(self, norm: Norm) -> Found | None:
+    def _moved_without_noise(self, norm: Norm) -> RatioBound | None:
         """A change that moves a row without noise; None where there is none."""
         for appears, changes in ((True, False), (False, True)):
             if not (self.budgets.appear if appears else self.budgets.change is not None):
@@ -123,10 +123,10 @@ class DescribedSet:
                 pair = (int(np.flatnonzero(row)[0]), size) if appears else (0, int(np.flatnonzero(row != row[0])[0]))
                 budget = self.relation.exact_budget(*pair)
                 assert budget is not None
-                return Found(None, None, pair, budget)
+                return RatioBound(None, None, pair, budget)
         return None
 
-    def _appearing(self, heard: Floats, power: int) -> Iterator[Found]:
+    def _appearing(self, heard: Floats, power: int) -> Iterator[RatioBound]:
         """For each budget the element whose record is longest."""
         factors, unit = self._factors(heard, power)
         if not self.budgets.appear:
@@ -136,9 +136,9 @@ class DescribedSet:
             places = np.flatnonzero(self.budgets.kinds == kind)
             longest = max(places.tolist(), key=sums.__getitem__)
             ratio = _length(sums[longest] * unit, power) / budget
-            yield Found(ratio, ratio, (longest, self.rows.shape[1]), budget)
+            yield RatioBound(ratio, ratio, (longest, self.rows.shape[1]), budget)
 
-    def _changing(self, heard: Floats, power: int) -> Iterator[Found]:
+    def _changing(self, heard: Floats, power: int) -> Iterator[RatioBound]:
         """The largest difference of two columns: exact where it is attained by elements of large sums, else a bound."""
         budget, size = self.budgets.change, self.rows.shape[1]
         if budget is None or size < 2:
@@ -163,7 +163,7 @@ class DescribedSet:
         assert found is not None
         bound, longest, pair = found
         lengths = [_length(square * unit, power) / budget for square in (max(bound, longest), longest)]
-        yield Found(lengths[0], lengths[1], pair, budget)
+        yield RatioBound(lengths[0], lengths[1], pair, budget)
 
     def _longest_of(self, places: list[int], factors: Any, power: int, most: int) -> tuple[int, tuple[int, int]]:
         """The largest power of a distance between two of these elements, and which; a pair that attains `most` is enough."""
@@ -254,7 +254,7 @@ class DescribedSet:
 
 
 @dataclass(frozen=True)
-class Found:
+class RatioBound:
     """The largest ratio of length to budget, at most `bound`, infinite where None; `reached` by `pair`, of this budget."""
 
     bound: Fraction | None
@@ -262,11 +262,11 @@ class Found:
     pair: tuple[int, int] | None
     budget: Fraction
 
-    def beside(self, other: Found) -> Found:
+    def beside(self, other: RatioBound) -> RatioBound:
         """The larger of two."""
         assert self.bound is not None and other.bound is not None and self.reached is not None and other.reached is not None
         seen = self if self.reached > other.reached else other
-        return Found(max(self.bound, other.bound), seen.reached, seen.pair, seen.budget)
+        return RatioBound(max(self.bound, other.bound), seen.reached, seen.pair, seen.budget)
 
 
 def _powers(values: NDArray[np.int64], power: int) -> Any:

@@ -122,7 +122,7 @@ class SensitivitySet:
         """The largest `||u|| / b`, and up to `limit` pairs of large ratio: the worst partner of each point,
         the worst of those first. Where pairs are searched, and nearly all tie, the largest of all may be above it by one of
         `steep.TOLERANCES` or `steep.COARSE`. least: ratios below it are of no interest, and a search may leave them out."""
-        best, found = 0.0, _Found(limit)
+        best, found = 0.0, _WorstPairs(limit)
         for block, ratios in self._few(norm, limit, least):
             if ratios.size:
                 best = max(best, float(ratios.max()))
@@ -277,7 +277,7 @@ def _divided(lengths: Floats, budgets: Floats, wild: bool) -> Floats:
     return lengths
 
 
-class _Found:
+class _WorstPairs:
     """The worst partner of each point seen so far, cut to `limit` pairs of largest ratio."""
 
     def __init__(self, limit: int) -> None:

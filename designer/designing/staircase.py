@@ -60,7 +60,7 @@ MOST_NATS = 300.0  # of a budget: the program holds e^budget, and products of tw
 
 
 @dataclass(frozen=True)
-class _Frame:
+class _MeasuredGrid:
     """Where is measured: the coordinates with whole rows, the grid, and the differences in its steps."""
 
     problem: Problem
@@ -124,7 +124,7 @@ def _loss(problem: Problem, made: StaircaseMechanism) -> float:
     return problem.loss_of(made.query_variances(), made.query_mean_absolutes() if problem.loss == "absolute" else None)
 
 
-def _framed(problem: Problem, given: Coordinates, *, fine: bool = False) -> _Frame:
+def _framed(problem: Problem, given: Coordinates, *, fine: bool = False) -> _MeasuredGrid:
     """Whole rows where the measured ones are multiples of a short unit, on the coarsest grid that leaves room for halves, or on
     a fine one, for noise that need not be such multiples."""
     matrix = given.matrix(problem)
@@ -152,7 +152,7 @@ def _framed(problem: Problem, given: Coordinates, *, fine: bool = False) -> _Fra
     else:
         grid = Grid(tuple(exponents))
     rounded = SensitivitySet.of(grid.values(grid.integers(matrix)), problem.relation)
-    return _Frame(problem, given, grid, protected_differences(rounded, given.heard, grid.steps))
+    return _MeasuredGrid(problem, given, grid, protected_differences(rounded, given.heard, grid.steps))
 
 
 def _unit(row: Floats) -> Fraction:
@@ -172,13 +172,13 @@ def _fits(matrix: Floats, exponents: list[int]) -> bool:
     return all(float(np.abs(row).max()) <= math.ldexp(2.0**44, e) for row, e in zip(matrix, exponents, strict=True))
 
 
-def _far(frame: _Frame) -> bool:
+def _far(frame: _MeasuredGrid) -> bool:
     """Whether one number moves so far, in units of its lattice, that a program over its values is too large."""
     moves = [abs(u.steps[0]) for u in frame.moved]
     return max(moves) > LONGEST_STEP * math.gcd(*moves)
 
 
-def _made(frame: _Frame, noise: Peaks | Stairs) -> StaircaseMechanism:
+def _made(frame: _MeasuredGrid, noise: Peaks | Stairs) -> StaircaseMechanism:
     values = frame.grid.values(frame.grid.integers(frame.measured.matrix(frame.problem)))
     given = frame.measured.measured is None and np.array_equal(values, frame.problem.workload.dense())
     return StaircaseMechanism(
@@ -192,7 +192,7 @@ def _made(frame: _Frame, noise: Peaks | Stairs) -> StaircaseMechanism:
     )
 
 
-def _with_stairs(frame: _Frame) -> StaircaseMechanism:
+def _with_stairs(frame: _MeasuredGrid) -> StaircaseMechanism:
     """Stairs of one number: the least budget in 1 to 16 levels, the width that keeps every budget, the best top."""
     least = min(u.budget for u in frame.moved)
     power = 0 if frame.problem.loss == "absolute" else 1
@@ -223,7 +223,7 @@ def _best_top(unit: float, width: int, power: int) -> tuple[int, float]:
         low, high = int(tops[max(0, place - 1)]), int(tops[min(len(tops) - 1, place + 1)])
 
 
-def _on_lattice(frame: _Frame, offset: str, tolerance: float) -> StaircaseMechanism:
+def _on_lattice(frame: _MeasuredGrid, offset: str, tolerance: float) -> StaircaseMechanism:
     """The program over laws on the lattice, then on each of its cosets by halves that is asked for, until the work is done."""
     if 2 * len(frame.moved) > MOST_STEPS:
         raise DesignFailed(
@@ -294,7 +294,7 @@ def _frozen(basis: tuple[tuple[int, ...], ...], halves: tuple[int, ...], law: Pe
     return Peaks(law.unit, basis, halves, tuple(peak for peak, _ in listed), tuple(level for _, level in listed))
 
 
-def _claimed(frame: _Frame, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
+def _claimed(frame: _MeasuredGrid, noise: Peaks, best: Solution[PeakedLaw], cosets: int) -> StaircaseMechanism:
     made = _made(frame, noise)
     problem = frame.problem
     value = _loss(problem, made)

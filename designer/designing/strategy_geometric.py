@@ -34,9 +34,9 @@ from solvers.programs.strategy import best_p_identity, hierarchical, p_identity_
 from solvers.programs.strategy_search import singular_value_bound
 from solvers.programs.tails import mean_absolute_of_geometrics
 from solvers.programs.whole_strategy import (
-    Asked,
-    Candidates,
+    RateProblem,
     Rates,
+    RowSet,
     measured_alone,
     plain_rates,
     plain_reconstruction,
@@ -90,7 +90,7 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
     changes = atoms.changes
     if not np.abs(changes.along(atoms.workload)).any():
         raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
-    asked = Asked(atoms.workload, problem.costs, problem.loss, changes)
+    asked = RateProblem(atoms.workload, problem.costs, problem.loss, changes)
     queries, steps = _in_steps(problem, atoms)
     plain = _folklore(problem, atoms, queries, steps)
     starts = {name: (rows, weights) for rows, rates in plain for name, weights in list(rates.items())[:1]}
@@ -117,7 +117,7 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
 def _made(
     problem: Problem,
     atoms: Atoms,
-    asked: Asked,
+    asked: RateProblem,
     found: Sequence[Rates],
     bound: Bound | None,
 ) -> Iterator[AdditiveMechanism]:
@@ -136,11 +136,11 @@ def _made(
         raise failed
 
 
-def _of_whole_answers(atoms: Atoms, asked: Asked, starts: Rows) -> tuple[Rates, Floats]:
+def _of_whole_answers(atoms: Atoms, asked: RateProblem, starts: Rows) -> tuple[Rates, Floats]:
     """The best of the starts whose answers are whole multiples of measured rows, and these multiples, (K, p)."""
     if not (atoms.workload == np.rint(atoms.workload)).all():
         raise DesignFailed(f"{NAME}: options.whole: some query has entries that are no whole numbers; leave whole out.")
-    begun = (Candidates.begun_with(asked, starts[name][0], None, name) for name in PLAIN if name in starts)
+    begun = (RowSet.begun_with(asked, starts[name][0], None, name) for name in PLAIN if name in starts)
     made = [plain_rates(asked, candidates.at(weights)) for candidates, weights in begun if candidates.complete]
     return min((one for one in made if one is not None), key=lambda one: one[0].loss)  # counts of atoms always serve
 
@@ -151,7 +151,7 @@ def _is_small(atoms: Atoms, changes: Changes) -> bool:
 
 
 def frozen(
-    problem: Problem, atoms: Atoms, asked: Asked, rates: Rates, answers: Floats, bound: Bound | None
+    problem: Problem, atoms: Atoms, asked: RateProblem, rates: Rates, answers: Floats, bound: Bound | None
 ) -> AdditiveMechanism:
     """The certified mechanism of these rates, every row in its own unit, and of the answers `answers @ measured`, (K, p);
     constants that no change moves are published."""
@@ -169,7 +169,7 @@ def frozen(
     return freeze(problem, NAME, coordinates, 1 / weights, lambda _: norm, "exponential", bound, whole=True)
 
 
-def _answers_of(asked: Asked, rates: Rates) -> Floats:
+def _answers_of(asked: RateProblem, rates: Rates) -> Floats:
     """The weighted least squares; in the absolute loss whole multiples of rows for the queries that they serve better, as they
     do where noise is seldom anything but 0."""
     try:
@@ -189,7 +189,7 @@ def _cleared(rest: Floats, size: Floats) -> Floats:
     return np.where(np.abs(rest) > 1e-11 * size[:, None], rest, 0.0)
 
 
-def _bound(asked: Asked) -> Bound | None:
+def _bound(asked: RateProblem) -> Bound | None:
     """What no additive noise beats in the squared loss: the precision of any has `d' X d <= 2 sinh^2(b / 2)`."""
     if asked.loss != "squared" or asked.changes.budget.max(initial=0.0) > STEEPEST:
         return None

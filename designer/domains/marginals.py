@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, LawOfAnswers, Limits, Tabular, symmetric_limits, tables_in_order
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, LawOfAnswers, Tabular, symmetric_limits, tables_in_order
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count
 from designer.base.errors import InvalidProblem, InvalidSpec, withholding
@@ -341,7 +341,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
     def _reach(self) -> Margins:
         return cache(reach_of_cells(self).margins)
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all cells of all requested tables, in order; see `designer.base.answer_table`."""
         answers = np.concatenate([table.ravel() for table in released.tables().values()])
         margins, law = self._reach(level, simultaneous)

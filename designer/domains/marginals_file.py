@@ -44,7 +44,7 @@ from designer.problem.targets import Targets
 from designer.problem_file.forms import ProblemFileKind, Reader
 from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.problem_file.linear_forms import TARGETS
-from designer.problem_file.sections import Choices, Listing, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
 from designer.relations import metrics
 
 ROWS_SHOWN = 12
@@ -139,8 +139,8 @@ class MarginalsRequest(Request):
         ).mechanism
         return made
 
-    def listing(self) -> Listing:
-        return Listing.of_domain(self.workload.domain, self.workload.used)
+    def listing(self) -> ExpectedValues:
+        return ExpectedValues.of_domain(self.workload.domain, self.workload.used)
 
     def description(self) -> Mapping[str, object]:
         return {

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
 from designer.base.checks import assign, count
 from designer.base.errors import InvalidProblem, InvalidSpec, withholding
 from designer.base.json_text import array, flagged_vacuous, require_keys
@@ -484,7 +484,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     def _reach(self) -> Margins:
         return cache(reach_of_terms(self).margins)
 
-    def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: StructuredRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all terms, in order; see `designer.base.answer_table`."""
         margins, law = self._reach(level, simultaneous)
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])

@@ -11,7 +11,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, MATRIX, Schema, either, list_of, one_of
 from designer.domains.structured_problem import StructuredProblem
 from designer.files.data_files import read_matrix
-from designer.problem_file.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Form, Key, section_of
+from designer.problem_file.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Field, Form, section_of
 from designer.problem_file.relations import RelationReader
 from designer.relations.metrics.attributes import Hamming, Product
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # they bring solvers
 ASKED_KINDS = ("identity", "total", "prefix", "ranges")
 ASKED: Schema = either(
     one_of(*ASKED_KINDS),
-    section_of([Key("widths", COUNT, "All intervals of so many values.")]),
-    section_of([Key("matrix", FILE)]),
+    section_of([Field("widths", COUNT, "All intervals of so many values.")]),
+    section_of([Field("matrix", FILE)]),
     MATRIX,
 )
 ASKED_BY_NAME: Schema = {"type": "object", "additionalProperties": ASKED}
@@ -143,7 +143,7 @@ STRUCTURED: tuple[Form[StructuredWorkload], ...] = (
     Form(
         "terms",
         [
-            Key(
+            Field(
                 "terms",
                 list_of(ASKED_BY_NAME),
                 "For each term the attributes that it asks about, and what is asked of each; all others are summed over.",
@@ -155,10 +155,10 @@ STRUCTURED: tuple[Form[StructuredWorkload], ...] = (
     ),
     Form(
         "tables",
-        [Key("tables", SUBSETS, read=StructuredReader.tables_of)],
+        [Field("tables", SUBSETS, read=StructuredReader.tables_of)],
         StructuredReader.of_tables,
         [
-            Key(
+            Field(
                 "asked",
                 ASKED_BY_NAME,
                 "Attributes that are asked about otherwise than value by value, in all tables.",

@@ -57,7 +57,7 @@ MOVED_TERMS = 64  # terms up to which each is tried with the blocks of others
 
 
 @dataclass(frozen=True, eq=False)
-class Proposal:
+class ProductPlan:
     """Matrices by axis, blocks, and how they serve the terms; the loss, in floats."""
 
     loss: float
@@ -69,7 +69,7 @@ class Proposal:
 Rows = dict[int, tuple[StrategyMatrix, ...]]
 
 
-def best_products(workload: StructuredWorkload, protection: Protection, noise: Noise, loss: Loss = "squared") -> Proposal:
+def best_products(workload: StructuredWorkload, protection: Protection, noise: Noise, loss: Loss = "squared") -> ProductPlan:
     """The best found of blocks whose answers are put together, and of blocks of which one serves each term.
 
     `DesignFailed` above `MOST_TERMS` terms.
@@ -105,14 +105,14 @@ class _Asked:
     noise: Noise
     loss: Loss
 
-    def together(self) -> Proposal | None:
+    def together(self) -> ProductPlan | None:
         """Blocks whose least squares answer all terms: each attribute has rows of its own, those of the best one alike for all,
         and then others for one attribute after the other where that is better."""
         own = {axis: dict(_rows_of(self.workload, axis, self.noise)) for axis in self.workload.used}
         names = list(dict.fromkeys(name for listed in own.values() for name in listed))
-        tried: dict[tuple[str, ...], Proposal] = {}
+        tried: dict[tuple[str, ...], ProductPlan] = {}
 
-        def look(chosen: Sequence[str]) -> Proposal | None:
+        def look(chosen: Sequence[str]) -> ProductPlan | None:
             key = tuple(name if name in own[axis] else CELLS for axis, name in zip(own, chosen, strict=True))
             if key not in tried:
                 rows = {axis: own[axis][name] for axis, name in zip(own, key, strict=True)}
@@ -135,7 +135,7 @@ class _Asked:
         further = self._with(rows, Effort(EFFORT * UNIT))
         return min([tried[best], *([] if further is None else [further])], key=lambda one: one.loss)
 
-    def _with(self, rows: Rows, effort: Effort, look: bool = False) -> Proposal | None:
+    def _with(self, rows: Rows, effort: Effort, look: bool = False) -> ProductPlan | None:
         """The best rates found of products of these rows; None where they share no basis, or answer too little."""
         supports = self._supports(rows)
         try:
@@ -181,7 +181,7 @@ class _Asked:
         blocks += [
             MeasuredProduct(part, FREE[self.noise]) for part, out in zip(parts, np.asarray(free & useful), strict=True) if out
         ]
-        return Proposal(value, rows, tuple(blocks), TOGETHER)
+        return ProductPlan(value, rows, tuple(blocks), TOGETHER)
 
     def _numbers(self, supports: Sequence[tuple[int, ...]], rows: Rows, bases: Mapping[int, SharedBasis]) -> int:
         """How many directions the blocks see, all together, and the terms ask about."""
@@ -219,7 +219,7 @@ class _Asked:
             if found.any() and not found.all():
                 yield found
 
-    def alone(self) -> Proposal | None:
+    def alone(self) -> ProductPlan | None:
         """One block for each term: the rows that are asked, or the cells of all attributes, at the best rates; a convex
         program."""
         cells = {axis: _cells(self.workload, axis) for axis in self.workload.used}
@@ -254,7 +254,7 @@ class _Asked:
         used = sorted(set(serving))
         blocks = tuple(MeasuredProduct(parts[b], float(rates[b])) for b in used)
         kept = {axis: tuple(listed) for axis, listed in matrices.items()}
-        return Proposal(value, kept, blocks, tuple(used.index(b) for b in serving))
+        return ProductPlan(value, kept, blocks, tuple(used.index(b) for b in serving))
 
     def _served(
         self, matrices: Mapping[int, Sequence[StrategyMatrix]], parts: Sequence[dict[int, int]], serving: list[int]

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import LEVEL, AnswerTable, Limits, Tabular
+from designer.base.answer_table import LEVEL, AnswerTable, ConfidenceLimits, Tabular
 from designer.base.arrays import Floats, frozen, real_array
 from designer.base.checks import probability, shown
 from designer.base.errors import InvalidProblem
@@ -68,12 +68,12 @@ class Estimate:
         variance = 2 * math.log(2 / left_out) * self.people * np.maximum(spread, 0.0)
         return frozen((reach + np.sqrt(reach**2 + variance)) * (1 + 1e-9))
 
-    def limits(self, level: float, simultaneous: bool) -> Limits:
+    def limits(self, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Both ends of all intervals."""
         margins = self.margins(level, simultaneous)
-        return Limits(self.answers - margins, self.answers + margins, BERNSTEIN)
+        return ConfidenceLimits(self.answers - margins, self.answers + margins, BERNSTEIN)
 
-    def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> Limits:
+    def intervals(self, level: float = LEVEL, simultaneous: bool = False) -> ConfidenceLimits:
         """The same, (Q,) each; by which inequality, in `law`."""
         return self.limits(level, simultaneous)
 
@@ -237,7 +237,7 @@ class Reports(Tabular):
         }
 
 
-def _no_limits(level: float, simultaneous: bool) -> Limits:
+def _no_limits(level: float, simultaneous: bool) -> ConfidenceLimits:
     raise InvalidProblem(f"intervals: {NO_ESTIMATE}; ask `estimate(reports, queries)` for sums that are.")
 
 

@@ -32,7 +32,7 @@ from designer.problem.targets import Targets, require_targets
 from designer.relations.metrics.metric import Uniform
 from designer.relations.metrics.points import Euclidean
 from solvers.channel_lp import cone
-from solvers.channel_lp.generation import ROUNDS, Limits, Mixture, NoMixture, Program, column_generation, mixture_of_poles
+from solvers.channel_lp.generation import ROUNDS, ChannelLP, LossLimits, Mixture, NoMixture, column_generation, mixture_of_poles
 from solvers.channel_lp.mixtures import least_moment
 from solvers.channel_lp.whole import NoSlack, peak_table, whole_table
 from solvers.exact.rational import float_below
@@ -58,7 +58,7 @@ TAIL, MOST_LATTICE, CHUNK = 35.0, 1_000_000, 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Proposal:
+class ProposedChannel:
     """Columns, (N, C), whose rows sum to about 1, and the report that each is, (C,). names, losses: of the reports, where they
     are others than those of the problem. bound: below which no private channel is, and how that was found. prices: that prove
     it in rationals."""
@@ -78,7 +78,7 @@ def best_reports(problem: ReportProblem, columns: Floats) -> tuple[Indices, Floa
     return costs.argmin(axis=1), costs.min(axis=1)
 
 
-def freeze_channel(problem: ReportProblem, proposal: Proposal) -> Channel:
+def freeze_channel(problem: ReportProblem, proposal: ProposedChannel) -> Channel:
     """The proposal in whole numbers, certified: columns with the same report are added up, those without mass left out.
 
     Each column is raised to its Lipschitz envelope, rows are divided by their sums, and rounding gives every entry so many
@@ -133,13 +133,13 @@ def _stated_losses(problem: ReportProblem, used: Sequence[int]) -> Floats | Loss
     return LossRule(problem.loss, tuple(problem.places[used].tolist()))
 
 
-def _described(problem: ReportProblem, proposal: Proposal) -> bool:
+def _described(problem: ReportProblem, proposal: ProposedChannel) -> bool:
     """Whether a table is too large to be written out in few megabytes, and columns are of a kind that a few peaks describe."""
     many = len(problem.prior) * len(set(proposal.reports.tolist())) > MOST_RULED
     return many and proposal.peaked and problem.metric.budget_error <= SHARP
 
 
-def _freeze_described(problem: ReportProblem, proposal: Proposal) -> Channel:
+def _freeze_described(problem: ReportProblem, proposal: ProposedChannel) -> Channel:
     """The proposal by the peaks of its columns, in whole numbers, certified (docs/theory/columns.md, 4)."""
     used = sorted(set(proposal.reports[proposal.columns.max(axis=0) > SMALLEST].tolist()))
     place = {z: k for k, z in enumerate(used)}
@@ -183,7 +183,7 @@ def _least(budgets: Floats) -> float:
     return float(budgets[~np.eye(len(budgets), dtype=bool)].min())
 
 
-def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
+def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> ProposedChannel:
     """The channel of least expected loss, by column generation from poles, up to a certified relative gap."""
     probability(gap, "gap")
     if problem.queries is not None:
@@ -197,10 +197,10 @@ def best_channel(problem: ReportProblem, *, gap: float = 1e-4) -> Proposal:
         ) from failure
     mixture = found.point
     bound, prices = _bound(problem, found)
-    return Proposal(mixture.columns * mixture.weights, mixture.reports, bound=bound, prices=prices, peaked=True)
+    return ProposedChannel(mixture.columns * mixture.weights, mixture.reports, bound=bound, prices=prices, peaked=True)
 
 
-def _best_for_estimates(problem: ReportProblem) -> Proposal:
+def _best_for_estimates(problem: ReportProblem) -> ProposedChannel:
     """The channel of the least expected squared error of estimates that local searches find from poles, with a bound on all
     (docs/theory/columns.md, 6)."""
     matrix, _ = queries_of(problem.queries, tuple(map(str, problem.elements or ())))
@@ -221,7 +221,7 @@ def _best_for_estimates(problem: ReportProblem) -> Proposal:
     table = found.point.table()
     names, bound = tuple(f"r{z}" for z in range(table.shape[1])), max(found.lower_bound * (1 - 1e-9) - own, 0.0)
     words = "ranges of the entries of every column that keeps the budgets, in floats (docs/theory/columns.md, 6)"
-    return Proposal(table, np.arange(table.shape[1]), names, np.zeros(table.shape), (bound, words))
+    return ProposedChannel(table, np.arange(table.shape[1]), names, np.zeros(table.shape), (bound, words))
 
 
 def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[tuple[float, str], LossPrices | None]:
@@ -230,7 +230,7 @@ def _bound(problem: ReportProblem, found: Solution[Mixture]) -> tuple[tuple[floa
     words = "prices of the values, against every column that keeps the budgets"
     if problem.losses.size > MOST_EXACT:
         costs, limits = _costs(problem)
-        program, own = Program.of(_between(problem)[1], costs, problem.prior, limits), found.point.prices
+        program, own = ChannelLP.of(_between(problem)[1], costs, problem.prior, limits), found.point.prices
         lower = max(program.bound(own), program.bound(program.lowered(own)))
         return (lower, f"{words}, in floats with their rounding added up (docs/theory/columns.md)"), None
     given = found.point.prices
@@ -245,14 +245,14 @@ def _generated(problem: ReportProblem, gap: float, rounds: int = ROUNDS) -> Solu
     return column_generation(_between(problem)[0], costs, start, norm=problem.prior, limits=limits, gap=gap, rounds=rounds)
 
 
-def _costs(problem: ReportProblem) -> tuple[Floats, tuple[Limits, ...]]:
+def _costs(problem: ReportProblem) -> tuple[Floats, tuple[LossLimits, ...]]:
     """What is minimised: expected losses, (N, M), or the largest of the losses of all values."""
     if problem.worst:
-        return np.zeros_like(problem.losses), (Limits(np.eye(len(problem.prior)), problem.losses, None),)
+        return np.zeros_like(problem.losses), (LossLimits(np.eye(len(problem.prior)), problem.losses, None),)
     return problem.prior[:, None] * problem.losses, ()
 
 
-def poles(problem: ReportProblem) -> Proposal:
+def poles(problem: ReportProblem) -> ProposedChannel:
     """The mixture of columns `exp(-b(x, z))`, z among the values and a wider, finer grid, of least expected loss.
 
     Where places are so uneven that poles hardly mix, and the exponential mechanism at half of the budget loses less, its
@@ -272,7 +272,7 @@ def poles(problem: ReportProblem) -> Proposal:
     except (ValueError, ArithmeticError, NoMixture) as failure:
         raise DesignFailed(f"poles: the solver stopped ({failure}); use 'exponential'.") from failure
     mixture = found.point
-    return Proposal(mixture.columns * mixture.weights, mixture.reports, peaked=True)
+    return ProposedChannel(mixture.columns * mixture.weights, mixture.reports, peaked=True)
 
 
 def _require_single(problem: ReportProblem, what: str) -> None:
@@ -308,7 +308,7 @@ def _wider_grid(points: Floats, distances: Floats) -> Floats:
     return np.stack([axis.ravel() for axis in grid], axis=1)
 
 
-def exponential(problem: ReportProblem, *, remap: bool = False) -> Proposal:
+def exponential(problem: ReportProblem, *, remap: bool = False) -> ProposedChannel:
     """`K[x, z]` proportional to `exp(-b(x, z) / 2)`: the exponential mechanism, at half of the budget."""
     if remap:
         _require_single(problem, "exponential, remap")
@@ -318,7 +318,7 @@ def exponential(problem: ReportProblem, *, remap: bool = False) -> Proposal:
     channel = np.exp(-budgets / 2)
     channel /= channel.sum(axis=1, keepdims=True)
     own = problem.places is not None or problem.report_points is not None
-    return Proposal(channel, np.arange(channel.shape[1]) if own and not remap else best_reports(problem, channel)[0])
+    return ProposedChannel(channel, np.arange(channel.shape[1]) if own and not remap else best_reports(problem, channel)[0])
 
 
 def _uniform_budget(problem: ReportProblem, family: str) -> float:
@@ -329,7 +329,7 @@ def _uniform_budget(problem: ReportProblem, family: str) -> float:
     return _least(problem.budgets)
 
 
-def randomised_response(problem: ReportProblem, *, remap: bool = False) -> Proposal:
+def randomised_response(problem: ReportProblem, *, remap: bool = False) -> ProposedChannel:
     """The value itself with probability `e^b / (e^b + N - 1)`, any other one with `1 / (e^b + N - 1)`."""
     if remap:
         _require_single(problem, "randomised_response, remap")
@@ -337,10 +337,10 @@ def randomised_response(problem: ReportProblem, *, remap: bool = False) -> Propo
     channel = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-budget))
     channel /= channel.sum(axis=1, keepdims=True)
     own = problem.places is not None and np.array_equal(problem.places, np.arange(size))
-    return Proposal(channel, np.arange(size) if own and not remap else best_reports(problem, channel)[0])
+    return ProposedChannel(channel, np.arange(size) if own and not remap else best_reports(problem, channel)[0])
 
 
-def subset_selection(problem: ReportProblem, *, size: int | None = None) -> Proposal:
+def subset_selection(problem: ReportProblem, *, size: int | None = None) -> ProposedChannel:
     """A set of d values, with or without the own one, `C(N - 1, d - 1) e^b` to `C(N - 1, d)`; d is near `N / (e^b + 1)` by
     default (Ye and Barg 2018). Its loss is that of the best single report for each set."""
     budget, values = _uniform_budget(problem, "subset_selection"), problem.metric.size
@@ -362,10 +362,10 @@ def subset_selection(problem: ReportProblem, *, size: int | None = None) -> Prop
     called = map(str, problem.elements or ())
     known = tuple(called)
     names = tuple("{" + ", ".join(known[x] for x in members) + "}" for members in sets)
-    return Proposal(channel, np.arange(len(sets)), names, problem.losses[:, best])
+    return ProposedChannel(channel, np.arange(len(sets)), names, problem.losses[:, best])
 
 
-def geometric(problem: ReportProblem, *, remap: bool = True) -> Proposal:
+def geometric(problem: ReportProblem, *, remap: bool = True) -> ProposedChannel:
     """Two-sided geometric noise on a line, cut off at both ends, and each outcome handed its best report: on even steps no
     private channel is better, for any prior and any loss that grows with the distance (Ghosh, Roughgarden, Sundararajan 2012).
 
@@ -385,16 +385,16 @@ def geometric(problem: ReportProblem, *, remap: bool = True) -> Proposal:
     channel = np.exp(-problem.budgets) * weights
     own = problem.places is not None and np.array_equal(problem.places, np.arange(len(order)))
     if own and not remap:
-        return Proposal(channel, np.arange(len(order)))
+        return ProposedChannel(channel, np.arange(len(order)))
     reports, costs = best_reports(problem, channel)
     steps = np.diff(points[order, 0])
     even = np.ptp(steps) <= EVEN * steps.min() and problem.metric.budget_error < EVEN
     proven = even and own and not problem.worst and problem.loss in ("distance", "squared", "zero_one")
     words = "no private channel is better on even steps of a line (Ghosh, Roughgarden, Sundararajan 2012)"
-    return Proposal(channel, reports, bound=(float(costs.sum()) * (1 - 1e-12), words) if proven else None)
+    return ProposedChannel(channel, reports, bound=(float(costs.sum()) * (1 - 1e-12), words) if proven else None)
 
 
-def planar(problem: ReportProblem) -> Proposal:
+def planar(problem: ReportProblem) -> ProposedChannel:
     """The planar Laplace mechanism on a lattice: `exp(-b(x, l))` in equal parts over the points l of the lattice that the
     values lie on, each handed to the nearest report (Andres and others 2013, remapped as by Chatzikokolakis and others 2017).
 
@@ -426,10 +426,10 @@ def planar(problem: ReportProblem) -> Proposal:
         some = grid[start : start + CHUNK]
         nearest = np.argmin(((some[:, None] - reports[None]) ** 2).sum(axis=2), axis=1)
         np.add.at(columns.T, nearest, np.exp(-problem.budgets_to(some)).T)
-    return Proposal(columns / columns.sum(axis=1, keepdims=True), np.arange(len(reports)))
+    return ProposedChannel(columns / columns.sum(axis=1, keepdims=True), np.arange(len(reports)))
 
 
-BUILDERS: Mapping[str, Callable[..., Proposal]] = {
+BUILDERS: Mapping[str, Callable[..., ProposedChannel]] = {
     "channel": best_channel,
     "poles": poles,
     "exponential": exponential,

@@ -329,12 +329,12 @@ def proven_loss(metric: Metric, prior: Floats, losses: Floats, prices: LossPrice
 
 
 def _flows(budgets: Floats, margins: Floats, norm: Floats) -> tuple[Any, ...]:
-    from solvers.channel_lp.cone import NoSolution, near_edges, no_flow, priced
+    from solvers.channel_lp.cone import NoOptimum, near_edges, no_flow, priced
 
     edges, everywhere, found = near_edges(budgets), np.ones(len(budgets), dtype=bool), []
     for margin in margins.T:
         try:
             found.append(priced(margin, norm, edges, budgets, everywhere).flow)
-        except NoSolution:
+        except NoOptimum:
             found.append(no_flow())
     return tuple(found)

@@ -44,7 +44,7 @@ from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, Listing, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
 
 SECTION = record(
     {},
@@ -110,7 +110,7 @@ class ReportFile(Request):
     def compared(self) -> ReportProblem:
         return self.problem
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         return listing_of([self.problem.keys])
 
     def description(self) -> Mapping[str, object]:

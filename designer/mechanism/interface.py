@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, Limits, symmetric_limits
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats
 from designer.base.checks import count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
@@ -161,7 +161,7 @@ class Mechanism(TakesCounts[Release]):
     def biased(self) -> dict[str, float]:
         return {name: off for name, off in zip(self.workload.queries, self.biases.tolist(), strict=True) if off}
 
-    def limits_of(self, released: Any, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
         if self.biased:
             raise InvalidProblem(

@@ -492,24 +492,24 @@ def nearest_float(value: Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RowKinds:
     """Rows by their entries and noise scales: `kinds[places[k]]` are those of row k."""
 
     kinds: list[tuple[Floats, float]]
     places: Sequence[int]
 
 
-def _rows_with_entries(matrix: Matrix, scales: Floats) -> _Rows:
+def _rows_with_entries(matrix: Matrix, scales: Floats) -> _RowKinds:
     """Every row with its scale; where the entries of a row are alike, as those of intervals, each kind of them once."""
     if isinstance(matrix, np.ndarray):
-        return _Rows([(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)], range(len(scales)))
+        return _RowKinds([(row, float(scale)) for row, scale in zip(matrix, scales, strict=True)], range(len(scales)))
     largest = largest_entries(matrix)
     if not isinstance(matrix, IntervalRows) and (np.abs(matrix.data) != largest[row_places(matrix)]).any():
         parts = np.split(matrix.data, matrix.indptr[1:-1])
-        return _Rows([(np.append(part, 0.0), float(s)) for part, s in zip(parts, scales, strict=True)], range(len(scales)))
+        return _RowKinds([(np.append(part, 0.0), float(s)) for part, s in zip(parts, scales, strict=True)], range(len(scales)))
     pairs = np.stack([scales, largest])
     values, places = np.unique(pairs, axis=1, return_inverse=True)
-    return _Rows([(np.array([entry]), float(scale)) for scale, entry in values.T.tolist()], places.ravel().tolist())
+    return _RowKinds([(np.array([entry]), float(scale)) for scale, entry in values.T.tolist()], places.ravel().tolist())
 
 
 def coarsest_exponent(row: Floats) -> int:

@@ -210,7 +210,7 @@ def _whole_sum(row: list[float], answers: Floats) -> int | float:
 Exact = list[tuple[Any, Any]]
 
 
-class Asked(Protocol):
+class WorkloadAndRelation(Protocol):
     """What was asked of which elements."""
 
     @property
@@ -257,7 +257,7 @@ class CountAgreement(Agreement[OnAGrid, Release]):
             )
 
 
-def unchanging_rows(mechanism: Asked) -> Exact:
+def unchanging_rows(mechanism: WorkloadAndRelation) -> Exact:
     """What is so whatever the data are: elements that no record can have, and tables of the same records."""
     size, impossible = mechanism.workload.shape[1], list(mechanism.relation.impossible)
     rows: Exact = []
@@ -267,7 +267,7 @@ def unchanging_rows(mechanism: Asked) -> Exact:
     return rows if agreeing is None else [*rows, (agreeing, np.zeros(len(agreeing)))]
 
 
-def published_rows(mechanism: Asked, published: PublishedSums) -> tuple[Any, Floats]:
+def published_rows(mechanism: WorkloadAndRelation, published: PublishedSums) -> tuple[Any, Floats]:
     """Published sums over the elements, by their columns or by the names of the statistics."""
     keys = mechanism.workload.keys
     columns, rows = (keys.columns, keys.rows) if keys else (("element",), [(name,) for name in mechanism.workload.elements])

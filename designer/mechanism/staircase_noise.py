@@ -22,7 +22,7 @@ from designer.sampling.entropy import Entropy
 from designer.sampling.integer_tails import DiscreteStairs
 from designer.sampling.peaked_sampler import PeakedSampler
 from solvers.exact.points import smith_form
-from solvers.lattices.peaked_law import MOST_PLACES, PeakedLaw, Points, Shells, Steps, Walks
+from solvers.lattices.peaked_law import MOST_PLACES, LatticeSteps, PeakedLaw, Points, Shells, Walks
 
 # The protected differences of a few coordinates, each with its least exact budget, and the lattice that they generate.
 
@@ -351,7 +351,7 @@ def lattice_walks(led: Sequence[Sequence[int]], paid: Sequence[int], halves: tup
     """Walks on a coset by differences with these coordinates and costs, which must generate the whole lattice."""
     if max(abs(x) for row in led for x in row) > LARGEST_COORDINATE:
         raise InvalidProblem("noise.basis: some protected difference has coordinates beyond 10^6; give longer rows.")
-    steps = Steps.of(led, paid)
+    steps = LatticeSteps.of(led, paid)
     if smith_form(steps.vectors) != (1,) * steps.dimension:
         raise InvalidProblem("noise.basis: the protected differences generate less than its lattice; give a basis of theirs.")
     return Walks(steps, Shells(steps.natural_widths(), halves))

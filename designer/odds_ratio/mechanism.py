@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from designer.base.answer_table import AnswerTable, Limits, Tabular
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, Tabular
 from designer.base.checks import assign, count, probability, shown
 from designer.base.errors import InvalidProblem, InvalidSpec, NotPrivate, withholding
 from designer.base.json_text import require_keys
@@ -293,7 +293,7 @@ class OddsRatioRelease(Tabular):
         }
 
 
-def _no_limits(level: float, simultaneous: bool) -> Limits:
+def _no_limits(level: float, simultaneous: bool) -> ConfidenceLimits:
     raise InvalidProblem("intervals: a p-value has none; `released.interval(confidence)` holds the odds ratio.")
 
 

@@ -20,7 +20,7 @@ from designer.base.labels import EXACT, Labels, is_missing, listed_label, number
 from designer.files.data_files import parquet_columns
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
 from designer.problem_file.kinds import read_request
-from designer.problem_file.sections import Listing, Request
+from designer.problem_file.sections import ExpectedValues, Request
 from designer.relations.records.csv_rows import Marks, batches, header
 from designer.relations.records.values import python_number
 
@@ -49,7 +49,7 @@ Columns = Mapping[str, Sequence[object]]
 
 
 @dataclass(frozen=True)
-class Finding:
+class DataIssue:
     """One thing that is wrong: where, what, in how many rows (or of how many entities), and the values with their numbers of
     rows, the most frequent first."""
 
@@ -76,7 +76,7 @@ class RecordsReport:
 
     rows: int
     rule: str
-    findings: tuple[Finding, ...]
+    findings: tuple[DataIssue, ...]
     notes: tuple[str, ...] = ()
     counts: bool = False
 
@@ -178,7 +178,7 @@ def check_counts(
         *_placed(where, "rows that name no element", unknown),
         *_placed(where, "rows that name an element that another row names, too", twice),
         *(
-            [Finding(where, "elements without a row; write 0 where there is no record", len(absent), tuple(absent))]
+            [DataIssue(where, "elements without a row; write 0 where there is no record", len(absent), tuple(absent))]
             if absent
             else []
         ),
@@ -195,14 +195,14 @@ def _by_row(judged: Iterable[tuple[bool, str]]) -> dict[str, list[int]]:
     return rows
 
 
-def _placed(where: str, what: str, rows: Mapping[str, Sequence[int]]) -> Iterator[Finding]:
+def _placed(where: str, what: str, rows: Mapping[str, Sequence[int]]) -> Iterator[DataIssue]:
     """A finding that names the rows of each value, the first few."""
     if rows:
         values = tuple(
             (f"{words} (row {', '.join(map(str, own[:ROWS_NAMED]))}{', ..' if len(own) > ROWS_NAMED else ''})", len(own))
             for words, own in rows.items()
         )
-        yield Finding(where, what, sum(map(len, rows.values())), values)
+        yield DataIssue(where, what, sum(map(len, rows.values())), values)
 
 
 def _columns(data: Any, needed: Sequence[str], marks: Marks, numbers: Sequence[str]) -> Columns:
@@ -258,7 +258,7 @@ def _require(needed: Sequence[str], names: Sequence[str]) -> None:
         raise InvalidProblem(f"data: has no column {shown(missing[0])}, or two; it has {shown(list(names))}.")
 
 
-def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
+def _of_values(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Values that their columns do not list, and combinations that no element has."""
     for name, values in listing.values.items():
         names = Labels(values, (OTHERS, "")).names(columns[name])
@@ -266,7 +266,7 @@ def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
         yield from _missing(name, held.pop(None, 0))
         yield from _blurred(name, columns[name])
         if held:
-            yield Finding(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
+            yield DataIssue(name, "rows with a value that is not listed", sum(held.values()), _quoted(held, values))
     for universe in listing.universes:
         assert universe.keys is not None
         own = universe.names([columns[name] for name in universe.keys.columns])
@@ -274,12 +274,12 @@ def _of_values(listing: Listing, columns: Columns) -> Iterator[Finding]:
         apart = {cell: n for cell, n in rows.items() if cell not in universe.position}
         if apart:
             where = " x ".join(universe.keys.columns)
-            yield Finding(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
+            yield DataIssue(where, "rows with a combination that is not listed", sum(apart.values()), _quoted(apart, ()))
 
 
-def _blurred(name: str, column: Sequence[object]) -> Iterator[Finding]:
+def _blurred(name: str, column: Sequence[object]) -> Iterator[DataIssue]:
     if blurred := sum(isinstance(value, float) and abs(value) >= EXACT for value in column):
-        yield Finding(name, BLURRED, blurred)
+        yield DataIssue(name, BLURRED, blurred)
 
 
 def _written(value: object) -> str | None:
@@ -287,7 +287,7 @@ def _written(value: object) -> str | None:
     return None if is_missing(value) else listed_label(value)
 
 
-def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
+def _of_groups(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Records that a query asks about and that are in none of its groups, level by level."""
     for groups, wheres in listing.groups:
         names = [key.column for key in groups.columns]
@@ -303,7 +303,7 @@ def _of_groups(listing: Listing, columns: Columns) -> Iterator[Finding]:
         if outside:
             where = " x ".join(key.name for key in groups.columns)
             known = {label for key in groups.keys or () for label in key}
-            yield Finding(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
+            yield DataIssue(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
 
 
 def _told(column: Sequence[object], numbers: bool) -> list[object]:
@@ -311,14 +311,14 @@ def _told(column: Sequence[object], numbers: bool) -> list[object]:
     return [number_of(value) for value in column] if numbers else [*texts_of(column)]
 
 
-def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
+def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Numbers that cannot be read, are missing, or lie beyond the bounds."""
     consequence = ", which are refused" if listing.rule == REFUSE else NO_NUMBER
     for name, (lower, upper) in listing.numbers.items():
         texts = Counter(value for value in columns[name] if isinstance(value, str))
         if texts:
             what = f"numbers that cannot be read{consequence}"
-            yield Finding(name, what, sum(texts.values()), _quoted(texts, ()))
+            yield DataIssue(name, what, sum(texts.values()), _quoted(texts, ()))
         yield from _missing(name, sum(value is None for value in columns[name]), NO_NUMBER)
         known = [value for value in columns[name] if value is not None and not isinstance(value, str)]
         numbers = [value for value in (python_number(value, name) for value in known) if value is not None]
@@ -327,27 +327,27 @@ def _of_numbers(listing: Listing, columns: Columns) -> Iterator[Finding]:
             (f"numbers above the upper bound {upper}, clipped to it", sum(value > upper for value in numbers)),
         ):
             if beyond:
-                yield Finding(name, what, beyond)
+                yield DataIssue(name, what, beyond)
 
 
-def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[Finding]:
+def _of_entities(column: Sequence[object], entity: str, bound: int) -> Iterator[DataIssue]:
     """Entities with more rows than count, and rows of nobody."""
     yield from _blurred(entity, column)
     seen = Counter(texts_of(column))
     nobody = seen.pop(None, 0)
     if nobody:
-        yield Finding(entity, "rows without an entity, which are refused or count nowhere, as the rule says", nobody)
+        yield DataIssue(entity, "rows without an entity, which are refused or count nowhere, as the rule says", nobody)
     above = [rows for rows in seen.values() if rows > bound]
     if above:
         sizes = Counter(above)
         values = tuple((f"with {counted(size, 'row')}", sizes[size]) for size in sorted(sizes))
-        yield Finding(entity, f"entities with more than {counted(bound, 'row')}, of {len(seen):,}", len(above), values)
-        yield Finding(entity, "rows above that, which would be left out", sum(above) - bound * len(above))
+        yield DataIssue(entity, f"entities with more than {counted(bound, 'row')}, of {len(seen):,}", len(above), values)
+        yield DataIssue(entity, "rows above that, which would be left out", sum(above) - bound * len(above))
 
 
-def _missing(name: str, rows: int, consequence: str = "") -> Iterator[Finding]:
+def _missing(name: str, rows: int, consequence: str = "") -> Iterator[DataIssue]:
     if rows:
-        yield Finding(name, f"missing values{consequence}", rows)
+        yield DataIssue(name, f"missing values{consequence}", rows)
 
 
 def _quoted(found: Mapping[Any, int], known: Any) -> tuple[tuple[str, int], ...]:

@@ -40,7 +40,7 @@ TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 @dataclass(frozen=True)
-class Key:
+class Field:
     """A key of a section.
 
     form: what may stand there. note: a sentence for editors, refusals and the reference; left out where the form has one.
@@ -54,14 +54,14 @@ class Key:
     note: str = ""
     read: Callable[[Any, str, str], Any] | None = None
     default: Any = None
-    normal: Key | None = None
+    normal: Field | None = None
 
     @property
-    def both(self) -> tuple[Key, ...]:
+    def both(self) -> tuple[Field, ...]:
         """The key, and the one of zCDP where that has another name."""
         return (self,) if self.normal is None else (self, self.normal)
 
-    def under(self, file: Sections) -> Key:
+    def under(self, file: Sections) -> Field:
         """The key of the notion of a file."""
         return self.normal if self.normal is not None and file.notion == "zcdp" else self
 
@@ -83,7 +83,7 @@ class Key:
         return self.of(file, section) if self.under(file).name in file.data.get(section, {}) else default
 
 
-def section_of(needed: Iterable[Key], free: Iterable[Key] = (), note: str = "", **rules: Any) -> Schema:
+def section_of(needed: Iterable[Field], free: Iterable[Field] = (), note: str = "", **rules: Any) -> Schema:
     """The form of a section, or of a whole file, with these keys and no others; of a needed key with two names, one."""
     required: dict[str, Fragment] = {}
     optional: dict[str, Fragment] = {}
@@ -104,10 +104,10 @@ class Form(Generic[Made]):
     """
 
     name: str
-    needed: Sequence[Key]
+    needed: Sequence[Field]
     make: Callable[..., Made]
-    free: Sequence[Key] = ()
-    beside: Sequence[Key] = ()
+    free: Sequence[Field] = ()
+    beside: Sequence[Field] = ()
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -167,12 +167,12 @@ SCALARS = list_of(either(text(), number(), BOOLEAN))
 VALUES = either(number(), text())
 
 # Keys of several sections.
-SIZE = Key("size", COUNT, "How many elements there are, where no table and no domain says it.")
-EPSILON = Key(
+SIZE = Field("size", COUNT, "How many elements there are, where no table and no domain says it.")
+EPSILON = Field(
     "epsilon",
     POSITIVE,
     "The budget of a change, in nats: outputs are at most e^epsilon times as likely after it (approximate: but for delta).",
-    normal=Key("mu", POSITIVE, "The budget of a change under zcdp: rho = mu^2 / 2 (mu = 1: epsilon 5.222 at delta 1e-6)."),
+    normal=Field("mu", POSITIVE, "The budget of a change under zcdp: rho = mu^2 / 2 (mu = 1: epsilon 5.222 at delta 1e-6)."),
 )
-ADJACENCY = Key("adjacency", COUNT, "How many records may change together.")
-WEIGHTS = Key("weights", list_of(POSITIVE), "How much each counts in the loss, one number each.")
+ADJACENCY = Field("adjacency", COUNT, "How many records may change together.")
+WEIGHTS = Field("weights", list_of(POSITIVE), "How much each counts in the loss, one number each.")

@@ -40,7 +40,7 @@ from designer.problem.histogram import Keys
 from designer.problem.targets import Targets
 from designer.problem.workload import Workload
 from designer.problem_file.forms import DEFAULT, HEADING, ProblemFileKind, Reader
-from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Form, Key, section_of
+from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Field, Form, section_of
 from designer.problem_file.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.problem_file.relations import (
     BUDGETED,
@@ -51,20 +51,20 @@ from designer.problem_file.relations import (
     metric_forms,
     relation_rules,
 )
-from designer.problem_file.sections import Choices, Listing, Outcome, Request, toml_of
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request, toml_of
 from designer.relations.problem import Problem
 
 # What a problem file for linear queries asks for.
 
 
-def listing_of(keys: Sequence[Keys | None]) -> Listing:
+def listing_of(keys: Sequence[Keys | None]) -> ExpectedValues:
     """Of the columns that name elements; refused where none do."""
     known = [own for own in keys if own is not None]
     if not known:
         raise InvalidProblem(
             "check: nothing says which columns of records name the elements; name them in [elements] names or [domain]."
         )
-    return Listing.of_keys(*known)
+    return ExpectedValues.of_keys(*known)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +115,9 @@ class ProblemFile(Request):
     def named_answers(self) -> tuple[str, ...] | None:
         return self.problem.workload.queries if isinstance(self.problem, Problem) else None
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         if isinstance(self.problem, StructuredProblem):
-            return Listing.of_domain(self.problem.workload.domain, self.problem.workload.used)
+            return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)
         return listing_of(self.problem.relation.counted_tables or (self.problem.workload.keys,))
 
     def description(self) -> Mapping[str, object]:
@@ -338,7 +338,7 @@ class LinearReader(StructuredReader, Reader):
         return int(SIZE.of(self, "workload") if known is None else known)
 
 
-NAMES_OF_QUERIES = Key("names", NAMES)
+NAMES_OF_QUERIES = Field("names", NAMES)
 BUILDERS: Mapping[str, Callable[[int], Workload]] = {
     "identity": Workload.identity,
     "prefix": Workload.prefix,
@@ -349,32 +349,32 @@ RULE = "Queries by rule: the count of every element, running totals, all interva
 RANDOM: Form[Workload] = Form(
     "random",
     [
-        Key("builder", exactly("random")),
-        Key("queries", COUNT, "How many queries."),
-        Key("seed", whole(least=0), "Makes random queries the same each time."),
+        Field("builder", exactly("random")),
+        Field("queries", COUNT, "How many queries."),
+        Field("seed", whole(least=0), "Makes random queries the same each time."),
     ],
     LinearReader.drawn,
-    [SIZE, Key("kind", one_of("real", "binary"), "Entries between 0 and 1, or 0 and 1 alone.", default="real")],
+    [SIZE, Field("kind", one_of("real", "binary"), "Entries between 0 and 1, or 0 and 1 alone.", default="real")],
     [NAMES_OF_QUERIES],
 )
 # Workloads that are written out as a matrix.
 MATRICES: tuple[Form[Workload], ...] = (
     Form(
         "matrix",
-        [Key("matrix", FILE, read=LinearReader.matrix)],
+        [Field("matrix", FILE, read=LinearReader.matrix)],
         lambda _, matrix: Workload(matrix),
         beside=[NAMES_OF_QUERIES],
     ),
     Form(
         "columns",
-        [Key("columns", COLUMNS, read=LinearReader.columns)],
+        [Field("columns", COLUMNS, read=LinearReader.columns)],
         lambda file, columns: Workload(columns, queries=file.data["workload"]["columns"]),
         beside=[NAMES_OF_QUERIES],
     ),
     Form(
         "predicates",
         [
-            Key(
+            Field(
                 "predicates",
                 {"type": "object", "minProperties": 1, "additionalProperties": {"type": "object"}},
                 "For each query, by its name, the values of attributes that count in it.",
@@ -386,14 +386,14 @@ MATRICES: tuple[Form[Workload], ...] = (
     ),
     Form(
         "marginals",
-        [Key("marginals", SUBSETS, read=LinearReader.marginals)],
+        [Field("marginals", SUBSETS, read=LinearReader.marginals)],
         lambda file, marginals: Workload.marginals(file.domain, marginals),
         beside=[NAMES_OF_QUERIES],
     ),
     Form(
         "ranges",
         [
-            Key(
+            Field(
                 "ranges",
                 list_of(list_of(either(text(), whole(least=0)))),
                 "The first and the last element of each range, both counted, by name or by position from 0 on.",
@@ -407,7 +407,7 @@ MATRICES: tuple[Form[Workload], ...] = (
     Form(
         "partition",
         [
-            Key(
+            Field(
                 "partition",
                 either(text(), SCALARS),
                 "The group of each element, whose count is asked for: a list, or a column of their table.",
@@ -417,7 +417,7 @@ MATRICES: tuple[Form[Workload], ...] = (
         lambda _, labels: Workload.partition(len(labels), list(map(listed_label, labels))),
         beside=[NAMES_OF_QUERIES],
     ),
-    Form("builder", [Key("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
+    Form("builder", [Field("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
     RANDOM,
 )
 WORKLOADS: tuple[Form[Any], ...] = (*MATRICES, *STRUCTURED)
@@ -447,16 +447,16 @@ def linear_form() -> Schema:
     # [relation] is narrowed by the rules; editors complete by what stands here.
     return section_of(
         [
-            Key("workload", either(*(form.schema for form in WORKLOADS)), WORKLOAD_NOTE),
-            Key("relation", either(without, BUDGETED), RELATION_NOTE),
+            Field("workload", either(*(form.schema for form in WORKLOADS)), WORKLOAD_NOTE),
+            Field("relation", either(without, BUDGETED), RELATION_NOTE),
         ],
         [
-            Key("elements", ELEMENTS),
-            Key("domain", DOMAIN),
+            Field("elements", ELEMENTS),
+            Field("domain", DOMAIN),
             INVARIANT,
-            Key("problem", PROBLEM),
-            Key("design", either(*design_forms()), DESIGN_NOTE),
-            Key("targets", TARGETS),
+            Field("problem", PROBLEM),
+            Field("design", either(*design_forms()), DESIGN_NOTE),
+            Field("targets", TARGETS),
         ],
         **relation_rules(),
     )

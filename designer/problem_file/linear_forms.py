@@ -26,11 +26,13 @@ from designer.base.schema import (
     whole,
 )
 from designer.designing.family import StrategyRows
-from designer.problem_file.keys import COLUMNS, FILE, SCALARS, WEIGHTS, Key, section_of
+from designer.problem_file.keys import COLUMNS, FILE, SCALARS, WEIGHTS, Field, section_of
 from designer.relations.problem import LOSSES, NOTIONS, Problem
 from solvers.work import EFFORTS
 
-ELEMENTS = section_of([Key("table", FILE)], [Key("names", COLUMNS)], note="The universe, one row of a table for each element.")
+ELEMENTS = section_of(
+    [Field("table", FILE)], [Field("names", COLUMNS)], note="The universe, one row of a table for each element."
+)
 DOMAIN: Schema = noted(
     "Attributes: the values of each, or how many.",
     {"type": "object", "minProperties": 1, "additionalProperties": either(SCALARS, COUNT)},
@@ -44,24 +46,24 @@ PROBLEM_NOTE = "What counts as good, and what is public of the data."
 PROBLEM = section_of(
     [],
     [
-        Key(
+        Field(
             "loss",
             one_of(*LOSSES),
             "What is to be least: the sum of squared errors, of absolute errors, or the largest squared error.",
             default=Problem.loss,
         ),
-        Key(
+        Field(
             "notion",
             one_of(*NOTIONS),
             "pure: ratios within e^b; zcdp: b^2/2 of zCDP, b no epsilon; approximate: (b, delta), each change by itself.",
             default=Problem.notion,
         ),
-        Key("records", POSITIVE, "The number of records, where it is public; biased designs need it."),
+        Field("records", POSITIVE, "The number of records, where it is public; biased designs need it."),
         WEIGHTS,
-        Key(
+        Field(
             "allow_vacuous", BOOLEAN, "Accept a mechanism that hides nothing; its spec says so.", default=Problem.allow_vacuous
         ),
-        Key("delta", DELTA),
+        Field("delta", DELTA),
     ],
     PROBLEM_NOTE,
     **DELTA_WITH_ITS_NOTION,
@@ -81,7 +83,7 @@ ACCURACY = ("standard_error", "margin", "relative_error")
 TARGETS: Schema = {
     **section_of(
         [],
-        [*(Key(name, FOR_QUERIES) for name in ACCURACY), Key("reference", REFERENCE)],
+        [*(Field(name, FOR_QUERIES) for name in ACCURACY), Field("reference", REFERENCE)],
         note="How accurate answers must be: each query has at most one target.",
         anyOf=needs_one_of(*ACCURACY),
     ),
@@ -90,13 +92,13 @@ TARGETS: Schema = {
 
 DESIGN_NOTE = "The family of noise, and its options."
 LIMITS = [
-    Key("effort", one_of(*EFFORTS), "How much counted work the search has; no clock decides.", default="normal"),
-    Key("seconds", POSITIVE, "A limit on the clock besides: what it cuts off depends on the machine, and says so."),
+    Field("effort", one_of(*EFFORTS), "How much counted work the search has; no clock decides.", default="normal"),
+    Field("seconds", POSITIVE, "A limit on the clock besides: what it cuts off depends on the machine, and says so."),
 ]
-SOLVER = Key(
+SOLVER = Field(
     "solver", text(), "auto for the family's own, or an installed solver of CVXPY, such as CLARABEL or SCS.", default="auto"
 )
-SOLVER_OPTIONS = Key("solver_options", {"type": "object"}, "Options of that solver, by name.")
+SOLVER_OPTIONS = Field("solver_options", {"type": "object"}, "Options of that solver, by name.")
 # An option of any type is rows of numbers, which a builder checks itself.
 OPTION_TYPES: Mapping[object, Fragment] = {float: number(), int: whole(), str: text(), bool: BOOLEAN, object: MATRIX}
 
@@ -108,22 +110,22 @@ def design_forms() -> list[Schema]:
 
     solver, own = (
         [SOLVER, SOLVER_OPTIONS],
-        [Key("solver", exactly("auto"), "The family has a solver of its own.", default="auto")],
+        [Field("solver", exactly("auto"), "The family has a solver of its own.", default="auto")],
     )
     return [
         section_of(
             [],
             [
-                Key("family", exactly("auto"), "The best family that applies.", default="auto"),
+                Field("family", exactly("auto"), "The best family that applies.", default="auto"),
                 *LIMITS,
                 _option("strategy", StrategyRows),
                 *solver,
             ],
         ),
-        section_of([Key("family", exactly(FAMILY))], LIMITS),
+        section_of([Field("family", exactly(FAMILY))], LIMITS),
         *(
             section_of(
-                [Key("family", exactly(family.name))],
+                [Field("family", exactly(family.name))],
                 [*options_of(family.build), *(solver if family.has_program else own), *LIMITS],
             )
             for family in FAMILIES
@@ -131,12 +133,12 @@ def design_forms() -> list[Schema]:
     ]
 
 
-def options_of(build: Callable[..., Any]) -> list[Key]:
+def options_of(build: Callable[..., Any]) -> list[Field]:
     """The parameters of a builder after the problem, each with its default, and the type and the sentence of its annotation.
 
     >>> def build(problem: object, steps: Annotated[int | None, "How many."] = None) -> None: ...
     >>> options_of(build)
-    [Key(name='steps', form={'type': 'integer'}, note='How many.', read=None, default=None, normal=None)]
+    [Field(name='steps', form={'type': 'integer'}, note='How many.', read=None, default=None, normal=None)]
     """
     parameters = list(inspect.signature(build).parameters.values())[1:]
     names = inspect.unwrap(build).__globals__
@@ -146,10 +148,10 @@ def options_of(build: Callable[..., Any]) -> list[Key]:
     ]
 
 
-def _option(name: str, told: Any, default: Any = None) -> Key:
+def _option(name: str, told: Any, default: Any = None) -> Field:
     note = ""
     while get_origin(told) is not Literal and (inner := [part for part in get_args(told) if part is not NoneType]):
         if get_origin(told) is Annotated:
             note = inner[1]
         told = inner[0]  # of `| None`, which TOML cannot say
-    return Key(name, one_of(*get_args(told)) if get_origin(told) is Literal else OPTION_TYPES[told], note, default=default)
+    return Field(name, one_of(*get_args(told)) if get_origin(told) is Literal else OPTION_TYPES[told], note, default=default)

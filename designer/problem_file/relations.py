@@ -42,8 +42,8 @@ from designer.problem_file.keys import (
     SIZE,
     SUBSETS,
     VALUES,
+    Field,
     Form,
-    Key,
     section_of,
 )
 from designer.problem_file.sections import BUDGETS, Sections
@@ -51,7 +51,7 @@ from designer.relations import invariants, metrics
 from designer.relations.invariants.invariant import Invariant
 from designer.relations.invariants.linked_tables import LinkedTables
 from designer.relations.metrics.algebra import Maximum, RootSumSquares
-from designer.relations.metrics.metric import Metric, Sum
+from designer.relations.metrics.metric import Metric, SumOfMetrics
 
 # Tables of the same records, from the sections [domain] and [invariant] of a problem file.
 
@@ -125,7 +125,7 @@ class LinkedSections(Sections):
 LINKED: Form[LinkedTables] = Form(
     "linked",
     [
-        Key(
+        Field(
             "linked",
             {"type": "object", "minProperties": 2, "additionalProperties": list_of(text())},
             "Tables of the same records: their attributes, by the name of each table.",
@@ -134,7 +134,7 @@ LINKED: Form[LinkedTables] = Form(
     ],
     lambda file, tables, published=(): invariants.linked(file.domain, tables, published),
     [
-        Key(
+        Field(
             "published",
             list_of(list_of(text()), least=0),
             "Lists of attributes whose margin is published in every table that has them.",
@@ -371,31 +371,31 @@ class RelationReader(LinkedSections, ABC):
 
 # Keys of several metrics.
 METRIC = refer("metric")
-OWN_EPSILONS = Key(
+OWN_EPSILONS = Field(
     "epsilons",
     EPSILONS,
     read=RelationReader.own,
-    normal=Key(
+    normal=Field(
         "mus", EPSILONS, "A budget for each element under zcdp: rho = mu^2 / 2; inf leaves one unprotected.", RelationReader.own
     ),
 )
-CLOSURE = Key("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.", default=False)
+CLOSURE = Field("closure", BOOLEAN, "Accept what the budgets imply where they break the triangle inequality.", default=False)
 BY_LABEL: Schema = {"type": "object", "additionalProperties": POSITIVE}
-POINTS = Key("points", COLUMNS, read=RelationReader.places)
-GROUND = Key(
+POINTS = Field("points", COLUMNS, read=RelationReader.places)
+GROUND = Field(
     "points",
     either(COLUMNS, METRIC),
     "Columns of the table of elements that hold coordinates; for a threshold, also a metric.",
     RelationReader.ground,
 )
-PER_UNIT = Key("per_unit", POSITIVE, "Budget for each unit of distance.")
+PER_UNIT = Field("per_unit", POSITIVE, "Budget for each unit of distance.")
 FORM_OF_BUDGETS = (
     "How budgets make one: of two values the smaller or the sum; of the levels of a taxonomy the sum or the largest."
 )
-THRESHOLD = Key("threshold", POSITIVE, "Elements at most so far apart have the budget.")
-PART = Key("part", METRIC, "The metric that this one is made of.", RelationReader.part_at)
-PARTS = Key("parts", list_of(METRIC), "The metrics that this one is made of.", RelationReader.parts)
-CHANGE = Key("change", METRIC, "The metric by which a record changes.", RelationReader.part_at)
+THRESHOLD = Field("threshold", POSITIVE, "Elements at most so far apart have the budget.")
+PART = Field("part", METRIC, "The metric that this one is made of.", RelationReader.part_at)
+PARTS = Field("parts", list_of(METRIC), "The metrics that this one is made of.", RelationReader.parts)
+CHANGE = Field("change", METRIC, "The metric by which a record changes.", RelationReader.part_at)
 # One budget for all elements or one for each, not both.
 OWN = (EPSILON, OWN_EPSILONS)
 ONE_OF_OWN = {"oneOf": needs_one_of(*BUDGETS, *BUDGETS.values())}
@@ -418,41 +418,41 @@ def over_domain(build: Callable[..., Relation]) -> Callable[..., Relation]:
 
 METRICS: tuple[Form[Relation], ...] = (
     Form("uniform", [EPSILON], over_elements(metrics.uniform)),
-    Form("matrix", [Key("matrix", FILE, read=RelationReader.matrix)], of_values(metrics.from_matrix), [CLOSURE]),
+    Form("matrix", [Field("matrix", FILE, read=RelationReader.matrix)], of_values(metrics.from_matrix), [CLOSURE]),
     Form("euclidean", [POINTS, PER_UNIT], of_values(metrics.euclidean)),
     Form(
         "great_circle",
         [
-            Key("points", list_of(text(), least=2, most=2), GROUND.note, RelationReader.places),
-            Key("per_km", POSITIVE, "Budget for each kilometre."),
+            Field("points", list_of(text(), least=2, most=2), GROUND.note, RelationReader.places),
+            Field("per_km", POSITIVE, "Budget for each kilometre."),
         ],
         of_values(metrics.great_circle),
     ),
-    Form("hamming", [Key("budgets", BY_ATTRIBUTE)], over_domain(metrics.hamming)),
+    Form("hamming", [Field("budgets", BY_ATTRIBUTE)], over_domain(metrics.hamming)),
     Form("per_element", [OWN_EPSILONS], of_values(metrics.per_element)),
     Form("instance", [OWN_EPSILONS], of_values(metrics.instance), [CLOSURE]),
     Form(
         "attribute_values",
         [
-            Key(
+            Field(
                 "budgets",
                 {"type": "object", "additionalProperties": either(list_of(POSITIVE), BY_LABEL)},
                 "Budgets by attribute and value, by name or in order; inf leaves a value unprotected.",
             )
         ],
         over_domain(metrics.attribute_values),
-        [Key("form", one_of("min", "sum"), FORM_OF_BUDGETS, default="min"), CLOSURE],
+        [Field("form", one_of("min", "sum"), FORM_OF_BUDGETS, default="min"), CLOSURE],
     ),
     Form(
         "line",
         [
-            Key(
+            Field(
                 "values",
                 either(text(), list_of(VALUES)),
                 "The values of the elements, numbers or dates: a list, or a column of their table.",
                 RelationReader.cells,
             ),
-            Key("period", POSITIVE, "The difference that costs the budget; of dates in days."),
+            Field("period", POSITIVE, "The difference that costs the budget; of dates in days."),
             EPSILON,
         ],
         of_values(metrics.line),
@@ -462,28 +462,28 @@ METRICS: tuple[Form[Relation], ...] = (
     Form(
         "graph",
         [
-            Key(
+            Field(
                 "edges",
                 either(FILE, list_of(list_of(VALUES, least=2, most=3), least=0)),
                 "Pairs of elements, or triples with a length: a list, or a table of two or three columns.",
                 RelationReader.edges,
             ),
-            Key("per_edge", POSITIVE, "Budget for each unit of length of an edge."),
+            Field("per_edge", POSITIVE, "Budget for each unit of length of an edge."),
         ],
         RelationReader.graph,
     ),
     Form(
         "taxonomy",
-        [Key("levels", COLUMNS, read=RelationReader.paths), Key("budgets", EPSILONS)],
+        [Field("levels", COLUMNS, read=RelationReader.paths), Field("budgets", EPSILONS)],
         of_values(metrics.taxonomy),
-        [Key("form", one_of("sum", "max"), FORM_OF_BUDGETS, default="sum")],
+        [Field("form", one_of("sum", "max"), FORM_OF_BUDGETS, default="sum")],
     ),
     Form("blowfish", [GROUND, THRESHOLD, EPSILON], of_values(metrics.blowfish)),
     Form("smooth_threshold", [GROUND, THRESHOLD, EPSILON], of_values(metrics.smooth_threshold)),
     Form(
         "partition",
         [
-            Key(
+            Field(
                 "labels",
                 either(text(), SCALARS),
                 "The part of each element: a list, or a column of their table.",
@@ -496,7 +496,7 @@ METRICS: tuple[Form[Relation], ...] = (
     Form(
         "product",
         [
-            Key(
+            Field(
                 "attributes",
                 {"type": "object", "additionalProperties": METRIC},
                 "A metric for each attribute of the domain.",
@@ -505,16 +505,16 @@ METRICS: tuple[Form[Relation], ...] = (
         ],
         over_domain(metrics.product),
     ),
-    Form("scaled", [Key("factor", POSITIVE, "By which all budgets are multiplied."), PART], of_values(metrics.scaled)),
-    Form("sum", [PARTS], of_values(Sum)),
+    Form("scaled", [Field("factor", POSITIVE, "By which all budgets are multiplied."), PART], of_values(metrics.scaled)),
+    Form("sum", [PARTS], of_values(SumOfMetrics)),
     Form("maximum", [PARTS], of_values(Maximum)),
     Form("root_sum_squares", [PARTS], of_values(RootSumSquares)),
     Form(
         "restriction",
         [
-            Key("part", METRIC, PART.note),
+            Field("part", METRIC, PART.note),
             SIZE,
-            Key(
+            Field(
                 "elements",
                 either(text(), list_of(whole(least=0))),
                 "Which elements of the part, by position from 0: a list, or a column.",
@@ -545,14 +545,14 @@ APPEARING: tuple[Form[Relation], ...] = (
     Form("after_noisy_total", [CHANGE, EPSILON], of_values(metrics.after_noisy_total)),
 )
 RELATIONS: Mapping[str, Form[Relation]] = {form.name: form for form in (*METRICS, *APPEARING)}
-PER_DISTANCE = Key(
+PER_DISTANCE = Field(
     "per_distance",
     one_of("l1", "l2"),
     "The budget is for each unit of this distance of histograms, and changes of any size are protected.",
 )
 BUDGETED = section_of([EPSILON], [PER_DISTANCE], note="A budget under an invariant, without a metric.")
 
-IMPOSSIBLE = Key(
+IMPOSSIBLE = Field(
     "impossible",
     Named(
         "impossible",
@@ -564,14 +564,14 @@ BESIDE = (ADJACENCY, IMPOSSIBLE)
 STATISTICS: tuple[Form[Invariant], ...] = (
     Form(
         "margins",
-        [Key("margins", SUBSETS, read=RelationReader.subsets)],
+        [Field("margins", SUBSETS, read=RelationReader.subsets)],
         lambda file, margins: invariants.margins(file.domain, margins),
         beside=BESIDE,
     ),
     Form(
         "partition",
         [
-            Key(
+            Field(
                 "partition",
                 either(text(), SCALARS),
                 "The class of each element, whose counts are published: a list, or a column of their table.",
@@ -583,21 +583,21 @@ STATISTICS: tuple[Form[Invariant], ...] = (
     ),
     Form(
         "total",
-        [Key("total", exactly(True))],
+        [Field("total", exactly(True))],
         lambda file, _: file.total(),
         beside=BESIDE,
     ),
     Form(
         "matrix",
-        [Key("matrix", FILE, read=RelationReader.matrix)],
+        [Field("matrix", FILE, read=RelationReader.matrix)],
         lambda _, matrix, **free: invariants.linear(matrix, **free),
-        [Key("names", NAMES), Key("records_public", BOOLEAN, "Is the number of records among what is published?")],
+        [Field("names", NAMES), Field("records_public", BOOLEAN, "Is the number of records among what is published?")],
         BESIDE,
     ),
 )
 INVARIANTS: tuple[Form[Any], ...] = (*STATISTICS, LINKED)
 RELATION_NOTE = "What may change, and with which budget."
-INVARIANT = Key(
+INVARIANT = Field(
     "invariant",
     either(*(form.schema for form in INVARIANTS)),
     "What is published exactly, and left alone by every protected change.",

@@ -298,7 +298,7 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Listing:
+class ExpectedValues:
     """rule: what happens to a record with a value that is not listed. values: those of each column. universes: the combinations
     of them that count, where not all do. groups: those of a plan, each with the conditions of the queries about it. numbers:
     measured columns with their bounds.
@@ -311,7 +311,7 @@ class Listing:
     numbers: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
     @classmethod
-    def of_keys(cls, *keys: Keys) -> Listing:
+    def of_keys(cls, *keys: Keys) -> ExpectedValues:
         """The elements that columns name, of one table or of several."""
         values: dict[str, dict[str, None]] = {}
         for own in keys:
@@ -321,7 +321,7 @@ class Listing:
         return cls(rule=keys[0].unlisted, values={name: tuple(own) for name, own in values.items()}, universes=universes)
 
     @classmethod
-    def of_domain(cls, domain: Domain, axes: Sequence[int]) -> Listing:
+    def of_domain(cls, domain: Domain, axes: Sequence[int]) -> ExpectedValues:
         """Some attributes of a domain, all of whose combinations count."""
         return cls(rule=domain.unlisted, values={domain.attributes[axis]: domain.values[axis] for axis in axes})
 
@@ -458,7 +458,7 @@ class Request(ABC):
         each = "design it with each --family NAME, and compare what is printed"
         raise self.without("compare", each if "family" in self.choices else "it has one design, which dp-designer design makes")
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         """Which values, groups and numbers the records are expected to have."""
         raise self.without("check", "it does not say which columns of records it reads")
 

@@ -344,7 +344,7 @@ def always(answers: Answers) -> bool:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Option:
     """An answer: its name, its words, and after which answers it is there."""
 
     name: str
@@ -358,10 +358,10 @@ class Question:
 
     name: str
     words: str
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[Option, ...] = ()
     typed: str = ""
 
-    def open_choices(self, answers: Answers) -> tuple[Choice, ...]:
+    def open_choices(self, answers: Answers) -> tuple[Option, ...]:
         """Those that earlier answers leave."""
         return tuple(choice for choice in self.choices if choice.there(answers))
 
@@ -397,8 +397,8 @@ QUESTIONS = (
         "holder",
         "Who holds the records?",
         (
-            Choice("organisation", "An organisation that is trusted with them"),
-            Choice("nobody", "No one: each person sends one noisy report"),
+            Option("organisation", "An organisation that is trusted with them"),
+            Option("nobody", "No one: each person sends one noisy report"),
         ),
     ),
     Question(
@@ -410,23 +410,23 @@ QUESTIONS = (
         "asked",
         "What do you want to learn?",
         (
-            Choice("cells", "The number of records with each value, or combination of values", trusted),
-            Choice("totals", "Running totals, in the order of the values", lambda a: trusted(a) and one_column(a)),
-            Choice("tables", "One table for each column", lambda a: trusted(a) and two_columns(a)),
-            Choice("value", "The exact value, with the fewest errors", lambda a: not trusted(a)),
-            Choice("near", "A nearby value, in the order of the values", lambda a: not trusted(a) and one_column(a)),
+            Option("cells", "The number of records with each value, or combination of values", trusted),
+            Option("totals", "Running totals, in the order of the values", lambda a: trusted(a) and one_column(a)),
+            Option("tables", "One table for each column", lambda a: trusted(a) and two_columns(a)),
+            Option("value", "The exact value, with the fewest errors", lambda a: not trusted(a)),
+            Option("near", "A nearby value, in the order of the values", lambda a: not trusted(a) and one_column(a)),
         ),
     ),
     Question(
         "public",
         "What is public besides the release?",
         (
-            Choice("number", "The number of records"),
-            Choice("nothing", "Nothing, not even the number of records", trusted),
-            Choice(
+            Option("number", "The number of records"),
+            Option("nothing", "Nothing, not even the number of records", trusted),
+            Option(
                 "margins", "The totals of each column, published exactly", lambda a: a["asked"] == "cells" and two_columns(a)
             ),
-            Choice(
+            Option(
                 "margin",
                 "The totals of the first column, published exactly",
                 lambda a: a["asked"] == "cells" and two_columns(a),
@@ -437,34 +437,34 @@ QUESTIONS = (
         "protected",
         "Which values must be hard to distinguish?",
         (
-            Choice("any", "Any value of one record from any other", lambda a: a["asked"] != "near"),
-            Choice(
+            Option("any", "Any value of one record from any other", lambda a: a["asked"] != "near"),
+            Option(
                 "near", "Nearby values of one record; distant ones less", lambda a: a["public"] == "number" and one_column(a)
             ),
-            Choice("columns", "The values of each column separately", lambda a: a["public"] == "number" and two_columns(a)),
+            Option("columns", "The values of each column separately", lambda a: a["public"] == "number" and two_columns(a)),
         ),
     ),
     Question(
         "strength",
         "How strongly? The budget is for each step between nearby values, or for each column.",
         (
-            Choice("1", "As usual: 1 (pure, epsilon 1: odds shift by at most 2.72 times)"),
-            Choice("0.1", "Strongly: 0.1 (pure, epsilon 0.1: odds shift by at most 1.11 times)"),
-            Choice("3", "Weakly: 3 (pure, epsilon 3: odds shift by at most 20.1 times)"),
+            Option("1", "As usual: 1 (pure, epsilon 1: odds shift by at most 2.72 times)"),
+            Option("0.1", "Strongly: 0.1 (pure, epsilon 0.1: odds shift by at most 1.11 times)"),
+            Option("3", "Weakly: 3 (pure, epsilon 3: odds shift by at most 20.1 times)"),
         ),
     ),
     Question(
         "promise",
         "Which notion of privacy?",
         (
-            Choice("pure", "Pure: the limit on odds holds without exception"),
-            Choice(
+            Option("pure", "Pure: the limit on odds holds without exception"),
+            Option(
                 "zcdp",
                 "zCDP: less noise for many queries, and a weaker guarantee; as (epsilon, delta) it is "
                 f"{' or '.join(f'({at}, 1e-6) for mu {mu}' for mu, at in AT_DELTA.items())}",
                 trusted,
             ),
-            Choice("approximate", "(epsilon, delta), with delta 1e-6", trusted),
+            Option("approximate", "(epsilon, delta), with delta 1e-6", trusted),
         ),
     ),
 )

@@ -16,7 +16,7 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.local.design import WORDS, Proposal, freeze_channel
+from designer.local.design import WORDS, ProposedChannel, freeze_channel
 from designer.local.mechanism import Channel
 from designer.local.problem import ReportProblem
 from designer.programs.rounds import USABLE, known_solver, solve_with
@@ -94,7 +94,7 @@ class ChannelProgram:
         if status not in USABLE or self.channel.value is None:
             raise DesignFailed(f"channel: {solver} answers {status!r}; take another solver, or weaker constraints.")
         found = np.maximum(np.asarray(self.channel.value), 0.0)
-        made = freeze_channel(self.problem, Proposal(found, np.arange(found.shape[1])))
+        made = freeze_channel(self.problem, ProposedChannel(found, np.arange(found.shape[1])))
         place = {name: z for z, name in enumerate(self.problem.report_names)}
         frozen = np.zeros(found.shape)
         frozen[:, [place[str(name)] for name in made.reports]] = made.channel

@@ -141,7 +141,7 @@ UNITS = 4  # solves of a convex program in new units
 Point = tuple[Floats, Floats]  # rows (K, N), noise scales (K,)
 
 
-class Descending(Separable, Protocol):
+class DescentProgram(Separable, Protocol):
     """What a program of rows and scales tells its descent."""
 
     @property
@@ -159,9 +159,9 @@ class Descending(Separable, Protocol):
 class Descent(Rounds):
     """Rounds in units that follow the answer, and, where the program is not convex, over restrictions that follow it."""
 
-    program: Descending
+    program: DescentProgram
 
-    def __init__(self, program: Descending, solver: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, program: DescentProgram, solver: str, options: Mapping[str, Any]) -> None:
         super().__init__(program, solver, options)
 
     def run(self, statement: Statement) -> SolverAnswer:

@@ -28,10 +28,10 @@ from designer.certificate.guarantee import Guarantee, budget_range
 from designer.problem.relation import Relation
 from designer.relations.metrics.algebra import RootSumSquares, root_sum_squares
 from designer.relations.metrics.element_budgets import PerElement
-from designer.relations.metrics.metric import Combination, Metric, Scaled, Sum, scaled, sum_of
+from designer.relations.metrics.metric import Combination, Metric, Scaled, SumOfMetrics, scaled, sum_of
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 
-RULES: dict[str, type[Combination]] = {"pure": Sum, "zcdp": RootSumSquares, "approximate": Sum}
+RULES: dict[str, type[Combination]] = {"pure": SumOfMetrics, "zcdp": RootSumSquares, "approximate": SumOfMetrics}
 
 
 class Promising(Protocol):

@@ -21,7 +21,7 @@ from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.blowfish_policies import SmoothThreshold, Threshold
 from designer.relations.metrics.element_budgets import Instance, Partition, PerElement
 from designer.relations.metrics.graphs import Graph
-from designer.relations.metrics.metric import Metric, Scaled, Sum, Uniform
+from designer.relations.metrics.metric import Metric, Scaled, SumOfMetrics, Uniform
 from designer.relations.metrics.points import Chebyshev, Euclidean, GreatCircle, Manhattan, Ordered
 from designer.relations.metrics.presence import AddRemove, AppearOrChange
 from designer.relations.metrics.taxonomies import Taxonomy
@@ -47,7 +47,7 @@ RELATIONS: dict[str, type[Relation]] = {
         Hamming,
         Product,
         Scaled,
-        Sum,
+        SumOfMetrics,
         Maximum,
         RootSumSquares,
         Restricted,

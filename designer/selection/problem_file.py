@@ -42,7 +42,7 @@ from designer.problem_file.asked import AskingReader, naming, over_a_relation
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.keys import FILE
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, Listing, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request
 from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection, best_selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
@@ -127,7 +127,7 @@ class SelectionFile(Request):
                 return Selection(self.score, self.relation, self.rate, self.law)
             return best_selection(self.score, self.relation, self.law, self.constant)
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         return listing_of([self.score.workload.keys])
 
     def description(self) -> Mapping[str, object]:

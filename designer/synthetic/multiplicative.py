@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import Limits, symmetric_limits
+from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec, withholding
@@ -266,7 +266,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
         learning = n * self.queries.spread * math.sqrt(math.log(elements) / (2 * rounds))
         return float(n * self.queries.bias + learning + choice + noise + 2 * float(self.queries.step))
 
-    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers together, from `bound`; no narrower ones are proven for each, and none for other outputs."""
         if self.output != "average":
             raise InvalidProblem(

@@ -33,7 +33,7 @@ from designer.certificate.guarantee import Optimality
 from designer.problem_file.asked import RECORDS, AskingReader, naming, over_a_metric
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, Listing, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MOST_ROUNDS, MWEM, OUTPUTS, Shares, equal_shares
 from designer.synthetic.queries import (
@@ -71,7 +71,7 @@ class SyntheticFile(Request):
     def named_answers(self) -> tuple[str, ...]:
         return self.problem.workload.queries
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         return listing_of([self.problem.workload.keys])
 
     def description(self) -> Mapping[str, object]:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import Limits, symmetric_limits
+from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
@@ -88,9 +88,9 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         return self.queries.verify()
 
     @cached_property
-    def candidates(self) -> Candidates:
+    def candidates(self) -> ColumnSums:
         """The distinct vectors P y over the histograms y of m records."""
-        return Candidates.of(self.queries.integers, self.size)
+        return ColumnSums.of(self.queries.integers, self.size)
 
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""
@@ -159,7 +159,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         sampling = n * q.spread * math.sqrt(math.log(2 * len(q.weights)) / (2 * self.size))
         return n * q.bias + sampling + 2 * q.constant * (math.log(len(self.candidates.answers)) + math.log(1 / beta))
 
-    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: SyntheticRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers together, from `bound`; no narrower ones are proven for each."""
         return symmetric_limits(
             released.answers,
@@ -191,7 +191,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class ColumnSums:
     """The distinct sums of m columns of an integer matrix: `answers` (C, K),
     and for each number of records the last step that led there.
 
@@ -204,7 +204,7 @@ class Candidates:
     groups: Integers
 
     @classmethod
-    def of(cls, integers: Integers, size: int) -> Candidates:
+    def of(cls, integers: Integers, size: int) -> ColumnSums:
         """All sums of `size` columns of `integers` (K, N), by adding one column at a time to the distinct sums so far.
 
         A column is one number in a mixed radix that the sums cannot overflow, so sums of columns are sums of numbers.

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import ULP, Limits
+from designer.base.answer_table import ULP, ConfidenceLimits
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign, count, shown
 from designer.base.display import printed
@@ -58,7 +58,7 @@ class Ends(NamedTuple):
 
 def limits_of_answers(
     queries: Sequence[Query], noisy: Sequence[Aggregated], released: Answers, level: float, simultaneous: bool
-) -> Limits:
+) -> ConfidenceLimits:
     """Intervals of all answers of all queries, in the order of the release; not a number for quantiles."""
     numbers = sum(len(released[part.name].keys) for part in noisy)
     share = -math.expm1(math.log(level) / max(1, numbers)) if simultaneous else 1 - level
@@ -70,7 +70,7 @@ def limits_of_answers(
             unknown = np.full(len(released[query.name].keys), np.nan)
             found[query.name] = Ends(unknown, unknown)
     both = [found[name] for name in released.answers]
-    return Limits(
+    return ConfidenceLimits(
         np.concatenate([own.lower for own in both]), np.concatenate([own.upper for own in both]), law_of(queries), OF_QUANTILES
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, Limits
+from designer.base.answer_table import AnswerTable, ConfidenceLimits
 from designer.base.arrays import Floats
 from designer.base.checks import assign, count, rational, rational_from
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
@@ -449,7 +449,7 @@ class TablePlan(FrozenMechanism):
         found += [condition.column for query in self.queries for condition in query.where]
         return (*found, *(query.of for query in self.queries if isinstance(query, CountDistinct)))
 
-    def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> Limits:
+    def limits_of(self, released: TableRelease, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of all answers of all queries, in order; see `designer.tables.intervals`."""
         return limits_of_answers(self.queries, self.noisy, released, level, simultaneous)
 

@@ -19,7 +19,7 @@ from designer.problem.histogram import OTHERS, REFUSE, Unlisted
 from designer.problem.targets import Targets
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear_forms import TARGETS
-from designer.problem_file.sections import Choices, Listing, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups, tree
 from designer.tables.least import least_plan
@@ -280,7 +280,7 @@ class TablePlanRequest(Request):
         made = TablePlan(plan.queries, self.splitting, self.rho, self.constant, self.unlisted)
         return made.annotated(plan.provenance, plan.optimality)
 
-    def listing(self) -> Listing:
+    def listing(self) -> ExpectedValues:
         queries: list[tuple[Groups, tuple[Condition, ...]]] = [(query.groups, query.where) for query in self.queries]
         measures = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         if self.wanted is not None:
@@ -290,7 +290,7 @@ class TablePlanRequest(Request):
         for groups, where in queries:
             levels.setdefault(groups, []).append(where)
         numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
-        return Listing(rule=self.unlisted, groups=list(levels.items()), numbers=numbers)
+        return ExpectedValues(rule=self.unlisted, groups=list(levels.items()), numbers=numbers)
 
     def description(self) -> Mapping[str, object]:
         names = [query.name for query in self.queries]

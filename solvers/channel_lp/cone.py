@@ -276,7 +276,7 @@ EXACTNESS = 1e-10  # of rows and reduced costs, the sharpest that HiGHS takes
 STEPS = 30  # of the simplex method, about, for each row a fraction of which are looked at
 
 
-class NoSolution(Exception):
+class NoOptimum(Exception):
     """The backend says that it found no optimum; the message is its own."""
 
 
@@ -292,7 +292,7 @@ class Optimum:
 def least(
     cost: Array, upper: Any, limits: Array, equal: Any, sides: Array, methods: tuple[Method, ...] = ("highs-ds", "highs-ipm")
 ) -> Optimum:
-    """The optimum by the first of the methods that finds one; upper may be None, with no limits. NoSolution otherwise."""
+    """The optimum by the first of the methods that finds one; upper may be None, with no limits. `NoOptimum` otherwise."""
     entries = float(getattr(equal, "nnz", equal.size)) + float(0 if upper is None else getattr(upper, "nnz", upper.size))
     found: Any = None
     for method in methods:
@@ -311,7 +311,7 @@ def least(
         if found.status == 0:
             of_limits = np.zeros(0) if upper is None else np.minimum(found.ineqlin.marginals, 0.0)
             return Optimum(np.maximum(found.x, 0.0), of_limits, np.asarray(found.eqlin.marginals))
-    raise NoSolution(f"the linear program of {len(cost)} unknowns found no optimum: {found.message}")
+    raise NoOptimum(f"the linear program of {len(cost)} unknowns found no optimum: {found.message}")
 
 
 # What a column may gain at given prices, report by report, with a bound that needs no solver.
@@ -399,7 +399,7 @@ def priced(margin: Array, norm: Array, edges: Edges, budgets: Array, usable: Mas
 
     The edges may be fewer than the cone asks. Elements with a margin of at least 0 that lie further than `reach` from all
     others are asked to be at least what the nearest of the rest makes them, and so left out. Both make the bound larger, never
-    wrong; the column is lifted. NoSolution where HiGHS finds no optimum.
+    wrong; the column is lifted. `NoOptimum` where HiGHS finds no optimum.
     """
     negative = usable & (margin < 0)
     if not negative.any():

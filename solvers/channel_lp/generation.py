@@ -21,7 +21,7 @@ from solvers.channel_lp.cone import (
     Flow,
     Indices,
     Mask,
-    NoSolution,
+    NoOptimum,
     Symmetries,
     checked_budgets,
     components,
@@ -55,7 +55,7 @@ class NoMixture(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Limits:
+class LossLimits:
     """Further losses `g_k(K) = sum_x weights_kx sum_z losses_xz K_xz`, k < J, with `g_k <= caps_k`; where caps is None, the
     largest of them all is added to what is minimised.
 
@@ -101,14 +101,14 @@ class Mixture:
 
 
 @dataclass(frozen=True, eq=False)
-class Program:
+class ChannelLP:
     """What is asked. costs (N, M); norm (N,) > 0 sums to 1; allowed (N, M) says which entries may be more than 0, alike in each
     component of the budgets."""
 
     budgets: Array
     costs: Array
     norm: Array
-    limits: tuple[Limits, ...]
+    limits: tuple[LossLimits, ...]
     allowed: Mask
 
     @classmethod
@@ -117,9 +117,9 @@ class Program:
         budgets: ArrayLike,
         costs: ArrayLike,
         norm: ArrayLike | None = None,
-        limits: Sequence[Limits] = (),
+        limits: Sequence[LossLimits] = (),
         allowed: ArrayLike | None = None,
-    ) -> Program:
+    ) -> ChannelLP:
         """With all defaults filled in; ValueError for shapes that do not match.
 
         budgets: (N, N). costs: (N, M). norm: (N,). allowed: (N, M).
@@ -220,7 +220,7 @@ def column_generation(
     start: ArrayLike,
     *,
     norm: ArrayLike | None = None,
-    limits: Sequence[Limits] = (),
+    limits: Sequence[LossLimits] = (),
     allowed: ArrayLike | None = None,
     gap: float = 1e-4,
     rounds: int = ROUNDS,
@@ -239,18 +239,18 @@ def column_generation(
     >>> round(found.value, 9), round(found.lower_bound, 9), found.point.table(4).round(9).tolist()[0]
     (0.5, 0.5, [0.5, 0.166666667, 0.166666667, 0.166666667])
     """
-    program = Program.of(budgets, costs, norm, limits, allowed)
+    program = ChannelLP.of(budgets, costs, norm, limits, allowed)
     shapes = np.asarray(start, dtype=float)
     if shapes.ndim != 2 or len(shapes) != len(program.budgets) or not (shapes >= 0).all():
         raise ValueError(f"start of shape {shapes.shape}: give columns of at least 0, ({len(program.budgets)}, columns).")
     with one_thread():
-        return _Search(program, shapes, near_edges(program.budgets) if edges is None else edges).run(gap, rounds)
+        return _ColumnGeneration(program, shapes, near_edges(program.budgets) if edges is None else edges).run(gap, rounds)
 
 
 def mixture_of_poles(
     budgets_to_poles: ArrayLike,
     costs: ArrayLike,
-    limits: Sequence[Limits] = (),
+    limits: Sequence[LossLimits] = (),
     allowed: ArrayLike | None = None,
     further: ArrayLike | None = None,
 ) -> Solution[Mixture]:
@@ -267,7 +267,7 @@ def mixture_of_poles(
     """
     apart = np.asarray(budgets_to_poles, dtype=float)
     n = len(apart)
-    program = Program.of(np.where(np.eye(n, dtype=bool), 0.0, np.inf), costs, None, limits, allowed)
+    program = ChannelLP.of(np.where(np.eye(n, dtype=bool), 0.0, np.inf), costs, None, limits, allowed)
     master = _Master(program, none_of(*program.costs.shape))
     shapes = poles(apart) if further is None else np.hstack([poles(apart), np.asarray(further, dtype=float)])
     shapes = shapes[:, shapes.max(axis=0) > 0]
@@ -275,7 +275,7 @@ def mixture_of_poles(
     master.offer(shapes / shapes.max(axis=0), [np.full(len(each.weights), 1 / len(each.weights)) for each in program.limits])
     try:
         found = master.solved()
-    except NoSolution as error:
+    except NoOptimum as error:
         raise NoMixture(f"the columns of {apart.shape[1]} poles do not mix to rows of 1 within the limits: {error}") from error
     flows = tuple(no_flow() for _ in range(program.costs.shape[1]))
     mixture = master.mixture(found, Prices(found.rows, found.shares, flows))
@@ -283,7 +283,7 @@ def mixture_of_poles(
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _MasterSolution:
     """A solution of the master program: weights of all columns, prices of the elements, shares of the limits, the value, and
     those columns that have weight, with their reports."""
 
@@ -301,7 +301,7 @@ class _Master:
     slack: what a load may be above its cap, at the price 1; the search for a table within the caps minimises that alone.
     """
 
-    def __init__(self, program: Program, group: Symmetries, slack: bool = False) -> None:
+    def __init__(self, program: ChannelLP, group: Symmetries, slack: bool = False) -> None:
         self.program, self.group, self.slack = program, group, slack
         self.averages = group.averages() if len(group) > 1 else np.eye(len(program.budgets))
         self.source = group.ways()[0]
@@ -334,8 +334,8 @@ class _Master:
             worth &= least_cost < -DULL * max(1e-300, float(np.abs(costs).max()))
         return sum(self.add(shapes[:, c], int(best[c])) for c in np.flatnonzero(worth).tolist())
 
-    def solved(self) -> _Found:
-        """The optimum. NoSolution where there is none."""
+    def solved(self) -> _MasterSolution:
+        """The optimum. `NoOptimum` where there is none."""
         program = self.program
         columns, reports = np.array(self.columns).T, np.array(self.reports, dtype=np.intp)
         count = columns.shape[1]
@@ -370,9 +370,9 @@ class _Master:
         weights = found.point[:count]
         some = weights > 0
         prices = (found.of_sides * scale) @ self.averages
-        return _Found(weights, prices, every, float(cost @ found.point), columns[:, some], reports[some])
+        return _MasterSolution(weights, prices, every, float(cost @ found.point), columns[:, some], reports[some])
 
-    def prune(self, found: _Found) -> bool:
+    def prune(self, found: _MasterSolution) -> bool:
         """Leave out the columns that cost most at the last prices, where they are many; whether some were."""
         most = MANY * len(self.averages)
         return len(self.columns) > 2 * most and self.keep(found.rows, found.shares, found.weights > 0, most)
@@ -388,7 +388,7 @@ class _Master:
             self.add(columns[:, c], int(reports[c]))
         return True
 
-    def mixture(self, found: _Found, prices: Prices) -> Mixture:
+    def mixture(self, found: _MasterSolution, prices: Prices) -> Mixture:
         """The columns that count, by report, with weights that make rows 1 as sharply as floats can say; all images of each."""
         columns, reports, weights = found.columns, found.reports, found.weights[found.weights > 0]
         weights = _refined(self.averages @ columns, weights) / len(self.group)
@@ -408,7 +408,7 @@ class _Master:
         return Mixture(every[:, kept], total[kept], handed[kept], prices)
 
 
-def _of_sum_one(limits: tuple[Limits, ...], shares: tuple[Array, ...]) -> tuple[Array, ...]:
+def _of_sum_one(limits: tuple[LossLimits, ...], shares: tuple[Array, ...]) -> tuple[Array, ...]:
     """Shares of the limits without caps add up to 1, whatever the backend's last digits say."""
     total = sum(float(share.sum()) for each, share in zip(limits, shares, strict=True) if each.caps is None)
     rows = sum(len(each.weights) for each in limits if each.caps is None)
@@ -437,10 +437,10 @@ def _off(columns: Array, weights: Array) -> float:
     return float(np.abs(1 - columns @ weights).max())
 
 
-class _Search:
+class _ColumnGeneration:
     """Rounds of the master program and of pricing, until the bound is near enough, nothing gains, or the work is over."""
 
-    def __init__(self, program: Program, shapes: Array, edges: Edges) -> None:
+    def __init__(self, program: ChannelLP, shapes: Array, edges: Edges) -> None:
         self.program, self.edges = program, edges
         part = components(program.budgets)
         within = [np.where((part == k)[:, None], shapes, 0.0) for k in range(part.max() + 1)]
@@ -564,7 +564,9 @@ class _Search:
             for source, by in zip(self.source.tolist(), self.by.tolist(), strict=True)
         )
 
-    def _price(self, master: _Master, rows: Array, shares: tuple[Array, ...], room: float, found: _Found) -> tuple[float, bool]:
+    def _price(
+        self, master: _Master, rows: Array, shares: tuple[Array, ...], room: float, found: _MasterSolution
+    ) -> tuple[float, bool]:
         """Columns that gain at these prices are added: the largest gain that any can have, and whether something is new.
 
         Reports that cannot gain more than half of the room, by their last flow, are left out.
@@ -584,7 +586,7 @@ class _Search:
                 continue
             try:
                 made = priced(margins[:, z], program.norm, self.edges, program.budgets, usable, self.reach)
-            except NoSolution:
+            except NoOptimum:
                 largest = max(largest, known)
                 continue
             if made.bound < known:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from solvers.channel_lp.cone import Array, Edges, NoSolution, checked_budgets, envelope, near_edges, no_flow, priced, proven
+from solvers.channel_lp.cone import Array, Edges, NoOptimum, checked_budgets, envelope, near_edges, no_flow, priced, proven
 from solvers.solution import Solution, Status
 from solvers.work import is_over, one_thread, spend
 
@@ -171,7 +171,7 @@ def _bound(b: Array, p: Array, edges: Edges, value: float, force: Array, y: Arra
     margin = y - slope - 1e-11 * (np.abs(force).sum(axis=1) * high.max() + np.abs(c))
     try:
         most = priced(margin, p, edges, b, everywhere).bound
-    except NoSolution:
+    except NoOptimum:
         most = proven(margin, p, no_flow(), b, everywhere)
     most_of_all = float(y.sum()) + most + constant + 1e-11 * (abs(constant) + float(np.abs(y).sum()))
     return (value * (1 - 1e-9)) ** 2 / most_of_all if most_of_all > 0 else 0.0
@@ -186,7 +186,7 @@ def _local(b: Array, p: Array, edges: Edges, force: Array, y: Array, starts: Arr
         for _ in range(LOCAL):
             try:
                 made = priced(y - 2 * force @ column, p, edges, b, everywhere).column
-            except NoSolution:
+            except NoOptimum:
                 break
             if not made.any():
                 break

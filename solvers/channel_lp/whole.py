@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from solvers.channel_lp.cone import Array, Edges, Indices, NoSolution, least, spanner
-from solvers.channel_lp.generation import Limits, NoMixture, Program
+from solvers.channel_lp.cone import Array, Edges, Indices, NoOptimum, least, spanner
+from solvers.channel_lp.generation import ChannelLP, LossLimits, NoMixture
 from solvers.limited import Method
 from solvers.work import spend
 
@@ -160,7 +160,7 @@ METHODS: tuple[Method, ...] = ("highs-ipm", "highs-ds")  # the first, with a cro
 
 
 def full_program(
-    budgets: ArrayLike, costs: ArrayLike, limits: Sequence[Limits] = (), allowed: ArrayLike | None = None
+    budgets: ArrayLike, costs: ArrayLike, limits: Sequence[LossLimits] = (), allowed: ArrayLike | None = None
 ) -> tuple[Array, float]:
     """The optimal table (N, M) and its value, with N (N - 1) M inequalities. NoMixture where HiGHS finds none.
 
@@ -168,7 +168,7 @@ def full_program(
     >>> round(value * (1 + np.e), 9)
     1.0
     """
-    program = Program.of(budgets, costs, None, limits, allowed)
+    program = ChannelLP.of(budgets, costs, None, limits, allowed)
     i, j = np.nonzero(np.isfinite(program.budgets) & ~np.eye(len(program.budgets), dtype=bool))
     return _optimum(program, i.astype(np.intp), j.astype(np.intp), program.budgets[i, j])
 
@@ -178,13 +178,13 @@ def spanner_program(budgets: ArrayLike, costs: ArrayLike, stretch: float, edges:
 
     budgets: (N, N). costs: (N, M).
     """
-    program = Program.of(budgets, costs)
+    program = ChannelLP.of(budgets, costs)
     found = spanner(program.budgets, stretch) if edges is None else edges
     i, j = np.concatenate([found.left, found.right]), np.concatenate([found.right, found.left])
     return _optimum(program, i, j, np.concatenate([found.budgets, found.budgets]) / stretch)
 
 
-def _optimum(program: Program, i: Any, j: Any, budgets: Array) -> tuple[Array, float]:
+def _optimum(program: ChannelLP, i: Any, j: Any, budgets: Array) -> tuple[Array, float]:
     from scipy.sparse import coo_array, csc_array, eye_array, hstack, kron, vstack
 
     n, m = program.costs.shape
@@ -205,7 +205,7 @@ def _optimum(program: Program, i: Any, j: Any, budgets: Array) -> tuple[Array, f
     upper, equal = csc_array(vstack(blocks))[:, kept], csc_array(rows)[:, kept]
     try:
         found = least(cost, upper.tocsr(), np.concatenate(sides), equal.tocsr(), np.ones(n), METHODS)
-    except NoSolution as error:
+    except NoOptimum as error:
         raise NoMixture(str(error)) from error
     point = np.zeros(n * m + 1)
     point[kept] = found.point

@@ -37,7 +37,7 @@ EVEN = 1e-9
 
 
 @dataclass(frozen=True)
-class Found:
+class DualSolution:
     """The point to use, the largest ratio `worst` of any row known there, and the point that proves the best bound."""
 
     point: DualPoint
@@ -57,10 +57,10 @@ class Found:
         return self.prover.bound
 
 
-Scan = Callable[[Found], tuple[float, VectorRows]]
+Scan = Callable[[DualSolution], tuple[float, VectorRows]]
 
 
-def cover(rows: Rows, queries: VectorRows, scan: Scan | None, tolerance: float, max_iterations: int) -> Found:
+def cover(rows: Rows, queries: VectorRows, scan: Scan | None, tolerance: float, max_iterations: int) -> DualSolution:
     """Solve for all rows at once, or on a working set when `scan` sees more or when the rows are many and short."""
     if rows.count <= DIRECT_ROWS or scan is not None:
         rows = rows.select(slice(None))
@@ -73,7 +73,7 @@ def cover(rows: Rows, queries: VectorRows, scan: Scan | None, tolerance: float, 
     return cut(first_rows(rows), queries, lambda found: outstanding(rows, found), tolerance, max_iterations)
 
 
-def _even(rows: VectorRows, queries: VectorRows, tolerance: float) -> Found | None:
+def _even(rows: VectorRows, queries: VectorRows, tolerance: float) -> DualSolution | None:
     """Equal weights on all rows, or on those that are then the longest, where that is the optimum: rows that are the images of
     one under symmetries, as the changes of a table with published margins are."""
     weights, costs = np.ones(rows.count), np.ones(queries.count)
@@ -85,12 +85,12 @@ def _even(rows: VectorRows, queries: VectorRows, tolerance: float) -> Found | No
         if not point.roots.min() > EVEN * point.roots.max():
             return None
         if point.value - point.bound <= tolerance * point.value:
-            return Found(point, float(point.ratios.max()), point, step, "equal weights")
+            return DualSolution(point, float(point.ratios.max()), point, step, "equal weights")
         weights = (point.ratios >= (1 - EVEN) * point.ratios.max()).astype(np.float64)
     return None
 
 
-def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_iterations: int) -> Found:
+def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_iterations: int) -> DualSolution:
     """Rounds of solving and scanning. Every bound is a bound for the whole set, because fewer rows can only cost less.
 
     Early rounds are solved as roughly as the last scan was violated: their optimum is thrown away.
@@ -102,7 +102,7 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
         steps, violation = steps + found.iterations, worst - 1.0
         prover = found.prover if prover is None or found.bound >= prover.bound else prover
         method = f"{found.method}, cutting planes, {rows.count} rows at the end"
-        candidate = Found(found.point, found.worst * max(worst, 1.0), prover, steps, method)
+        candidate = DualSolution(found.point, found.worst * max(worst, 1.0), prover, steps, method)
         best = candidate if best is None or candidate.value <= best.value else best
         solved = best.value - prover.bound <= tolerance * best.value
         if solved or is_over() or (not more.count and found.value - found.bound <= tolerance * found.value):
@@ -117,7 +117,7 @@ def cut(rows: Rows, queries: VectorRows, scan: Scan, tolerance: float, max_itera
     return replace(best, prover=prover, iterations=steps)
 
 
-def outstanding(rows: Rows, found: Found) -> tuple[float, VectorRows]:
+def outstanding(rows: Rows, found: DualSolution) -> tuple[float, VectorRows]:
     """The largest ratio over explicit or paired rows, and the rows beyond 1 that exceed it most."""
     spend(entries=float(rows.count) * rows.dimension)
     ratios = rows.ratios(found.point.precision) / found.worst
@@ -135,10 +135,10 @@ def first_rows(rows: Rows) -> VectorRows:
     return VectorRows(np.concatenate([spanning[pivots(spanning.T)[0]], longest.vectors]))
 
 
-def _follow(rows: Rows, queries: VectorRows, tolerance: float, max_iterations: int) -> Found:
+def _follow(rows: Rows, queries: VectorRows, tolerance: float, max_iterations: int) -> DualSolution:
     point, prover, steps = follow_path(rows, queries, tolerance, max_iterations)
     method = "interior point, " + ("Cholesky" if is_direct(rows, queries) else "conjugate gradients")
-    return Found(point, float(point.ratios.max()), prover, steps, method)
+    return DualSolution(point, float(point.ratios.max()), prover, steps, method)
 
 
 # From any cost and any vectors to the ellipsoid program with unit cost and vectors that span: a change of coordinates and its
@@ -462,7 +462,7 @@ class _Outside:
     reduction: Reduction
     separate: Separation
 
-    def __call__(self, found: Found) -> tuple[float, VectorRows]:
+    def __call__(self, found: DualSolution) -> tuple[float, VectorRows]:
         outside = self.reduction.outside
         precision = self.reduction.precision(found.point.precision / found.worst) + OUTSIDE * (outside @ outside.T)
         worst, more = self.separate(precision)

@@ -102,7 +102,7 @@ def _empty(rows: int, columns: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class _Found:
+class _WindowOptimum:
     """What the best of a window is: moves, (N,); has the program come to its end; does its relaxation prove that nothing
     outside is nearer; which sums, (K,), are at the edge of the window."""
 
@@ -203,7 +203,7 @@ class _Rounding:
         counts = self.start + moves
         return AgreeingCounts(status, counts, self.asked.squares(counts), status is Status.OPTIMAL)
 
-    def in_window(self, widths: Array) -> _Found:
+    def in_window(self, widths: Array) -> _WindowOptimum:
         """The least sum of squares among whole x whose sums are within the widths of those of p."""
         from scipy.optimize import Bounds, LinearConstraint
         from scipy.sparse import csr_array, hstack, vstack
@@ -235,12 +235,12 @@ class _Rounding:
             whole = np.concatenate([np.ones(cells), np.zeros(len(owner))])
             found = integer_program(cost, nodes=nodes, gap=close, integrality=whole, **stated)
         if found.x is None:
-            return _Found(None, found.status == 2, False, inside)
+            return _WindowOptimum(None, found.status == 2, False, inside)
         moves = np.rint(found.x[:cells])
         if not self._keeps(moves):
-            return _Found(None, False, False, inside)
+            return _WindowOptimum(None, False, False, inside)
         sums = asked.sums @ moves
         edge = (sums <= low) | (low + steps <= sums)
         ended = found.status == 0 and np.abs(moves).max(initial=0.0) < REACH  # else single counts may be held back
         near = relaxed.status == 0 and found.fun - relaxed.fun <= SAME * (1 + abs(found.fun))
-        return _Found(moves, bool(ended), bool(near and ended and not edge.any()), edge)
+        return _WindowOptimum(moves, bool(ended), bool(near and ended and not edge.any()), edge)

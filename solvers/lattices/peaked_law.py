@@ -32,10 +32,10 @@ MULTIPLES = (32, 16, 8, 4, 2, 1)  # of a step that the first sweep takes at once
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class LatticeSteps:
     """Steps u of `Z^s` with whole costs: vectors (M, s), with each u also -u, none 0; costs (M,), positive.
 
-    >>> walk = Steps.of([[1, 0], [0, 1], [1, 1]], [2, 2, 9])
+    >>> walk = LatticeSteps.of([[1, 0], [0, 1], [1, 1]], [2, 2, 9])
     >>> walk.vectors.tolist(), walk.costs.tolist()
     ([[-1, 0], [0, -1], [0, 1], [1, 0]], [2, 2, 2, 2])
     """
@@ -44,7 +44,7 @@ class Steps:
     costs: Points
 
     @classmethod
-    def of(cls, vectors: ArrayLike, costs: ArrayLike) -> Steps:
+    def of(cls, vectors: ArrayLike, costs: ArrayLike) -> LatticeSteps:
         """The steps, (n, s), and their opposites, each at its least cost, (n,), without those that two others replace."""
         given = np.asarray(vectors, dtype=np.int64)
         paid = np.asarray(costs, dtype=np.int64)
@@ -58,9 +58,9 @@ class Steps:
             np.array(kept, dtype=np.int64).reshape(-1, given.shape[1]), np.array([least[step] for step in kept], dtype=np.int64)
         )
 
-    def divided(self, parts: int) -> Steps:
+    def divided(self, parts: int) -> LatticeSteps:
         """The same steps, their costs in units that are `parts` times finer."""
-        return Steps(self.vectors, self.costs * parts)
+        return LatticeSteps(self.vectors, self.costs * parts)
 
     @property
     def dimension(self) -> int:
@@ -151,7 +151,7 @@ class Shells:
 class Walks:
     """Walks by steps on a coset of `Z^s`, with boxes of shells in which their costs are tabulated."""
 
-    steps: Steps
+    steps: LatticeSteps
     shells: Shells
 
     @cached_property
@@ -182,7 +182,7 @@ class Walks:
         return settled[tuple(slice(b, side - b) for b, side in zip(beyond, settled.shape, strict=True))].copy()
 
 
-def _settled(table: NDArray[np.int64], steps: Steps) -> NDArray[np.int64]:
+def _settled(table: NDArray[np.int64], steps: LatticeSteps) -> NDArray[np.int64]:
     """The table when no step lowers any place any more. Multiples of steps come first: together they lead nearly everywhere."""
     _lower(table, moves(steps, table.shape, MULTIPLES))
     single = moves(steps, table.shape)
@@ -202,7 +202,7 @@ def _lower(table: NDArray[np.int64], ways: list[tuple[Window, Window, int]]) -> 
 Window = tuple[slice, ...]
 
 
-def moves(steps: Steps, shape: tuple[int, ...], multiples: Sequence[int] = (1,)) -> list[tuple[Window, Window, int]]:
+def moves(steps: LatticeSteps, shape: tuple[int, ...], multiples: Sequence[int] = (1,)) -> list[tuple[Window, Window, int]]:
     """The places of a table from which each step, so many at once, stays within it; where it leads; and what it costs."""
     found = []
     for times, (vector, cost) in product(multiples, zip(steps.vectors, steps.costs.tolist(), strict=True)):
@@ -335,12 +335,12 @@ MOST_TRIALS = 20_000  # of images for a basis of steps: a second
 Matrix = NDArray[np.int64]
 
 
-def symmetries_of(steps: Steps, keeps: Callable[[Matrix], bool]) -> list[Matrix]:
+def symmetries_of(steps: LatticeSteps, keeps: Callable[[Matrix], bool]) -> list[Matrix]:
     """Matrices g (s, s) of integers, `z -> z g`, that permute the steps with their costs and that `keeps` accepts.
 
     They form a group with plus and minus the identity in it; if the search is too long, it is these two alone.
 
-    >>> square = Steps.of([[1, 0], [0, 1]], [1, 1])
+    >>> square = LatticeSteps.of([[1, 0], [0, 1]], [1, 1])
     >>> len(symmetries_of(square, lambda g: True))
     8
     """
@@ -358,7 +358,7 @@ def symmetries_of(steps: Steps, keeps: Callable[[Matrix], bool]) -> list[Matrix]
     return found
 
 
-def _basis(steps: Steps) -> list[int]:
+def _basis(steps: LatticeSteps) -> list[int]:
     """Indices of s independent steps, the cheapest first."""
     chosen: list[int] = []
     for index in np.argsort(steps.costs, kind="stable").tolist():
@@ -367,7 +367,7 @@ def _basis(steps: Steps) -> list[int]:
     return chosen
 
 
-def _images(steps: Steps, basis: list[int]) -> Iterator[list[int]]:
+def _images(steps: LatticeSteps, basis: list[int]) -> Iterator[list[int]]:
     """Where a map may send the basis: steps of the same costs with the same products in the form that all maps keep."""
     weighted = steps.vectors / steps.costs[:, None]
     form = np.linalg.inv(weighted.T @ weighted)

@@ -58,7 +58,7 @@ from solvers.work import go_on
 Simplex = tuple[int, ...]
 
 
-class _Frame:
+class _TurningHyperplane:
     """Exact products of all points with the normal a of a hyperplane, its first-order change a1, and a direction r of turning.
 
     `table` (s, 3) has the columns a, a1, r as integers over the positive `common`.
@@ -69,7 +69,7 @@ class _Frame:
         self.products: ExactIntegers = points.numerators @ table  # over denominators[i] * common
 
     @classmethod
-    def on(cls, points: Points, push: Push, simplex: Simplex, pivot: int) -> _Frame:
+    def on(cls, points: Points, push: Push, simplex: Simplex, pivot: int) -> _TurningHyperplane:
         """On the corners v_i of a simplex: `a.v_i = 1`, `a1.v_i = -t_i`, `r.v_i = [i == pivot]`."""
         labels = np.array([simplex])
         rows = signed(labels[0], len(points))[0]
@@ -116,7 +116,7 @@ class _Frame:
 
 def neighbour_over(points: Points, push: Push, simplex: Simplex, pivot: int) -> Simplex:
     """The simplex on the other side of the ridge opposite corner number `pivot`: the hyperplane is turned about the ridge."""
-    label = _Frame.on(points, push, simplex, pivot).touched()[0]
+    label = _TurningHyperplane.on(points, push, simplex, pivot).touched()[0]
     return tuple(sorted({*simplex} - {simplex[pivot]} | {label}))
 
 
@@ -133,7 +133,7 @@ def first_simplex(points: Points, push: Push) -> Simplex:
         turn = _orthogonal(points.numerators[signed(np.array(labels), m)[0]])
         columns = Points.of([a + change + turn])
         table = columns.numerators.reshape(3, s).T
-        label, x, x1 = _Frame(points, push, table, int(columns.denominators[0])).touched()
+        label, x, x1 = _TurningHyperplane(points, push, table, int(columns.denominators[0])).touched()
         a = [u - x * r for u, r in zip(a, turn, strict=True)]
         change = [u - x1 * r for u, r in zip(change, turn, strict=True)]
         labels.append(label)
@@ -162,7 +162,7 @@ def belongs(points: Points, push: Push, simplex: Simplex, positions: NDArray[np.
     others = set(np.flatnonzero(positions).tolist()) - set(rows.tolist())
     if not others:
         return True
-    frame = _Frame.on(points, push, simplex, 0)
+    frame = _TurningHyperplane.on(points, push, simplex, 0)
     return all(-frame.of(row, side * int(positions[row]))[1] - int(push.ranks[row]) > 0 for row in others)
 
 

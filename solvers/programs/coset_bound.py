@@ -80,19 +80,19 @@ class CosetProgram:
             return self.reach
         return min(beyond, rows.proven(losses, rows.multipliers(losses)))
 
-    def stated(self, offset: Offset) -> tuple[Array, Steps, float]:
+    def stated(self, offset: Offset) -> tuple[Array, CosetSteps, float]:
         """The losses of the points of `offset + Z^s` up to the reach, (n,), the steps among them, and the least loss of a point
         beyond, at most the reach."""
         axes = self.box(offset)
         points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes)) + np.array(offset, dtype=float)
         losses = self.losses(points)
         near = losses <= self.reach
-        rows = Steps.of(near.reshape([len(axis) for axis in axes]), self.steps, self.budgets)
+        rows = CosetSteps.of(near.reshape([len(axis) for axis in axes]), self.steps, self.budgets)
         return losses[near], rows, min(self.reach, float(losses[~near].min(initial=math.inf)))
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class CosetSteps:
     """`p(target) <= factor p(source)` among n points; factors rounded up."""
 
     source: Indices
@@ -102,7 +102,7 @@ class Steps:
     most: int  # rows in which one point occurs
 
     @classmethod
-    def of(cls, near: NDArray[np.bool_], steps: Indices, budgets: Array) -> Steps:
+    def of(cls, near: NDArray[np.bool_], steps: Indices, budgets: Array) -> CosetSteps:
         """The steps among the points that are near.
 
         near: the shape of the box. steps: (M, s). budgets: (M,).

@@ -92,7 +92,7 @@ class TooFewSymmetries(ValueError):
     """Four dimensions are solved where symmetries leave few orbits; the message says how many there are."""
 
 
-class NoSolution(ArithmeticError):
+class LawNotSolved(ArithmeticError):
     """The linear solver gave up; the message is its own."""
 
 
@@ -109,8 +109,8 @@ def least_law(
     group = symmetries_of(walks.steps, lambda g: loss.keeps(g) and _keeps_coset(g, walks.shells.halves))
     if walks.steps.dimension > 3 and len(group) < 8:
         raise TooFewSymmetries(f"{walks.steps.dimension} dimensions with {len(group)} symmetries, fewer than 8")
-    program = _Program(walks, unit, loss, group, float_above(ample))
-    search = _Search(program, tolerance, program.start)
+    program = _LawProgram(walks, unit, loss, group, float_above(ample))
+    search = _LawSearch(program, tolerance, program.start)
     for orbits, faint, worth, units in DOMAINS:
         if search.rounds and (search.gap <= worth or units_left() < units or is_over(ahead=units)):
             break
@@ -127,10 +127,10 @@ def least_law(
 
 
 @dataclass(eq=False)
-class _Search:
+class _LawSearch:
     """The best law so far, its loss, and a bound for all. over: within the tolerance, out of time, or without a solution."""
 
-    program: _Program
+    program: _LawProgram
     tolerance: float
     best: PeakedLaw
     least: float = math.inf
@@ -151,7 +151,7 @@ class _Search:
             counted = here if counted is None else (counted + here) / 2  # half of what was counted keeps rounds from cycling
             try:
                 law, lower = self.program.solved(domain, counted)
-            except NoSolution:  # what is known is a law with its bound
+            except LawNotSolved:  # what is known is a law with its bound
                 self.over = True
                 return
             value, self.bound, self.rounds = self.program.value(law), max(self.bound, lower), self.rounds + 1
@@ -177,7 +177,7 @@ class _Domain:
 
 
 @dataclass(frozen=True, eq=False)
-class _Program:
+class _LawProgram:
     walks: Walks
     unit: Fraction
     loss: LinearLoss
@@ -283,7 +283,7 @@ class _Program:
         to, origin, left = (np.concatenate(part) for part in zip(*found, strict=True))
         return to, origin, left
 
-    def _rows(self, domain: _Domain) -> _Rows:
+    def _rows(self, domain: _Domain) -> _RatioRows:
         """`y_left <= factor y_right`, one for each two orbits that a step joins, y relative to the start."""
         orbit = np.full(len(self.base), -1)
         orbit[domain.places] = domain.orbits
@@ -300,7 +300,7 @@ class _Program:
         first[1:] = (i[1:] != i[:-1]) | (j[1:] != j[:-1])
         i, j, cost = i[first], j[first], cost[first]
         height = self.base[domain.representatives]
-        return _Rows(i, j, cost, np.exp(float(self.unit) * (self.ample * cost - height[j] + height[i])))
+        return _RatioRows(i, j, cost, np.exp(float(self.unit) * (self.ample * cost - height[j] + height[i])))
 
     def _least_outside(self, domain: _Domain, shares: NDArray[np.float64]) -> float:
         """No point outside the domain has a loss below this."""
@@ -309,7 +309,7 @@ class _Program:
         beyond = self.loss.least_beyond(self.shells, self.walks.shells.widths, shares)
         return min(beyond, float((self.parts[outside] @ shares).min(initial=math.inf)) * (1 - 1e-12))
 
-    def _law(self, domain: _Domain, rows: _Rows, unknowns: NDArray[np.float64]) -> PeakedLaw:
+    def _law(self, domain: _Domain, rows: _RatioRows, unknowns: NDArray[np.float64]) -> PeakedLaw:
         """The smallest extension of the solution, with heights that are whole by a tree of tight rows."""
         heights, parts = _tree(rows, unknowns, self.base[domain.representatives], float(self.unit))
         reached = heights[domain.orbits] < FAR
@@ -327,7 +327,7 @@ class _Program:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RatioRows:
     """`y_left <= factor y_right`; cost is that of the step between them."""
 
     left: NDArray[np.int64]
@@ -345,7 +345,7 @@ class _Optimum:
     shares: NDArray[np.float64]
 
 
-def _optimum(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64]) -> _Optimum:
+def _optimum(rows: _RatioRows, costs: NDArray[np.float64], mass: NDArray[np.float64]) -> _Optimum:
     """Minimise the largest of `costs y` over `y >= 0` with `mass y = 1` under the rows."""
     (sums, n), m = costs.shape, len(rows.left)
     middle = float((costs.sum(axis=1) / mass.sum()).max())
@@ -355,7 +355,7 @@ def _optimum(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64])
     return _Optimum(unknowns[:n], duals[:m] * middle, shares)
 
 
-def _matrix(rows: _Rows, costs: NDArray[np.float64]) -> Any:
+def _matrix(rows: _RatioRows, costs: NDArray[np.float64]) -> Any:
     """The program's inequalities `<= 0` in y and the largest cost: sparse, (m + J, n + 1)."""
     from scipy.sparse import coo_array
 
@@ -385,10 +385,10 @@ def _minimised(matrix: Any, mass: NDArray[np.float64]) -> tuple[NDArray[np.float
         )
         if done.status == 0:
             return done.x, done.ineqlin.marginals
-    raise NoSolution(f"the linear program of the law found no solution: {done.message}")
+    raise LawNotSolved(f"the linear program of the law found no solution: {done.message}")
 
 
-def _bound(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64], found: _Optimum) -> float:
+def _bound(rows: _RatioRows, costs: NDArray[np.float64], mass: NDArray[np.float64], found: _Optimum) -> float:
     """The value of the dual at the multipliers, whatever they are, less what its rounding may be."""
     n, taken = len(mass), found.multipliers * rows.factor
     given = np.bincount(rows.left, found.multipliers, n)
@@ -397,7 +397,7 @@ def _bound(rows: _Rows, costs: NDArray[np.float64], mass: NDArray[np.float64], f
     return float(((own + given - spent - 1e-13 * (own + given + spent)) / mass).min()) * (1 - 1e-13)
 
 
-def _tree(rows: _Rows, unknowns: NDArray[np.float64], base: NDArray[np.int64], unit: float) -> tuple[NDArray[Any], int]:
+def _tree(rows: _RatioRows, unknowns: NDArray[np.float64], base: NDArray[np.int64], unit: float) -> tuple[NDArray[Any], int]:
     """The heights of the orbits, sums of costs along trees of tight rows, and of how many parts of a unit they are multiples.
 
     At a vertex of the program one tree joins all orbits, and heights are whole units. Where the largest of several losses

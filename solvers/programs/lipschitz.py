@@ -284,7 +284,7 @@ def fit_jointly(
         k += 1
         # Units in which the best loss so far is about 1: the optimal c may be a thousandth of the first one.
         unit = (value / loss.weight) ** (1.0 / loss.power)
-        proposal = _Program(q, n, loss, unit).solve(cuts)
+        proposal = _CutProgram(q, n, loss, unit).solve(cuts)
         if proposal is None:
             break
         p, c, multipliers = proposal
@@ -337,7 +337,7 @@ class _Cuts:
 
 
 @dataclass(frozen=True)
-class _Program:
+class _CutProgram:
     """The conic program on the cuts, in multiples of `unit` (interior-point tolerances are relative to the data).
 
     With `c = unit x` and `p - q = unit delta / n` the loss is `unit^power (||delta||^power + weight x^power)`.

@@ -74,7 +74,7 @@ def fitted_sums(sums: Any, near: Array, errors: Array, exact: Any, totals: Array
     told = told_by(exact, sums)
     sums, near, errors = sums[~told], near[~told], errors[~told]
     scale = _cell_units(sums, errors)
-    program = _Program(
+    program = _LeastSquares(
         csr_array(diags_array(1 / errors) @ sums @ diags_array(scale)),
         *_scaled_rows(csr_array(exact @ diags_array(scale))),
         lambda cells: left_over(sums, cells, near) / errors,
@@ -216,7 +216,7 @@ def _scaled_rows(rows: Any) -> tuple[Any, Array]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Program:
+class _LeastSquares:
     """S and A in units of standard errors, the factors of the rows of A, and what x leaves of the answers, in those units."""
 
     sums: Any

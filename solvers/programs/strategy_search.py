@@ -92,7 +92,7 @@ def descend_by_gradient(
     def gather(slope: Array, matrix: Array) -> Array:
         return slope.ravel()
 
-    search = _Search(start.matrix.ravel(), spread, gather, "L-BFGS on the rows")
+    search = _SearchSpace(start.matrix.ravel(), spread, gather, "L-BFGS on the rows")
     return _anneal(gram, changes, start, search, iterations, lower_bound)
 
 
@@ -112,7 +112,7 @@ def reweigh(
     def gather(slope: Array, matrix: Array) -> Array:
         return np.asarray((slope * matrix).sum(axis=1))
 
-    search = _Search(np.zeros(len(rows)), spread, gather, "L-BFGS on the row weights")
+    search = _SearchSpace(np.zeros(len(rows)), spread, gather, "L-BFGS on the row weights")
     return _anneal(gram, changes, start, search, iterations, lower_bound)
 
 
@@ -171,7 +171,7 @@ def _those_that_succeed(searches: Sequence[Callable[[], Solution[Strategy]]]) ->
 
 
 @dataclass(frozen=True)
-class _Search:
+class _SearchSpace:
     """Where a descent moves: parameters t, `spread(t) = B`, and `gather` pulls a gradient with respect to B back to t."""
 
     origin: Array
@@ -181,7 +181,7 @@ class _Search:
 
 
 def _anneal(
-    gram: ArrayLike, changes: Changes, start: Strategy, search: _Search, iterations: int, lower_bound: float | None
+    gram: ArrayLike, changes: Changes, start: Strategy, search: _SearchSpace, iterations: int, lower_bound: float | None
 ) -> Solution[Strategy]:
     """Descend at falling temperatures; the exact ratio decides what is kept: smoothing may cost quality, never feasibility."""
     w, span, spread = np.asarray(gram, dtype=float), changes.span(), search.spread

@@ -79,7 +79,7 @@ class Effort:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class RateProblem:
     """What is asked: answers `Q x` (K, C) with costs v (K,), and the changes that rates are limited by."""
 
     workload: Array
@@ -162,10 +162,10 @@ def steps_of(rows: Array, changes: Changes) -> Array:
     return found
 
 
-class Candidates:
+class RowSet:
     """Rows with what a descent needs of them: how they lie in the span, and how much each change moves them."""
 
-    def __init__(self, asked: Asked, rows: Array, name: str, steps: Array | None = None) -> None:
+    def __init__(self, asked: RateProblem, rows: Array, name: str, steps: Array | None = None) -> None:
         from scipy.sparse import csr_array
 
         self.asked, self.rows, self.name = asked, rows, name
@@ -185,13 +185,13 @@ class Candidates:
         self.root = np.asarray(np.linalg.qr(weighted, mode="r"))  # of `sum_k v_k q_k' q_k`
 
     @classmethod
-    def begun_with(cls, asked: Asked, rows: Array, weights: Array | None, name: str) -> tuple[Candidates, Array]:
+    def begun_with(cls, asked: RateProblem, rows: Array, weights: Array | None, name: str) -> tuple[RowSet, Array]:
         """The rows that some change moves, and `begun` of their rates."""
         candidates, begun = cls.of_rows(asked, rows, {name: weights})
         return candidates, begun[name]
 
     @classmethod
-    def of_rows(cls, asked: Asked, rows: Array, rates: Mapping[str, Array | None]) -> tuple[Candidates, dict[str, Array]]:
+    def of_rows(cls, asked: RateProblem, rows: Array, rates: Mapping[str, Array | None]) -> tuple[RowSet, dict[str, Array]]:
         """The same for several rates of the same rows, by name."""
         moved = np.abs(asked.changes.along(rows)).max(axis=1, initial=0.0) > 0
         candidates = cls(asked, rows[moved], next(iter(rates)))
@@ -292,12 +292,12 @@ class Candidates:
         shares = np.asarray(self.lengths @ weights) ** 200.0
         return solved[0], inner, shares / shares.sum(), float(reached @ slopes)
 
-    def without(self, kept: NDArray[np.bool_]) -> Candidates:
+    def without(self, kept: NDArray[np.bool_]) -> RowSet:
         """Without the other rows; kept: (p,)."""
-        return Candidates(self.asked, self.rows[kept], self.name, self.steps[kept])
+        return RowSet(self.asked, self.rows[kept], self.name, self.steps[kept])
 
 
-class Descending(Protocol):
+class RateObjective(Protocol):
     """What a descent needs of the rates that it changes."""
 
     @property
@@ -307,7 +307,7 @@ class Descending(Protocol):
     def smooth(self, theta: Array, power: float) -> tuple[float, Array]: ...
 
 
-def descended(candidates: Descending, start: Array, most: int, effort: Effort, powers: Iterable[float] = POWERS) -> Array:
+def descended(candidates: RateObjective, start: Array, most: int, effort: Effort, powers: Iterable[float] = POWERS) -> Array:
     """Feasible rates that a descent reached from `start`, (p,), by the exact loss never worse than it."""
     best = candidates.fitted(start)
     lowest = candidates.loss(best)
@@ -329,7 +329,7 @@ def descended(candidates: Descending, start: Array, most: int, effort: Effort, p
     return best
 
 
-def polished(candidates: Candidates, start: Array, effort: Effort) -> Array:
+def polished(candidates: RowSet, start: Array, effort: Effort) -> Array:
     """Rates that alternate between the best reconstruction and the best rates for it, a convex program each: the loss of the
     first, with the reconstruction held, bounds that of the second, so every round is kept only where it is better."""
     best, lowest = start, candidates.loss(start)
@@ -354,7 +354,7 @@ def polished(candidates: Candidates, start: Array, effort: Effort) -> Array:
     return best
 
 
-def _for_this_reconstruction(candidates: Candidates, weights: Array) -> Array | None:
+def _for_this_reconstruction(candidates: RowSet, weights: Array) -> Array | None:
     """The best rates while the answers stay these sums of the measured rows."""
     precisions, _ = precision(weights, candidates.steps)
     solved = candidates._solved(precisions)
@@ -367,7 +367,7 @@ def _for_this_reconstruction(candidates: Candidates, weights: Array) -> Array | 
     return None if found is None else np.where(found > 0.0, found, 1e-9 * weights)
 
 
-def _least_cost(candidates: Candidates, shares: Array) -> Array | None:
+def _least_cost(candidates: RowSet, shares: Array) -> Array | None:
     """Feasible rates of the least `sum_i c_i Var_i`, (p,), 0 for rows that cost nothing; None where floats do not hold them.
 
     shares c: (p,).
@@ -394,7 +394,7 @@ def _least_cost(candidates: Candidates, shares: Array) -> Array | None:
     return full
 
 
-def pruned(candidates: Candidates, weights: Array) -> tuple[Candidates, Array]:
+def pruned(candidates: RowSet, weights: Array) -> tuple[RowSet, Array]:
     """Without rows of faint rates, where the loss does not grow."""
     lowest = candidates.loss(weights)
     rate = weights * np.sqrt(np.square(candidates.along).sum(axis=1))
@@ -407,19 +407,19 @@ def pruned(candidates: Candidates, weights: Array) -> tuple[Candidates, Array]:
     return candidates, weights
 
 
-def measured_alone(asked: Asked, starts: Sequence[tuple[Array, Mapping[str, Array | None]]]) -> list[Rates]:
+def measured_alone(asked: RateProblem, starts: Sequence[tuple[Array, Mapping[str, Array | None]]]) -> list[Rates]:
     """What these rows (p, C) reach at these rates (p,), by name, or None for equal shares of the budgets: those of least loss
     first, without what does not determine the answers."""
     found = []
     for rows, rates in starts:
-        candidates, begun = Candidates.of_rows(asked, rows, rates)
+        candidates, begun = RowSet.of_rows(asked, rows, rates)
         if candidates.complete:
             found += [replace(candidates.at(weights), name=name) for name, weights in begun.items()]
     return sorted((one for one in found if np.isfinite(one.loss)), key=lambda one: one.loss)
 
 
 def searched(
-    asked: Asked,
+    asked: RateProblem,
     starts: Mapping[str, tuple[Array, Array | None]],
     pool: Mapping[str, Array],
     effort: float,
@@ -435,7 +435,7 @@ def searched(
     left out; an empty list where none does.
     """
     budget = Effort(effort * UNIT)
-    begun = [Candidates.begun_with(asked, rows, weights, name) for name, (rows, weights) in starts.items()]
+    begun = [RowSet.begun_with(asked, rows, weights, name) for name, (rows, weights) in starts.items()]
     ends = [candidates.at(weights) for candidates, weights in begun if candidates.complete]
     first = min(ends, key=lambda end: end.loss, default=None)
     if first is None or first.loss <= bound * (1 + REACHED) or not first.steps.any():
@@ -455,9 +455,7 @@ def searched(
     return sorted((end for end in ends if np.isfinite(end.loss)), key=lambda end: end.loss)
 
 
-def _race(
-    starts: Sequence[tuple[Candidates, Array]], effort: Effort, random: np.random.Generator
-) -> list[tuple[Candidates, Array]]:
+def _race(starts: Sequence[tuple[RowSet, Array]], effort: Effort, random: np.random.Generator) -> list[tuple[RowSet, Array]]:
     """The starts that are near the first after a few steps, after more of them, from there and from random rates; those that
     are ahead first. From a third of the effort."""
     own = effort.share(1 / 3)
@@ -474,13 +472,13 @@ def _race(
     return sorted(raced, key=lambda one: one[0].loss(one[1]))
 
 
-def _ahead(candidates: Candidates, begun: Sequence[Array], steps: int, effort: Effort) -> Array:
+def _ahead(candidates: RowSet, begun: Sequence[Array], steps: int, effort: Effort) -> Array:
     """The best of what a few steps make of these rates, and of the first of them."""
     ran = [descended(candidates, weights, steps, effort, POWERS[1:3]) for weights in begun]
     return min([begun[0], *ran], key=candidates.loss)
 
 
-def _with_more_rows(asked: Asked, start: tuple[Candidates, Array], pool: Mapping[str, Array], effort: Effort) -> Rates:
+def _with_more_rows(asked: RateProblem, start: tuple[RowSet, Array], pool: Mapping[str, Array], effort: Effort) -> Rates:
     """The start with groups of further rows, one after the other, each the one that promises most of those left."""
     candidates, weights = start
     lowest = candidates.loss(weights)
@@ -494,7 +492,7 @@ def _with_more_rows(asked: Asked, start: tuple[Candidates, Array], pool: Mapping
             if not gain > 0.0:
                 break
             rows = groups.pop(name)
-            more = Candidates(asked, np.vstack([candidates.rows, rows]), f"{candidates.name}, {name}")
+            more = RowSet(asked, np.vstack([candidates.rows, rows]), f"{candidates.name}, {name}")
             begun = more.fitted(np.concatenate([weights, np.full(len(rows), rate)]))
             moved = descended(more, begun, SHORT, effort, POWERS[1:])
             if more.loss(moved) < lowest * (1 - GAIN):
@@ -506,7 +504,7 @@ def _with_more_rows(asked: Asked, start: tuple[Candidates, Array], pool: Mapping
     return candidates.at(weights)
 
 
-def _promises(candidates: Candidates, weights: Array, groups: Mapping[str, Array]) -> Iterator[tuple[float, str, float]]:
+def _promises(candidates: RowSet, weights: Array, groups: Mapping[str, Array]) -> Iterator[tuple[float, str, float]]:
     """About how much each group would save at its best common rate, with that rate: `p g / (1 + p k)` of every row, g the
     gradient in its precision and k what is known of it, less what the budget it takes is worth."""
     half, inner, shares, worth = candidates.pressure(weights)
@@ -529,7 +527,7 @@ def _promises(candidates: Candidates, weights: Array, groups: Mapping[str, Array
         yield best[0], name, best[1]
 
 
-def reconstruction(asked: Asked, rates: Rates) -> Array:
+def reconstruction(asked: RateProblem, rates: Rates) -> Array:
     """The weighted least squares of what was measured, (K, p): `G A d = Q d` for every change; whole numbers where they are.
     ValueError where some answer moves where no measured row does."""
     size = np.sqrt(rates.precisions)
@@ -542,7 +540,7 @@ def reconstruction(asked: Asked, rates: Rates) -> Array:
     return np.asarray(np.where(exact[:, None], kept, found))
 
 
-def plain_reconstruction(asked: Asked, rates: Rates) -> Array | None:
+def plain_reconstruction(asked: RateProblem, rates: Rates) -> Array | None:
     """Answers of whole multiples of measured rows, (K, p): the row itself, the disjoint rows that it is the sum of, or its
     atoms, whichever has the least variance; 0 for a query that no change moves. None where another one is none of these."""
     variances = 1.0 / rates.precisions
@@ -590,7 +588,7 @@ def _added_up(alone: Mapping[int, int], query: Array) -> dict[int, float]:
     return {alone[place]: float(query[place]) for place in places} if all(place in alone for place in places) else {}
 
 
-def plain_rates(asked: Asked, rates: Rates, rounds: int = 8) -> tuple[Rates, Array] | None:
+def plain_rates(asked: RateProblem, rates: Rates, rounds: int = 8) -> tuple[Rates, Array] | None:
     """Rates for answers of whole multiples of these rows, and the answers, in turn until neither changes; rows that no answer
     uses are left out. None where some query has no such answer."""
     best: tuple[Rates, Array] | None = None
@@ -599,7 +597,7 @@ def plain_rates(asked: Asked, rates: Rates, rounds: int = 8) -> tuple[Rates, Arr
         if answers is None:
             return best
         used = answers.any(axis=0)
-        candidates = Candidates(asked, rates.rows[used], rates.name, rates.steps[used])
+        candidates = RowSet(asked, rates.rows[used], rates.name, rates.steps[used])
         answers = answers[:, used]
         weights = candidates.fitted(_for_these_answers(candidates, answers, candidates.fitted(rates.weights[used])))
         variances = np.square(answers) @ (1.0 / precision(weights, candidates.steps)[0])
@@ -610,7 +608,7 @@ def plain_rates(asked: Asked, rates: Rates, rounds: int = 8) -> tuple[Rates, Arr
     return best
 
 
-def _for_these_answers(candidates: Candidates, answers: Array, weights: Array) -> Array:
+def _for_these_answers(candidates: RowSet, answers: Array, weights: Array) -> Array:
     """The best rates for fixed answers `G A x`, G (K, p): a convex program, in the loss "max" for shares of the answers that
     follow their variances."""
     asked, best = candidates.asked, weights

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, NotPrivate, Problem, Workload, design, invariants, metrics
 from designer.certificate import certificate
-from designer.certificate.certificate import PrivacyCertificate, _Search, _verdict, certify
+from designer.certificate.certificate import PrivacyCertificate, _RatioSearch, _verdict, certify
 from designer.certificate.norm_kinds import CappedNorm
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
@@ -364,7 +364,7 @@ def test_a_budget_beyond_the_floats_is_told_as_the_last_of_them() -> None:
 def stated_of(ratios: list[float], *blocks: tuple[range, float, float]) -> Fraction | None:
     """What a search states of pairs with the origin, of these exact ratios; of each block the pairs and, of all of them, the
     float bounds from above and from below."""
-    search = _Search(SensitivitySet.of(np.array([ratios]), metrics.add_remove(len(ratios), 1.0)), weighted_l1([1.0]))
+    search = _RatioSearch(SensitivitySet.of(np.array([ratios]), metrics.add_remove(len(ratios), 1.0)), weighted_l1([1.0]))
     for pairs, above, below in blocks:
         same = np.ones(len(pairs))
         search.add(Block(np.array(pairs), np.full(len(pairs), len(ratios)), same), above * same, below * same)

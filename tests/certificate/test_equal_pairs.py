@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from designer import Problem, Workload, design, invariants, metrics
-from designer.certificate.certificate import PrivacyCertificate, _Search, certify
+from designer.certificate.certificate import PrivacyCertificate, _RatioSearch, certify
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 
@@ -21,7 +21,7 @@ MAPS = (*DIAGONALS, [[0.3, -0.1, 0.7], [0.0, 0.2, 0.1], [0.1, 0.1, 0.1], [0.3, 0
 
 def one_by_one(sensitivity: SensitivitySet, norm: Norm) -> PrivacyCertificate:
     """The certificate where every pair has a key of its own."""
-    with patch.object(_Search, "_ratios_alike", lambda search, waiting: list(range(len(waiting)))):
+    with patch.object(_RatioSearch, "_ratios_alike", lambda search, waiting: list(range(len(waiting)))):
         return certify(sensitivity, norm)
 
 

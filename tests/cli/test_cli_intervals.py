@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from designer import Domain, Problem, Workload, design, metrics
-from designer.base.answer_table import AnswerTable, Limits, answer_lines
+from designer.base.answer_table import AnswerTable, ConfidenceLimits, answer_lines
 from designer.cli.entry import main
 
 
@@ -94,7 +94,7 @@ def test_what_is_printed_for_machines_is_what_the_written_table_holds(
 
 
 def test_ends_are_rounded_outwards_and_exact_answers_say_so() -> None:
-    ends = Limits(np.array([-1.2345, 3.0]), np.array([0.0049, 3.0]), "some law")
+    ends = ConfidenceLimits(np.array([-1.2345, 3.0]), np.array([0.0049, 3.0]), "some law")
     table = AnswerTable(
         "answers", ("a", "b"), (("x", "y"), ("x", "z")), np.array([-0.61, 3.0]), np.array([0.31, 0.0]), limits=lambda *_: ends
     )

@@ -16,7 +16,7 @@ from designer.mechanism.additive import AdditiveMechanism
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import hierarchical, prefix
-from solvers.programs.whole_strategy import Asked, Candidates, precision
+from solvers.programs.whole_strategy import RateProblem, RowSet, precision
 
 FAMILY = "strategy_geometric"
 
@@ -156,8 +156,8 @@ def test_the_answers_are_the_weighted_least_squares_of_what_is_measured() -> Non
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])
 def test_the_gradient_is_that_of_differences(loss: Any) -> None:
     """Of the smooth loss in the logarithms of the rates."""
-    asked = Asked(prefix(5), np.array([1.0, 2.0, 1.0, 0.5, 1.0]), loss, Changes.of_metric(1 - np.eye(5)))
-    candidates = Candidates(asked, np.vstack([np.eye(5), hierarchical(5, 2)]), "both")
+    asked = RateProblem(prefix(5), np.array([1.0, 2.0, 1.0, 0.5, 1.0]), loss, Changes.of_metric(1 - np.eye(5)))
+    candidates = RowSet(asked, np.vstack([np.eye(5), hierarchical(5, 2)]), "both")
     theta = np.random.default_rng(0).normal(size=len(candidates.rows))
     value, slope = candidates.smooth(theta, 8.0)
     for place in range(len(theta)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from tests.house.figures import rooms
+from tests.house.figures import classes_given_twice, rooms
 
 BUDGETS: dict[str, dict[str, int]] = tomllib.loads((Path(__file__).parent / "budgets.toml").read_text())
 
@@ -21,3 +21,7 @@ def test_a_room_keeps_its_budget() -> None:
         assert set(most) == set(own), room
         over[room] = {what: f"{own[what]} of {most[what]}" for what in own if own[what] > most[what]}
     assert {room: what for room, what in over.items() if what} == {}
+
+
+def test_no_class_name_is_given_twice() -> None:
+    assert classes_given_twice() == []

@@ -89,7 +89,7 @@ DEEPER = {
     "designer.exchange.device": "portable_noise portable_text release_vectors",
     "designer.exchange.registry": "RegistryEntry registry_entry",
     "designer.exchange.spending": "Spending spending_of",
-    "designer.problem_file.checking": "Finding RecordsReport check_counts check_records",
+    "designer.problem_file.checking": "DataIssue RecordsReport check_counts check_records",
 }
 MEMBERS: dict[Any, str] = {
     Workload: "identity prefix all_ranges marginals random",

@@ -15,7 +15,7 @@ from designer.audit.pairs import bound_recomputed
 from designer.certificate.frozen import to_spec
 from designer.local import design as channel
 from designer.local.peaks import LossPrices, proven_loss
-from solvers.channel_lp.generation import Limits, Program
+from solvers.channel_lp.generation import ChannelLP, LossLimits
 from solvers.channel_lp.whole import full_program
 
 
@@ -176,7 +176,7 @@ def test_prices_in_the_provenance_prove_the_bound_again_and_take_few_bytes(prior
     assert made.optimality.lower_bound <= proven <= made.optimality.lower_bound * (1 + 2e-8)
     assert len(json.dumps(made.provenance["prices"]["rows"])) < 16 * 9
     costs = problem.prior[:, None] * problem.losses
-    worst = (Limits(np.eye(9), problem.losses, None),) if prior == "worst" else ()
+    worst = (LossLimits(np.eye(9), problem.losses, None),) if prior == "worst" else ()
     whole = full_program(problem.budgets, np.zeros_like(costs) if worst else costs, worst)[1]
     assert whole * (1 - 2e-4) <= proven <= whole * (1 + 1e-9)
 
@@ -213,7 +213,7 @@ def test_a_bound_in_floats_is_below_what_the_exact_budgets_prove(monkeypatch: py
     (floats, others), none = channel._bound(problem, found)
     assert prices is not None and none is None
     assert "in rationals" in words and "in floats" in others and floats < exact
-    assert floats < Program.of(problem.budgets, *channel._costs(problem)[:1], problem.prior).bound(found.point.prices)
+    assert floats < ChannelLP.of(problem.budgets, *channel._costs(problem)[:1], problem.prior).bound(found.point.prices)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.3, 0.6])

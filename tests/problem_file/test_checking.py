@@ -13,7 +13,7 @@ from designer.base.labels import Labels
 from designer.cli import main
 from designer.files.data_files import read_histogram
 from designer.problem.histogram import Labelled
-from designer.problem_file.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, Finding, _quoted, check_counts, check_records
+from designer.problem_file.checking import BLURRED, CONFIDENTIAL, NO_NUMBER, DataIssue, _quoted, check_counts, check_records
 from designer.problem_file.kinds import KINDS, read_request
 from designer.problem_file.what_if import varied_file
 from designer.relations.records.csv_rows import Marks
@@ -114,7 +114,7 @@ def test_a_plan_is_told_of_groups_numbers_and_bounds(tmp_path: Path) -> None:
         ("pay", "numbers below the lower bound 0, clipped to it"): 1,
         ("pay", "numbers above the upper bound 100, clipped to it"): 1,
     }
-    assert Finding("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),)) in report.findings
+    assert DataIssue("pay", "numbers that cannot be read, which are refused", 1, (("'99+'", 1),)) in report.findings
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"sex": ["F", None], "place": ["DE", "DE"], "pay": [float("nan"), 200.0]})
     told = found(check_records(read_request(tmp_path / "p.toml"), frame))

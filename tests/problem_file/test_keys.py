@@ -14,7 +14,7 @@ from designer import InvalidProblem, metrics
 from designer.base.schema import POSITIVE, list_of, number
 from designer.designing.listed import FAMILIES
 from designer.problem_file import relations
-from designer.problem_file.keys import Form, Key
+from designer.problem_file.keys import Field, Form
 from designer.problem_file.linear import read_problem
 from designer.problem_file.linear_forms import design_forms, options_of
 from designer.problem_file.relations import METRICS, metric_forms
@@ -38,7 +38,7 @@ def test_a_metric_of_one_entry_is_read_refused_and_published(tmp_path: Path, mon
     """A toy: two elements side by side differ by a step; its entry alone makes the schema, the refusals and the reader."""
     toy = Form[Any](
         "steps",
-        [Key("step", POSITIVE, "Budget of a step."), Key("at", list_of(number()), "Where the elements are.")],
+        [Field("step", POSITIVE, "Budget of a step."), Field("at", list_of(number()), "Where the elements are.")],
         lambda file, step, at: metrics.manhattan(np.array(at)[: file.size, None], step),
     )
     monkeypatch.setattr(relations, "METRICS", (*METRICS, toy))
@@ -63,7 +63,7 @@ def test_a_metric_of_one_entry_is_read_refused_and_published(tmp_path: Path, mon
 def test_every_key_says_what_it_means(form: Form[Any]) -> None:
     for key, value in form.schema["properties"].items():
         body = getattr(value, "body", value)
-        assert "const" in body or body.get("description"), f"give Key({key!r}, ...) of {form.name!r} a sentence"
+        assert "const" in body or body.get("description"), f"give Field({key!r}, ...) of {form.name!r} a sentence"
 
 
 def test_every_metric_that_a_spec_holds_can_be_written_in_a_file() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.peaked_sampler import PeakedSampler
-from solvers.lattices.peaked_law import PeakedLaw, Shells, Steps, Walks
+from solvers.lattices.peaked_law import LatticeSteps, PeakedLaw, Shells, Walks
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
 
 REACH = 40
@@ -17,7 +17,7 @@ REACH = 40
 
 def test_draws_are_those_of_two_geometric_laws_and_of_no_wider_ones() -> None:
     """One step along each axis, of 1 and 2 units: `P(x, y)` proportional to `exp(-(|x| + 2 |y|) / 2)`."""
-    steps = Steps.of([[1, 0], [0, 1]], [1, 2])
+    steps = LatticeSteps.of([[1, 0], [0, 1]], [1, 2])
     walks = Walks(steps, Shells(steps.natural_widths(), (0, 0)))
     law = PeakedLaw(walks, Fraction(1, 2), np.zeros((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int64))
     doubled = PeakedSampler(law).draw(20_000, SeededEntropy(3))

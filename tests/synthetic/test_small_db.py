@@ -16,7 +16,7 @@ from designer.files import spec
 from designer.problem.domain import Domain
 from designer.problem.histogram import UNUSABLE
 from designer.synthetic.queries import LipschitzQueries
-from designer.synthetic.small_databases import Candidates, SmallDB, literal_size, proposition_1, small_db
+from designer.synthetic.small_databases import ColumnSums, SmallDB, literal_size, proposition_1, small_db
 from examples.papers.dx.small_database_chain import simulate_chain
 from tests.oracles.goodness_of_fit import p_value
 
@@ -50,7 +50,7 @@ def test_candidates_are_the_distinct_answers_of_all_histograms(exponent: int) ->
     for _ in range(20):
         queries, elements, size = generator.integers(1, 4), generator.integers(2, 6), generator.integers(1, 5)
         integers = generator.integers(-3, 4, (queries, elements)) * 2**exponent
-        found = Candidates.of(integers, int(size))
+        found = ColumnSums.of(integers, int(size))
         wanted = {tuple((integers @ y).tolist()) for y in histograms(elements, size)}
         assert sorted(wanted) == sorted(map(tuple, found.answers.tolist()))
         for r, answer in enumerate(found.answers):
@@ -62,7 +62,7 @@ def test_candidates_are_the_distinct_answers_of_all_histograms(exponent: int) ->
 def test_candidates_of_large_entries_take_the_slow_road() -> None:
     """Nine queries with entries of 50 bits: codes of 450 bits."""
     integers = np.random.default_rng(2).integers(0, 2**50, (9, 4))
-    found = Candidates.of(integers, 3)
+    found = ColumnSums.of(integers, 3)
     assert {tuple(a) for a in found.answers.tolist()} == {tuple((integers @ y).tolist()) for y in histograms(4, 3)}
 
 

@@ -38,7 +38,7 @@ from designer.selection.scores import LargestError, Linear
 from designer.selection.tabulated import Tabulated
 from designer.synthetic.multiplicative import MWEM, equal_shares, mwem
 from designer.synthetic.queries import LipschitzQueries
-from designer.synthetic.small_databases import Candidates, SmallDB, small_db
+from designer.synthetic.small_databases import ColumnSums, SmallDB, small_db
 from designer.tradeoff import conversions as accounting
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group
 from designer.tradeoff.piecewise import PiecewiseLinear, from_distributions, piecewise_below
@@ -345,7 +345,7 @@ def test_a_table_of_scores_does_not_read_changes_of_several_records_as_changes_o
 @pytest.mark.parametrize("size", [2**53 - 1, 10**6])
 def test_small_databases_are_not_listed_without_end(size: int, integers: list[list[int]]) -> None:
     with at_most(3_000_000), pytest.raises(DesignFailed, match="too many"):
-        Candidates.of(np.array(integers), size)
+        ColumnSums.of(np.array(integers), size)
 
 
 def test_a_budget_per_distance_that_protects_nothing_is_refused() -> None:

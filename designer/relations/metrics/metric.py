@@ -455,7 +455,7 @@ class Combination(Metric):
 
 
 @dataclass(frozen=True, eq=False)
-class Sum(Combination):
+class SumOfMetrics(Combination):
     """d = d_1 + d_2 + ...: what several pure releases promise together (DX Fact 1)."""
 
     kind = "sum"
@@ -506,7 +506,7 @@ class Sum(Combination):
         return np.array(rows)
 
 
-def sum_of(*parts: Metric) -> Sum:
+def sum_of(*parts: Metric) -> SumOfMetrics:
     """The sum of metrics, also written `a + b`; sums within are opened.
 
     parts: metrics on the same N elements.
@@ -515,7 +515,7 @@ def sum_of(*parts: Metric) -> Sum:
     >>> (metrics.uniform(3, 0.5) + metrics.per_element([1, 2, 3])).exact_budget(0, 1)
     Fraction(7, 2)
     """
-    return Sum(_opened(Sum, parts))
+    return SumOfMetrics(_opened(SumOfMetrics, parts))
 
 
 def scaled(factor: float, part: Metric) -> Scaled:

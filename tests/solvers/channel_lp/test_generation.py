@@ -22,7 +22,15 @@ from solvers.channel_lp.cone import (
     proven,
     spanner,
 )
-from solvers.channel_lp.generation import Limits, NoMixture, Prices, Program, column_generation, exact_bound, mixture_of_poles
+from solvers.channel_lp.generation import (
+    ChannelLP,
+    LossLimits,
+    NoMixture,
+    Prices,
+    column_generation,
+    exact_bound,
+    mixture_of_poles,
+)
 from solvers.channel_lp.whole import full_program, spanner_program
 from solvers.solution import Status
 from solvers.work import within
@@ -94,7 +102,7 @@ def test_the_optimum_is_that_of_the_whole_program(kind: str) -> None:
 def test_any_prices_prove_a_bound(kind: str) -> None:
     for b, prior, loss, rng in problems(kind, 8):
         costs = prior[:, None] * loss
-        program = Program.of(b, costs, prior)
+        program = ChannelLP.of(b, costs, prior)
         value = full_program(b, costs)[1]
         prices = Prices(rng.normal(0, 1, len(b)), (), tuple(no_flow() for _ in range(loss.shape[1])))
         assert program.bound(prices) <= value + 1e-9
@@ -113,7 +121,7 @@ def test_the_bound_holds_in_rationals_and_is_next_to_that_of_floats(kind: str) -
 
         bound = exact_bound(found.point.prices, exact, even, above)
         assert bound <= full_program(b, costs)[1] + 1e-9
-        ours = Program.of(b, costs, np.full(len(b), 1 / len(b))).bound(found.point.prices)
+        ours = ChannelLP.of(b, costs, np.full(len(b), 1 / len(b))).bound(found.point.prices)
         assert ours <= bound and abs(float(bound) - ours) <= 1e-9 * max(1.0, abs(ours)) * np.exp(b.max())
 
 
@@ -148,7 +156,7 @@ def test_a_norm_that_does_not_sum_to_one_and_flows_below_nothing_prove_nothing()
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_worst_element_counts_where_limits_have_no_caps(kind: str) -> None:
     for b, _, loss, _ in problems(kind, 6):
-        limits = (Limits(np.eye(len(b)), loss),)
+        limits = (LossLimits(np.eye(len(b)), loss),)
         nothing = np.zeros_like(loss)
         found = column_generation(b, nothing, poles(b), limits=limits, gap=1e-6)
         value = full_program(b, nothing, limits)[1]
@@ -162,7 +170,7 @@ def test_caps_on_another_loss_are_kept_or_refused_with_a_proof(kind: str) -> Non
         costs, other = prior[:, None] * loss, rng.uniform(0, 1, loss.shape)
         at_best = column_generation(b, prior[:, None] * other, poles(b), norm=prior, gap=1e-7)
         cap = at_best.value * (0.9, 1.02, 1.3)[k % 3]
-        limits = (Limits(prior[None], other, np.array([cap])),)
+        limits = (LossLimits(prior[None], other, np.array([cap])),)
         if cap < at_best.lower_bound:
             with pytest.raises(NoMixture):
                 column_generation(b, costs, poles(b), norm=prior, limits=limits)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from solvers.channel_lp import generation, interior
 from solvers.channel_lp.cone import near_edges, poles
-from solvers.channel_lp.generation import Program, column_generation
+from solvers.channel_lp.generation import ChannelLP, column_generation
 from solvers.channel_lp.interior import TooLarge
 from solvers.channel_lp.whole import full_program
 from solvers.solution import Status
@@ -102,7 +102,7 @@ def test_multipliers_prove_what_the_interior_table_costs_without_any_program(
 def test_flows_of_the_interior_point_leave_no_column_anything_to_gain(seed: int) -> None:
     b, costs = towns(seed, 5, 3)
     found = interior.interior_prices(b, costs, 1e-2)
-    program = Program.of(b, costs)
+    program = ChannelLP.of(b, costs)
     bound = program.bound(generation.Prices(found.rows, (), found.flows))
     assert bound >= found.rows.sum() - 1e-9
     assert bound <= full_program(b, costs)[1] <= bound * (1 + 1.5e-2)
@@ -130,9 +130,9 @@ def test_flows_for_slightly_smaller_budgets_prove_nearly_the_same_bound_at_lower
     b, costs = towns(2, 5, 3)
     costs[0] *= 1000  # an element that costs most wherever it is far
     found = interior.interior_prices(b, costs, 1e-2)
-    prices, larger = generation.Prices(found.rows, (), found.flows), Program.of(b * (1 + 4e-7), costs)
+    prices, larger = generation.Prices(found.rows, (), found.flows), ChannelLP.of(b * (1 + 4e-7), costs)
     lowered = larger.lowered(prices)
     assert (lowered.rows <= prices.rows).all()
     assert larger.bound(lowered) > larger.bound(prices)
-    assert larger.bound(lowered) == pytest.approx(Program.of(b, costs).bound(prices), rel=1e-5)
+    assert larger.bound(lowered) == pytest.approx(ChannelLP.of(b, costs).bound(prices), rel=1e-5)
     assert larger.bound(lowered) <= full_program(larger.budgets, costs)[1]

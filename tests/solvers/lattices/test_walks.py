@@ -13,7 +13,7 @@ import pytest
 
 from solvers.lattices.conforming_tables import Fibre, integer_minimum
 from solvers.lattices.enumeration import short_vectors
-from solvers.lattices.peaked_law import FAR, PeakedLaw, Shells, Steps, Walks
+from solvers.lattices.peaked_law import FAR, LatticeSteps, PeakedLaw, Shells, Walks
 
 STEPS = {
     "a line": ([[1], [3]], [2, 5]),
@@ -40,7 +40,7 @@ def cheapest(vectors: list[list[int]], costs: list[int], far: int) -> dict[tuple
 @pytest.mark.parametrize("name", STEPS)
 def test_heights_are_the_costs_of_shortest_paths(name: str) -> None:
     vectors, costs = STEPS[name]
-    steps, k = Steps.of(vectors, costs), 5
+    steps, k = LatticeSteps.of(vectors, costs), 5
     s = steps.dimension
     assert s == len(vectors[0])
     shells = Shells((1,) * s, (0,) * s)
@@ -76,7 +76,7 @@ def test_a_law_of_walks_has_the_moments_of_its_list(unit: Fraction) -> None:
     vectors, costs = STEPS["a line"]
     shells = Shells((1,), (0,))
     law = PeakedLaw(
-        Walks(Steps.of(vectors, costs), shells), unit, np.zeros((1, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
+        Walks(LatticeSteps.of(vectors, costs), shells), unit, np.zeros((1, 1), dtype=np.int64), np.zeros(1, dtype=np.int64)
     )
     heights = cheapest(vectors, costs, 150)
     masses = {point[0]: math.exp(-float(unit) * cost) for point, cost in heights.items()}
@@ -88,7 +88,7 @@ def test_a_law_of_walks_has_the_moments_of_its_list(unit: Fraction) -> None:
 
 def test_tails_of_a_law_of_walks_are_at_most_as_bounded_and_little_less() -> None:
     """Steps to the eight neighbours on a grid: 8 j points have height j, added up far out."""
-    steps, one = Steps.of([[1, 0], [0, 1], [1, 1], [1, -1]], [1, 1, 1, 1]), np.zeros(1, dtype=np.int64)
+    steps, one = LatticeSteps.of([[1, 0], [0, 1], [1, 1], [1, -1]], [1, 1, 1, 1]), np.zeros(1, dtype=np.int64)
     law = PeakedLaw(Walks(steps, Shells((1, 1), (0, 0))), Fraction(2), np.zeros((1, 2), dtype=np.int64), one)
     for k, power in itertools.product((1, 2, 5), (0, 1, 2)):
         exact = math.fsum(8 * j * j**power * math.exp(-2 * j) for j in range(k + 1, 200))
@@ -96,8 +96,12 @@ def test_tails_of_a_law_of_walks_are_at_most_as_bounded_and_little_less() -> Non
 
 
 def test_natural_widths_are_in_proportion_to_how_far_a_unit_of_cost_leads() -> None:
-    assert Steps.of([[1, 0], [0, 3]], [1, 1]).natural_widths() == (1, 3)
-    assert Steps.of([[4, 0, 0], [0, 3, 0], [0, 0, 5]], [2, 3, 2]).natural_widths() == (2, 1, 2)  # 2, 1 and 2.5, which is even
+    assert LatticeSteps.of([[1, 0], [0, 3]], [1, 1]).natural_widths() == (1, 3)
+    assert LatticeSteps.of([[4, 0, 0], [0, 3, 0], [0, 0, 5]], [2, 3, 2]).natural_widths() == (
+        2,
+        1,
+        2,
+    )  # 2, 1 and 2.5, which is even
 
 
 @pytest.mark.parametrize(("status", "x"), [(1, [1.0]), (1, None), (4, None)])

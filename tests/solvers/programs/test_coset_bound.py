@@ -41,7 +41,7 @@ def test_the_bound_is_what_rationals_say_of_the_multipliers(power: Any, spoiled:
     program = CosetProgram(STEPS, BUDGETS, FORMS, power, 30.0 if power == 2 else 9.0)
     offset = (Fraction(1, 2), Fraction(1, 3))
     seen: dict[Any, float] = {}
-    honest = coset_bound.Steps.multipliers
+    honest = coset_bound.CosetSteps.multipliers
 
     def watched(rows: Any, losses: Any) -> Any:
         found = honest(rows, losses)
@@ -56,7 +56,7 @@ def test_the_bound_is_what_rationals_say_of_the_multipliers(power: Any, spoiled:
             seen[tuple(points[source].tolist()), STEPS.tolist().index([sign * x for x in move]), sign] = value
         return found
 
-    monkeypatch.setattr(coset_bound.Steps, "multipliers", watched)
+    monkeypatch.setattr(coset_bound.CosetSteps, "multipliers", watched)
     found = program.bound(offset)
     exact = bracket(program, offset, seen)
     assert found <= max(exact, 0)

@@ -8,7 +8,7 @@ import pytest
 from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import LARGEST_DIMENSION, _of_whole_numbers, independent_noise_bound, largest_fourth_moment
 from solvers.programs.strategy_search import optimise_workload, singular_value_bound
-from solvers.programs.whole_strategy import Asked, measured_alone, searched
+from solvers.programs.whole_strategy import RateProblem, measured_alone, searched
 from solvers.work import within
 
 
@@ -83,7 +83,7 @@ def test_no_geometric_noise_is_below_the_bound_of_whole_numbers(problems: int) -
         if not np.abs(changes.along(workload)).any():
             continue
         bound = independent_noise_bound(workload.T @ workload, changes, whole=True)
-        asked = Asked(workload, np.ones(3), "squared", changes)
+        asked = RateProblem(workload, np.ones(3), "squared", changes)
         random = np.vstack([np.eye(n), rng.integers(-2, 3, (3, n)), rng.normal(size=(1, n))])
         drawn = {str(k): (random, np.exp(rng.normal(size=n + 4) * 2)) for k in range(3)}
         starts = {"cells": (np.eye(n), None), "queries": (np.vstack([workload, np.eye(n)]), None), **drawn}

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import GaussianCost, NoiseCost
 from solvers.programs.whole_blocks import Blocks
-from solvers.programs.whole_strategy import POWERS, Asked, Candidates, Loss, norm_of, spread_out
+from solvers.programs.whole_strategy import POWERS, Loss, RateProblem, RowSet, norm_of, spread_out
 
 Array = NDArray[np.float64]
 RANDOM = np.random.default_rng(3)
@@ -37,8 +37,8 @@ def test_rates_over_the_norm_of_their_loads_are_feasible_and_nearly_as_large_as_
 def test_the_smooth_loss_of_rows_has_the_derivative_of_differences(loss: Loss) -> None:
     rows = np.vstack([np.eye(4), np.ones((1, 4)), [[1.0, 1, 0, 0]]])
     changes = Changes(csr_array(np.eye(4)), np.array([1.0, 0.5, 1.0, 2.0]))
-    asked = Asked(np.vstack([np.eye(4), np.tril(np.ones((4, 4)))]), RANDOM.uniform(0.5, 2, 8), loss, changes)
-    candidates, theta = Candidates(asked, rows, "rows"), RANDOM.normal(size=6)
+    asked = RateProblem(np.vstack([np.eye(4), np.tril(np.ones((4, 4)))]), RANDOM.uniform(0.5, 2, 8), loss, changes)
+    candidates, theta = RowSet(asked, rows, "rows"), RANDOM.normal(size=6)
     value, slopes = candidates.smooth(theta, 8.0)
     assert slopes == pytest.approx(differences(lambda at: candidates.smooth(at, 8.0)[0], theta), abs=1e-6)
     weights, _ = spread_out(theta, candidates.lengths.toarray(), candidates.lengths.toarray().T, 8.0)
