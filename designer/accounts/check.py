@@ -49,7 +49,7 @@ class Checked(Immutable):
 
 @step("checking a ledger")
 def checked(ledger: Ledger, *, head: str | None = None, trusted: Trusted | None = None) -> Checked:
-    """The whole ledger; `InvalidLedger` names the first entry that does not hold.
+    """Check the whole ledger; `InvalidLedger` names the first entry that does not hold.
 
     head: the hash of an entry, such as a release carries, that must be in the chain. trusted: verifies signatures; without it
     only their presence is looked at.

@@ -98,11 +98,11 @@ class Ledger:
 
     who: the name that entries are made in; by default the login name. wait: seconds to wait for other processes that write.
     signer: signs every entry that is made here; needed to write where the first entry is signed. Raises `InvalidProblem` where
-    no file is, or it lies where locks do not hold; `InvalidLedger` where its chain is broken; `LedgerUnavailable` where it is
-    busy, or the disk is full or fails.
+    no file is, or it lies where locks do not hold. Raises `InvalidLedger` where its chain is broken; `LedgerUnavailable` where
+    it is busy, or the disk is full or fails.
 
-    An object whose file was set back, exchanged or damaged beneath it refuses everything from then on, also when the file is
-    as it was again: what it has released meanwhile may be missing. Open the file again once it is restored.
+    An object whose file was set back, exchanged or damaged beneath it refuses everything from then on, even once the file is as
+    before. What it has released meanwhile may be missing. Open the file again once it is restored.
     """
 
     def __init__(self, path: str | Path, *, who: str | None = None, wait: float = WAIT, signer: Signer | None = None) -> None:
@@ -420,7 +420,7 @@ class DataSet:
 class Reservation:
     """An expense that is recorded on entering the block, before records are read or counts are used, and ended on leaving it.
 
-    A block that ends without `record`, by an error or not, is noted as abandoned; what it reserved stays spent, because whether
+    A block that ends without `record`, by an error or not, is noted as abandoned. What it reserved stays spent, because whether
     it failed, and when, may depend on the data, and nobody knows what it showed.
     """
 

@@ -307,7 +307,7 @@ UNSEEN = (
 def audit(
     mechanism: FrozenMechanism, *, power: TestPower | None = None, seconds: float = SECONDS, seed: int | None = None
 ) -> DeepVerdict:
-    """What can be found out about a frozen object, from its numbers and from its own draws.
+    """Verify a frozen object deeply, from its numbers and from its own draws.
 
     power: what the tests of its sampler must see, and how often they may be wrong. seconds: for all draws; where they do not
     suffice, the verdict says which power was reached. seed: of a rehearsal whose draws can be repeated; None draws from the

@@ -22,8 +22,8 @@ class TestPower:
     """What a statistical test of a sampler must be able to see, and how often it may be wrong.
 
     sees: the relative error of a scale (0.01: one percent). probability: with which such an error is seen. false_alarm: the
-    probability that a correct sampler is rejected, all tests of one verdict together, by the normal and chi-square laws that
-    means and counts of many draws follow approximately: no bound is proven.
+    probability that a correct sampler is rejected, all tests of one verdict together. It follows from the normal and chi-square
+    laws that means and counts of many draws follow approximately: no bound is proven.
     """
 
     __test__ = False  # no test of pytest's

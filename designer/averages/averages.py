@@ -54,7 +54,7 @@ class AverageBounds:
 
 
 def separable(queries: StatisticalQueries, n: float) -> AdditiveMechanism:
-    """The Laplace mechanism of least worst-case absolute error for n records: biased where bias pays, exact optimum.
+    """Design the Laplace mechanism of least worst-case absolute error for n records: biased where bias pays, exact optimum.
 
     Every group must decide one statistic and every statistic must be decided by one group. Errors: `DesignFailed` otherwise.
 
@@ -131,8 +131,8 @@ def _some_budget_0(distances: Floats) -> bool:
 
 
 def average_bounds(queries: StatisticalQueries, mechanism: AdditiveMechanism, n: float, delta: float = 0.05) -> AverageBounds:
-    """The bounds of DX Theorem 11 for the averages over n records under independent Laplace noise,
-    as it is drawn on the grid.
+    """Compute the bounds of DX Theorem 11 for the averages over n records under independent Laplace noise, as it is drawn on
+    the grid.
 
     queries: the averages that are asked for. mechanism: with independent Laplace noise. n: the public number of records. delta:
     the probability that a bound fails.

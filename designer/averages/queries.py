@@ -236,10 +236,9 @@ class Statistic(Immutable):
 class StatisticalQueries(Immutable):
     """Answers `q_k(x) = (1/n) sum over the rows u of x of f_k(u)`, f_k a sum of terms, n public.
 
-    budgets: one for each attribute, an amount (the budget of any change of it; infinite: unprotected) or a metric on its
-    values, which add up over the attributes that change; or one metric on the whole domain. `workload` and `relation` speak of
-    images: the elements are the distinct answers of rows, group by group, and the queries are sums over records,
-    n times the averages.
+    budgets: one metric on the whole domain, or one for each attribute, which add up over those that change. That is an amount
+    (infinite: unprotected) or a metric on its values. `workload` and `relation` speak of images. The elements are the distinct
+    answers of rows, group by group, and the queries are sums over records, n times the averages.
     """
 
     domain: Domain

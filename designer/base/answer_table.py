@@ -59,7 +59,7 @@ class LawOfAnswers(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Ends of intervals, (G,) each, that hold the answers without noise with probability `level`: each of them, or,
+    """Ends of intervals, (G,) each, that hold the answers without noise with probability `level`. That is each by itself, or,
     `simultaneous`, all answers of all tables of the release at once.
 
     law: in a sentence, by which law. The probability is that of the noise, before it was drawn.

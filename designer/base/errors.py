@@ -107,7 +107,7 @@ class LedgerUnavailable(Refusal):
     """The ledger cannot be used at the moment: it is held by another process, on a full or failing disk, or may not be written.
 
     transient: it is busy, and the same call may succeed later; elsewhere a person has to act first. spent: False where nothing
-    was recorded, so that a repeated call spends once; True where a reservation stays, so that a repeated call spends again;
+    was recorded, so that a repeated call spends once. True where a reservation stays, so that a repeated call spends again.
     None where only the ledger can say which. A repeated call never exceeds a total. Exit code 10.
     """
 

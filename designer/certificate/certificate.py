@@ -69,9 +69,9 @@ class Witness:
 class PrivacyCertificate:
     """`worst_ratio >= ||u|| / b` for every protected pair; `holds` when it is at most 1. None means infinite.
 
-    `witness` attains the worst ratio up to the stated arithmetic, which says so where the worst ratio is a bound and the
-    witness the worst pair that was seen; None when no protected change moves an answer. pairs: how many were checked. theorem:
-    what makes the inequality a promise.
+    `witness` attains the worst ratio up to the stated arithmetic. That says so where the worst ratio is a bound and the witness
+    the worst pair that was seen. None when no protected change moves an answer. pairs: how many were checked. theorem: what
+    makes the inequality a promise.
     """
 
     holds: bool

@@ -309,7 +309,7 @@ class About:
 
     title: what is published. data: what it is made from. period: the time that the data speak of. publisher, contact: who
     publishes, and where questions go. record: what one record is. units: what answers are counted in, by the names of their
-    queries; `"*"` is for every answer that is not named, and a text stands for `{"*": text}`.
+    queries. `"*"` is for every answer that is not named, and a text stands for `{"*": text}`.
 
     Nothing of this is proven, and none of it may come from confidential data. Raises `InvalidProblem` for what is no text, too
     long, or holds characters that cannot be seen.

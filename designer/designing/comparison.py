@@ -61,12 +61,12 @@ class Comparison(Displayed):
         return self.designs[best]
 
     def to_markdown(self) -> str:
-        """A table of everything, best first, with the families that failed at the end, which were not finished, and what
+        """Write a table of everything, best first, with the families that failed at the end, which were not finished, and what
         efficiency means."""
         return comparison_markdown(self.rows, self.limit, self.remedy)
 
     def to_latex(self, columns: Sequence[str] | None = None) -> str:
-        """The same as a `tabular` for a paper (package booktabs), names escaped; families without a mechanism in comments.
+        """Write the same as a `tabular` for a paper (booktabs), names escaped; families without a mechanism in comments.
 
         columns: keys of `COLUMNS` behind the family, such as ["loss", "efficiency"]; losses, errors and gains where none are
         given. `InvalidProblem` for another one.
@@ -74,8 +74,8 @@ class Comparison(Displayed):
         return comparison_latex(self.rows, self.limit, columns, self.remedy)
 
     def to_text(self, width: int = WIDTH, *, full: bool = True) -> str:
-        """The same for people: which loses least and by how much, and a table with the figures that matter,
-        losses and errors rounded up, efficiencies and gains down.
+        """Write the same for people: which loses least and by how much, and a table with the figures that matter, losses and
+        errors rounded up, efficiencies and gains down.
 
         width: of the longest line, in characters; columns that matter less are left out where they do not fit. full: with what
         the limit rests on, and why families have no mechanism.
@@ -109,19 +109,19 @@ def compare(
     seconds: float | None = None,
 ) -> Comparison:
     """Design every applicable family and baseline for one problem, of any kind that `design` takes, with every choice of
-    options that "auto" would try; or the named ones, or the one, as they are.
+    options that "auto" would try. Named ones are designed as they are.
 
     IF(q) of DX section 4.1 is the standard deviation of the uniform-budget Laplace noise over that of the family, for each
-    query; IF(Q) of section 4.2 the geometric mean over the queries that get noise; not defined, as the note says, where one of
-    them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no additive noise
-    beats, over the loss; for whom, and at which numbers of records, the comparison's `limit` says. It is not defined for biased
-    designs. A family that fails, in whatever way, keeps its row with the reason as its note; a limit or a baseline that fails
-    leaves its column empty, with the reason in every note. effort: how much counted work all families have together, three
-    times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is left is not
-    started, a search that would go on is cut off: its row says so, and `remedy` what gives it more. Named ones have the work of
-    the effort each. A family of which a bound of its own proves that another is no worse is not started, and its note says what
-    its loss cannot be below. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an effort
-    that there is not.
+    query. IF(Q) of section 4.2 is the geometric mean over the queries that get noise. It is not defined, as the note says,
+    where one of them gets none from the uniform budget. Efficiency is the limit of `designer.designing.least_noise`, which no
+    additive noise beats, over the loss. For whom, and at which numbers of records, the comparison's `limit` says. It is not
+    defined for biased designs. A family that fails, in whatever way, keeps its row with the reason as its note. A limit or a
+    baseline that fails leaves its column empty, with the reason in every note. effort: how much counted work all families have
+    together, three times as much as those of `design` ("quick", "normal" or "thorough"). One that does not fit into what is
+    left is not started, a search that would go on is cut off. Its row says so, and `remedy` what gives it more. Named ones have
+    the work of the effort each. A family is not started where a bound of its own proves that another is no worse. Its note says
+    what its loss cannot be below. seconds: a limit on the clock, none by default. Raises `InvalidProblem` for a family or an
+    effort that there is not.
 
     >>> from designer import Problem, Workload, metrics
     >>> table = compare(Problem(Workload.identity(2), metrics.uniform(2, 1.0)), ["laplace", "uniform_budget"])

@@ -43,18 +43,16 @@ class Family:
     on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations under
     an invariant; "auto" and `compare` leave it out elsewhere; where: a rule of any other kind. with_delta: serves the notion
     "approximate" too, under its own one with other budgets. biased: its answers may be off on purpose, so that no limit of
-    unbiased noise speaks of it. fractions: its answers to counts are no whole numbers, so that it goes behind all others where
-    statistics are published and counts are asked, and is not started where another one has whole numbers.
-    choices: the options that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`,
-    each about a second or less, a design takes, from the `Sizes` of a problem and, by name, the options; None where that is a
-    moment. By it "auto" decides whether, and when, the family is started. anytime: its search counts its work and, cut off,
-    hands over the best so far, so that it is started whatever it may take. gives_up: its steps count their work, and it raises
-    `OutOfWork` once it foresees that what is left does not reach, so that it is started whatever it may take, too; by its name
-    it runs to its end.
-    rank: of those that take longer than a moment, families of a lower rank are started first, whatever they
-    take: 0 where they mostly win if they serve at all, 2 where they seldom do. floor: from a problem a loss that none of its
-    mechanisms is below, proven, in much less time than a design; 0 where nothing is proven. "auto" does not start what cannot
-    be better than what it has.
+    unbiased noise speaks of it. fractions: its answers to counts are no whole numbers. Where statistics are published and
+    counts are asked, it goes behind all others, and is not started where another one has whole numbers. choices: the options
+    that "auto" and `compare` try, one after the other. work: about how many units of `solvers/work.py`, each at most about a
+    second, a design takes, by the `Sizes` of a problem and the options. None where that is a moment. By it "auto" decides
+    whether, and when, the family is started. anytime: its search counts its work and, cut off, hands over the best so far, so
+    that it is started whatever it may take. gives_up: its steps count their work, and it raises `OutOfWork` once it foresees
+    that what is left does not reach. So it is started whatever it may take, too. By its name it runs to its end. rank: of those
+    that take longer than a moment, families of a lower rank are started first, whatever they take. 0 where they mostly win if
+    they serve at all, 2 where they seldom do. floor: from a problem a loss that none of its mechanisms is below, proven, in
+    much less time than a design. 0 where nothing is proven. "auto" does not start what cannot be better than what it has.
     """
 
     name: str

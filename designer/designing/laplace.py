@@ -235,7 +235,7 @@ def smallest_budget(problem: Problem) -> float:
 
 
 def mechanism(problem: Problem, family: str, weights: Floats, bound: Bound | None = None) -> AdditiveMechanism:
-    """The frozen mechanism with these weights on the queries themselves, each in its own unit.
+    """Build the frozen mechanism with these weights on the queries themselves, each in its own unit.
 
     weights: (K,), infinite for an answer without noise.
     """
@@ -351,11 +351,11 @@ ROOM = 1 + 2.0**-30
 
 
 def subspace_mechanism(problem: Problem) -> AdditiveMechanism:
-    """The subspace mechanism whose subspace-DP budget is that of the problem: Laplace ("pure") or Gaussian noise.
+    """Build the subspace mechanism whose subspace-DP budget is that of the problem: Laplace ("pure") or Gaussian noise.
 
-    Its relation has the invariant and the adjacency of the problem, with the Semi-DP budget that the mechanism really gives:
-    `epsilon sup ||u|| / Delta(S_DP)` over the differences u that the invariant leaves.
-    Under the problem's own budget its certificate fails.
+    Its relation has the invariant and the adjacency of the problem, with the Semi-DP budget that the mechanism really gives. It
+    is `epsilon sup ||u|| / Delta(S_DP)` over the differences u that the invariant leaves. Under the problem's own budget its
+    certificate fails.
 
     problem: under an invariant.
     """

@@ -122,7 +122,7 @@ class LeastBudget(Displayed):
     factor: at which `design`, certified, meets every target (`reached`); at `missed_at`, smaller by the relative `step`, the
     same family's design does not. Where standard errors are simulated, `uncertain` says to which share the factor is told, and
     no step is smaller. In the notion zcdp rho takes the square, `rho_factor`. lower_bound: no design of the
-    family meets the targets below it, where its program proves one: with continuous noise errors are inversely proportional to
+    family meets the targets below it, where its program proves one. With continuous noise errors are inversely proportional to
     the factor (docs/theory/foundations.md, 6). rows: one dict for each family that was tried, keys of `HEADS`. curve: error
     against budget of the best family.
     """
@@ -190,7 +190,7 @@ class LeastBudget(Displayed):
         return next((row for row in mine if str(row["family"]).startswith(self.best.family)), mine[0])
 
     def to_markdown(self) -> str:
-        """The table by family, least factor first."""
+        """Write the table by family, least factor first."""
         heads = {key: head for key, head in HEADS.items() if key != "rho_factor" or self.rho_factor is not None}
         lines = ["| " + " | ".join(heads.values()) + " |", "|" + " --- |" * len(heads)]
         for row in sorted(self.rows, key=lambda row: np.inf if row["factor"] is None else row["factor"]):
@@ -261,11 +261,11 @@ def least_budget(
     family: str = "auto",
     **options: Any,
 ) -> Any:
-    """The smallest factor on all budgets at which designs meet the targets, by family, for a problem of any kind that has one.
+    """Find the least factor on all budgets at which designs meet the targets, by family, for a problem of any kind with one.
 
     family: a name, or "auto" for all that `design` would try. step: how near the factor is to one that is shown not to do,
     relatively. curve: on how many factors, from an eighth of the least to eight times it, error against budget is designed.
-    effort: with "auto", how much counted work all families have together, three times as much as those of `design`: once one
+    effort: with "auto", how much counted work all families have together, three times as much as those of `design`. Once one
     has an answer, none is started that will not fit into what is left, and one that takes more than thought is stopped.
     seconds: a limit on the clock besides, none by default. options: of the family's builder.
     Queries without a target get what noise is left by those that have one; give them targets to keep them useful. Raises

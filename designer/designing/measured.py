@@ -59,8 +59,8 @@ _FOUND: WeakKeyDictionary[Problem, Coordinates] = WeakKeyDictionary()
 
 
 def moving_coordinates(problem: Problem) -> Coordinates:
-    """Full-rank coordinates for a problem: the queries where they are independent, the elements where more queries determine
-    them, and otherwise a basis among either. Found once for a problem, which every family asks about.
+    """Find full-rank coordinates for a problem: the queries where they are independent, the elements where more queries
+    determine them, and otherwise a basis among either. Found once for a problem, which every family asks about.
 
     problem: of linear queries.
     """

@@ -60,7 +60,7 @@ def freeze(
     *,
     whole: bool = False,
 ) -> AdditiveMechanism:
-    """The certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
+    """Build the certified mechanism whose noise follows `shape(differences on the grid)`, divided by what privacy requires.
 
     scales: rough noise scales of the measured coordinates, (R,), which choose the grid; 0 where there is none.
     whole: on the coarsest grid that holds the measured matrix (see `Grid.for_scales`).
@@ -192,7 +192,7 @@ def refuse_swallowed(relation: Relation, matrix: Floats, on_grid: Floats, scales
 
 
 def on_heard(values: Floats, coordinates: Coordinates, rest: float = 0.0) -> Floats:
-    """Values of the heard coordinates spread over all measured ones, `rest` elsewhere; the last axis is the coordinates.
+    """Spread values of the heard coordinates over all measured ones, `rest` elsewhere; the last axis is the coordinates.
 
     values: (..., s). Returns (..., R).
     """

@@ -84,8 +84,8 @@ class WholeTables:
 
 @step("whole tables")
 def whole_tables(release: MarginalRelease) -> WholeTables:
-    """All requested tables as nonnegative whole numbers that agree exactly, from the release alone: privacy is untouched.
-    Where the number of records is public, they have it.
+    """Compute all requested tables as nonnegative whole numbers that agree exactly, from the release alone: privacy is
+    untouched. Where the number of records is public, they have it.
 
     One histogram over all attributes that are asked about is fitted, so these may have up to 2^18 combinations together;
     `InvalidProblem` beyond.

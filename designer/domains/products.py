@@ -231,8 +231,8 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     """Noisy answers to a structured workload, of any number of queries.
 
     matrices: for each attribute that is asked about, by axis, the integer matrices that blocks refer to. blocks: what is
-    measured. serves: for each term the block that answers it; None for residuals, where the matrix of an axis has one row less
-    than values, and a term is put together from all blocks over its axes. Construction certifies every protected change, and
+    measured. serves: for each term the block that answers it. None for residuals, where the matrix of an axis has one row less
+    than values. Then a term is put together from all blocks over its axes. Construction certifies every protected change, and
     raises `NotPrivate` where one spends more than its budget.
     """
 

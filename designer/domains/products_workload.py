@@ -38,8 +38,8 @@ KINDS = ("identity", "total", "prefix", "ranges")
 
 @dataclass(frozen=True, eq=False)
 class AttributeQueries(Immutable):
-    """Queries of an attribute of `size` values: "identity" (each value), "total", "prefix" (the first k), "ranges" (all
-    intervals), "widths" (all intervals of `width` values), or "matrix", the rows of one, (K, size).
+    """Queries of an attribute of `size` values: "identity" (each value), "total", "prefix" (the first k) or "ranges" (all
+    intervals). Or "widths" (all intervals of `width` values), or "matrix", the rows of one, (K, size).
 
     size: the number of values. kind: one of the words above. width: for "widths". matrix: (K, size), for "matrix".
 

@@ -28,7 +28,7 @@ SMALL_ENTRIES, SMALL_CELLS = 2**18, 512  # of workloads that "auto" writes out f
 
 @dataclass(frozen=True, eq=False)
 class StructuredProblem:
-    """A structured workload, whose weights are those of its terms, what must be hidden, and a notion of privacy; the loss is
+    """A structured workload, whose weights are those of its terms, what must be hidden, and a notion of privacy. The loss is
     the total of squared errors.
 
     relation: `Presence(epsilon=...)` (a record appears or disappears), `metrics.hamming(domain, budgets)`, or

@@ -307,7 +307,7 @@ class Place:
 
 
 def portable_text(mechanism: FrozenMechanism) -> str:
-    """The portable file of a mechanism; `InvalidProblem`, with the reason, where there is none.
+    """Write the portable file of a mechanism; `InvalidProblem`, with the reason, where there is none.
 
     mechanism: with independent noise of each answer.
     """
@@ -366,8 +366,8 @@ def byte_laws(mechanism: AdditiveMechanism) -> list[ByteLaplace | ByteGaussian]:
 
 
 def portable_noise(mechanism: FrozenMechanism, random: bytes) -> tuple[list[int], int]:
-    """The noise in steps, one number for each measured answer in their order, that these bytes stand for, and how many of them
-    it took. For test vectors: noise from bytes that anybody knows hides nothing.
+    """Compute the noise in steps, one number for each measured answer, that these bytes stand for, and how many of them it
+    took. For test vectors: noise from bytes that anybody knows hides nothing.
 
     mechanism: with independent noise of each answer. random: the bytes that the noise is made of.
     """
@@ -376,7 +376,7 @@ def portable_noise(mechanism: FrozenMechanism, random: bytes) -> tuple[list[int]
 
 
 def release_vectors(mechanism: FrozenMechanism, histograms: Sequence[Sequence[int]] = (), *, seed: int = 1) -> dict[str, Any]:
-    """What a program in another language has to come to, for known bytes and counts: whole numbers and release files.
+    """Compute what a program in another language has to come to: whole numbers and release files for known bytes and counts.
 
     histograms: counts in the order of the elements; a few where none are given. seed: of the bytes, SHA-256 of "dp-designer
     SEED CASE BLOCK" block after block.

@@ -140,7 +140,7 @@ NOISE = record(
 
 
 def noise_schema() -> dict[str, Any]:
-    """The schema of documents of noise."""
+    """Give the schema of documents of noise."""
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "https://dp-designer.example/noise.schema.json",
@@ -150,7 +150,7 @@ def noise_schema() -> dict[str, Any]:
 
 
 def noise_document(mechanism: FrozenMechanism) -> dict[str, Any]:
-    """The law of the noise as plain data; see the module; `dp-designer schema noise` prints its schema.
+    """State the law of the noise as plain data; see the module; `dp-designer schema noise` prints its schema.
 
     `InvalidProblem`, with the reason, where the noise depends on the data, is that of a Markov chain, or hides nothing.
 
@@ -276,7 +276,7 @@ SINGLE = ("query", "law", "exponent", "rate_or_variance", "scale_or_deviation", 
 
 
 def noise_rows(mechanism: FrozenMechanism) -> list[tuple[str, ...]]:
-    """The same as a table, a row for each answer, headed by `SINGLE`: of mechanisms that add independent noise to each answer.
+    """Tabulate the same, a row for each answer, headed by `SINGLE`, where each answer has independent noise.
 
     rate_or_variance: of the law in steps of 2^exponent, exact. scale_or_deviation, variance and standard_error: of the answer.
     `InvalidProblem` where noise is shared by answers, which takes matrices.
@@ -318,10 +318,10 @@ FEATURES = ("contrib", "honest-but-curious")
 
 
 def as_measurement(mechanism: FrozenMechanism, *, distance: Distance = "records", output: Handed = "answers") -> Any:
-    """The mechanism as an `opendp.mod.Measurement` of counts of the universe elements, in their order.
+    """Wrap the mechanism as an `opendp.mod.Measurement` of counts of the universe elements, in their order.
 
     distance: what d_in measures, see `designer.exchange.spending`. With "l1" the input metric is OpenDP's own
-    `l1_distance(T=i64)`, so that `make_count_by_categories` chains with it; negative counts are taken for 0, and counts beyond
+    `l1_distance(T=i64)`, so that `make_count_by_categories` chains with it. Negative counts are taken for 0, and counts beyond
     2^53 - 1 for that, because OpenDP knows no domain of counts. With the others it is a `user_distance` whose description names
     the relation: two of them are equal only if they protect the same changes.
     output: "answers", a list of floats, or "release", the whole `Release`, with fingerprint and guarantee.
@@ -343,8 +343,8 @@ def as_measurement(mechanism: FrozenMechanism, *, distance: Distance = "records"
 def counting(
     mechanism: FrozenMechanism, *, size: int | None = None, unknown: str | None = None, distance: Distance = "records"
 ) -> Any:
-    """The transformation of OpenDP from a list of names of elements, one for each record, to the counts that `as_measurement`
-    takes with the same distance, "records" or "budget".
+    """Build OpenDP's transformation from a list of names of elements, one for each record, to counts. `as_measurement` takes
+    them with the same distance, "records" or "budget".
 
     Where records appear and disappear, its input metric is `symmetric_distance`, and names of no element are left out. Where a
     record changes, the lists have a public `size`, the metric is `change_one_distance`, and names of no element count as the
@@ -390,8 +390,8 @@ class OwnNoise:
 
 
 def own_noise(mechanism: FrozenMechanism) -> OwnNoise | None:
-    """Which constructor of OpenDP draws noise of the mechanism's law; None where none does: noise that is not independent,
-    scales or steps that differ between answers, answers without noise.
+    """Name the constructor of OpenDP that draws noise of the mechanism's law; None where none does. That is for noise that is
+    not independent, scales or steps that differ between answers, and answers without noise.
 
     mechanism: of linear queries.
     """
@@ -430,8 +430,8 @@ def measurement():
 
 
 def measurement_module(mechanism: FrozenMechanism, spec: str, *, distance: Distance = "records") -> str:
-    """A Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from the
-    folder of the module. It is written where OpenDP is not installed, too.
+    """Write a Python module whose `measurement()` is that of `as_measurement`, read from the spec at the path `spec`, seen from
+    the folder of the module. It is written where OpenDP is not installed, too.
 
     mechanism: of linear queries. spec: the path of its spec, from the folder of the module. distance: "records" or "budget".
     """
@@ -448,7 +448,7 @@ def measurement_module(mechanism: FrozenMechanism, spec: str, *, distance: Dista
 
 @contextmanager
 def features() -> Iterator[None]:
-    """OpenDP's features that a measurement of one's own needs, for as long as it is built; afterwards as they were."""
+    """Enable OpenDP's features that a measurement of one's own needs, for as long as it is built; afterwards as they were."""
     import opendp.prelude as dp
     from opendp.mod import GLOBAL_FEATURES
 

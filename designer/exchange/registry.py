@@ -226,7 +226,7 @@ def registry_entry(
     release: Mapping[str, Any] | None = None,
     balance: Balance | None = None,
 ) -> RegistryEntry:
-    """What is known of a deployment of this mechanism.
+    """Gather what is known of a deployment of this mechanism.
 
     about: words for readers, those of the mechanism unless given. release: the plain data of a release file, whose time is the
     date of publication. balance: of the data set in a ledger, which tells how often the mechanism released, and what that cost.

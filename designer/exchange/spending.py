@@ -73,7 +73,7 @@ class Spending:
 
 
 def spending_of(mechanism: FrozenMechanism, distance: Distance = "records") -> Spending:
-    """The privacy map of a mechanism that adds noise to answers, recomputed from its certificate and its frozen numbers.
+    """Recompute the privacy map of a mechanism that adds noise to answers from its certificate and its frozen numbers.
 
     distance: see the module. `InvalidProblem`, with the reason, for other mechanisms, and for distances under which a bounded
     distance does not bound the loss.

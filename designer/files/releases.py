@@ -120,7 +120,7 @@ def release_schema(format: str) -> Schema:
 def release_document(
     mechanism: FrozenMechanism, released: Released, *, ledger: Mapping[str, Any] | None = None, time: datetime | None = None
 ) -> dict[str, Any]:
-    """A release as the plain data of its file, sealed.
+    """Give a release as the plain data of its file, sealed.
 
     mechanism: what made it. ledger: number and hash of its entry and the head of the ledger, as the ledger gives them; None
     where none is kept. time: of the release, aware of its zone; now unless given.
@@ -144,7 +144,7 @@ def release_document(
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A document with the seal of its contents, in the place of any that it has; for what was put into it afterwards.
+    """Seal a document by its contents, in the place of any seal that it has; for what was put into it afterwards.
 
     document: a spec or a release, with or without a seal.
     """
@@ -197,7 +197,7 @@ def read_release(
     trusted: Trusted | None = None,
     allow_vacuous: bool = False,
 ) -> Released:
-    """A saved release, verified against its spec as `verify_release` does and rebuilt from its whole numbers: with its
+    """Read a saved release, verify it as `verify_release` does, and rebuild it from its whole numbers. It comes with its
     guarantee, its answer tables and their intervals, which follow from the spec and are in no file.
 
     spec, release, trusted, allow_vacuous, errors: as for `verify_release`.

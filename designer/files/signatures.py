@@ -220,7 +220,7 @@ def digest(content: Mapping[str, Any]) -> str:
 def signer_of(
     signature: Mapping[str, Any], kind: str, content: Mapping[str, Any], trusted: Sequence[PublicKey] | None = None
 ) -> SignedBy:
-    """Who signed this content; `InvalidSpec` for any signature that does not fit it.
+    """Find who signed this content; `InvalidSpec` for any signature that does not fit it.
 
     signature: plain data, as `SigningKey.sign` makes them. trusted: refuse any key but these; None asks for none.
     """

@@ -83,8 +83,8 @@ def negative_words(mechanism: FrozenMechanism, released: Released, *, agreed: bo
 def agreeing_tables(
     mechanism: FrozenMechanism, released: Released, published: PublishedSums | None = None, *, whole: bool = True
 ) -> AgreeingTables:
-    """Nonnegative numbers beside the answers of a release, whole unless said otherwise, that agree with one another and with
-    what was published: post-processing of the release and of public numbers alone.
+    """Find nonnegative numbers beside the answers of a release, whole unless said otherwise, that agree with one another and
+    with what was published. This is post-processing of the release and of public numbers alone.
 
     published: margins that the release does not hold. Raises `InvalidProblem` where none are implemented or no table has the
     margins, `DesignFailed` where the solver gives up.
@@ -111,7 +111,7 @@ CSV_WORDS = (
 @dataclass(frozen=True)
 class TableOptions:
     """How tables are written: which files, with intervals of which level, and whether a column `consistent` stands beside the
-    answers: "integer", "nonnegative", or None; published: margins for it that the release does not hold."""
+    answers: "integer", "nonnegative", or None. published: margins for it that the release does not hold."""
 
     kind: FileKind = "csv"
     level: float = LEVEL

@@ -88,8 +88,9 @@ class SmoothPrivacy:
 
 
 def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPrivacy:
-    """What a mechanism with a budget per distance keeps, in the form of INT Definition 2, (epsilon, delta) for databases one
-    unit apart. Raises `InvalidProblem` for a mechanism without a budget per distance, and for Gaussian noise without a delta.
+    """State what a mechanism with a budget per distance keeps in the form of INT Definition 2: (epsilon, delta) for databases
+    one unit apart. Raises `InvalidProblem` for a mechanism without a budget per distance, and for Gaussian noise without a
+    delta.
 
     Exponential noise: its epsilon, and no delta (INT Theorem 10), or the estimated one of a chain. Gaussian noise with budget b
     for every unit of distance, standard deviation 1/b: `epsilon = b root(2 log 1/delta) + b^2 / 2`
@@ -109,7 +110,7 @@ def smooth_privacy(mechanism: LatticeMechanism, delta: float = 0.0) -> SmoothPri
 
 
 def composed_smooth(*parts: SmoothPrivacy) -> SmoothPrivacy:
-    """What releases keep together on databases equivalent for all of them: epsilons and deltas add (INT Proposition 6).
+    """Compose releases on databases that are equivalent for all of them: epsilons and deltas add (INT Proposition 6).
 
     The growth `(e^(eps r) - 1) / (e^eps - 1)` rises in eps for r >= 1, which integer histograms always are apart. Of different
     distances the l1 distance, which is the larger, serves all.

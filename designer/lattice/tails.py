@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
-    """An upper bound of `P(||z|| >= size)` in the mechanism's own norm, budgets included; 1 where it says nothing.
+    """Give an upper bound of `P(||z|| >= size)` in the mechanism's own norm, budgets included; 1 where it says nothing.
 
     Exponential fall-off in an l1, l2 or ellipsoid norm: `(s/m)^m e^(m - s)` for s > m, the Chernoff bound of a Gamma(m)
     variable, m the dimension. Gaussian: `(s^2/m)^(m/2) e^((m - s^2)/2)` for s^2 > m.
@@ -38,8 +38,8 @@ def noise_tail(mechanism: LatticeMechanism, size: float) -> float:
 
 
 def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
-    """An upper bound of `P(|<q, z>| >= size)` for Gaussian noise: `2 e^(-size^2 / (2 v))`,
-    v the variance of its continuous counterpart.
+    """Give an upper bound of `P(|<q, z>| >= size)` for Gaussian noise: `2 e^(-size^2 / (2 v))`, v the variance of its
+    continuous counterpart.
 
     Independent of the dimension; `E e^<q, z> <= e^(v / 2)` because a sum over a shifted
     lattice is at most that over the lattice.
@@ -56,7 +56,7 @@ def cell_tail(mechanism: LatticeMechanism, query: object, size: float) -> float:
 
 
 def mean_norm(mechanism: LatticeMechanism) -> float:
-    """An upper bound of `E ||z||`, of `root E ||z||^2` for Gaussian noise: m, or root m.
+    """Give an upper bound of `E ||z||`, of `root E ||z||^2` for Gaussian noise: m, or root m.
 
     mechanism: whose noise z is.
     """
@@ -65,8 +65,8 @@ def mean_norm(mechanism: LatticeMechanism) -> float:
 
 
 def mean_square(mechanism: LatticeMechanism) -> float:
-    """An upper bound of `E ||z||^2` for l2 and ellipsoid norms: `m (m + 1)`, or m for Gaussian noise;
-    continuous noise attains it.
+    """Give an upper bound of `E ||z||^2` for l2 and ellipsoid norms: `m (m + 1)`, or m for Gaussian noise; continuous noise
+    attains it.
 
     mechanism: whose noise z is, with an l2 or ellipsoid norm.
     """
@@ -86,8 +86,8 @@ def _require_mixture(mechanism: LatticeMechanism) -> None:
 
 
 def theorem_constant(lattice: Lattice) -> float:
-    """K of INT Theorems 12 and 15: `4 2^m V_m / root det(C'C)`, V_m the volume of the unit ball;
-    its logarithm is finite for every m.
+    """Compute K of INT Theorems 12 and 15: `4 2^m V_m / root det(C'C)`, V_m the volume of the unit ball; its logarithm is
+    finite for every m.
 
     lattice: of dimension m.
     """
@@ -102,7 +102,7 @@ def log_theorem_constant(lattice: Lattice) -> float:
 
 
 def theorem_12_tail(lattice: Lattice, epsilon: float, size: float) -> float:
-    """`K t^m e^(-eps t)`, INT (7), claimed for t large enough only: it may be below the truth before.
+    """Compute `K t^m e^(-eps t)`, INT (7), claimed for t large enough only: it may be below the truth before.
 
     lattice: of dimension m. epsilon: budget for each unit of distance. size: t.
     """
@@ -110,7 +110,7 @@ def theorem_12_tail(lattice: Lattice, epsilon: float, size: float) -> float:
 
 
 def theorem_15_tail(lattice: Lattice, deviation: float, size: float) -> float:
-    """`K t^m e^(-t^2 / (2 sigma^2))`, INT (10), for t large enough.
+    """Compute `K t^m e^(-t^2 / (2 sigma^2))`, INT (10), for t large enough.
 
     lattice: of dimension m. deviation: sigma. size: t.
     """
@@ -119,8 +119,8 @@ def theorem_15_tail(lattice: Lattice, deviation: float, size: float) -> float:
 
 
 def definition_13_variance(lattice: Lattice, epsilon: float, delta: float) -> float:
-    """A baseline only: the variance `2 c_A log(1/delta) / eps^2` of INT Definition 13,
-    with the least c_A that its proof can use.
+    """Compute a baseline only: the variance `2 c_A log(1/delta) / eps^2` of INT Definition 13, with the least c_A that its
+    proof can use.
 
     The paper leaves c_A open up to `O(max(m log m, log K))`. Its inequality (17), with the largest t = sigma^2 eps put in, is
     `c log(1/delta) - eps - log(1/delta) - m log(2 c log(1/delta) / eps) - log K >= 0`; the least c from which on that holds is

@@ -45,9 +45,9 @@ class ReportProblem(Immutable):
     reports: what may be said. None: the values themselves; names of some of them; points, (M, dimensions), where the metric has
     points; or M names, with a matrix as loss. prior: (N,), how likely each value is; equal by default; "worst" counts the loss
     at the worst value. loss: "distance" between value and report, in the units of the points, or in budgets where the metric
-    has none; "squared"; "zero_one", 1 where they differ; a matrix, (N, M); a function of the names of a value and of a report;
-    or a `Workload`: the expected squared error, for each person, of unbiased estimates of its answers, from reports that are
-    the channel's own. elements: names of the values.
+    has none. Or "squared"; "zero_one", 1 where they differ; a matrix, (N, M); a function of the names of a value and of a
+    report. Or a `Workload`: the expected squared error, for each person, of unbiased estimates of its answers, from reports
+    that are the channel's own. elements: names of the values.
     keys: columns that hold them. Raises `InvalidProblem` for what is none of these. Source: docs/theory/own_reports.md.
 
     >>> from designer import design, metrics

@@ -260,7 +260,7 @@ class AdditiveMechanism(Mechanism):
     family: one of `designer.certificate.guarantee.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
     hidden. norm, falloff: the noise, on R measured coordinates. grid: the steps of M and z. measured: M before rounding, (R,
     N); None for Q itself. reconstruction: (K, R), None for the identity. projected: Q are the counts of the elements, their
-    noise projected onto what changes reach; measured and reconstruction then follow from the relation, and a spec holds
+    noise projected onto what changes reach. Then measured and reconstruction follow from the relation, and a spec holds
     neither. allow_vacuous: accept a mechanism that hides nothing; such a mechanism is refused otherwise. delta: promise (b,
     delta) for every change of budget b, by rounded normal or exponential noise; None for the notion of the fall-off itself.
     Construction certifies `norm(u) <= b`, or at most what (b, delta) allows, for every protected difference u of M, and raises

@@ -56,7 +56,7 @@ class Mechanism(TakesCounts[Release]):
 
     @abstractmethod
     def verify(self) -> PrivacyCertificate:
-        """The privacy certificate, recomputed from the frozen numbers."""
+        """Recompute the privacy certificate from the frozen numbers."""
 
     @abstractmethod
     def sensitivity(self) -> SensitivitySet:
@@ -64,8 +64,8 @@ class Mechanism(TakesCounts[Release]):
 
     @abstractmethod
     def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
-        """The budget that a change of the histogram, or of the answers, spends;
-        infinite where it moves what is published exactly.
+        """Compute the budget that a change of the histogram, or of the answers, spends; infinite where it moves what is
+        published exactly.
 
         change: of the histogram, (N,). answers: in its place, the change of the answers, (K,).
         """
@@ -103,7 +103,7 @@ class Mechanism(TakesCounts[Release]):
         """`size` draws of the noise in the K answers, (size, K)."""
 
     def standard_errors(self) -> Floats:
-        """Standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
+        """Compute the standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
         return np.sqrt(self.query_variances())
 
     def deviations(self) -> Iterable[tuple[str, float]]:
@@ -204,7 +204,7 @@ class Mechanism(TakesCounts[Release]):
         return replace(self.workload.universe, impossible=made.impossible, agreeing=made.agreeing, tables=made.counted_tables)
 
     def error(self, loss: str = "squared") -> float:
-        """Expected error of the noise that is in fact drawn.
+        """Compute the expected error of the noise that is in fact drawn.
 
         "squared": sum over queries of the variance; "absolute": sum of the expected |noise|;
         "max": the largest variance of a query.
@@ -218,7 +218,7 @@ class Mechanism(TakesCounts[Release]):
 
     @step("drawing noise")
     def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedNoise:
-        """`size` draws of the noise in the K answers, (size, K), for simulation only: the result is stamped as not private.
+        """Draw the noise `size` times in the K answers, (size, K), for simulation only: the result is stamped as not private.
 
         seed: makes it repeatable. data: None, because the law of the noise does not depend on them.
         """

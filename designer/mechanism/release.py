@@ -255,9 +255,9 @@ class Release(Tabular):
     `designer.files.table_files`, gives numbers from 0 on that agree with one another.
 
     kept: statistics of the answers, (q, K), that carry no noise: those of the true counts; None where none are known.
-    multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from; None where the answers
-    do not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table.
-    law: the mechanism, or what else knows the noise, for standard errors and intervals; no part of the data.
+    multiples: the noisy whole multiples of the steps themselves, (R,), which the answers follow from. None where the answers do
+    not determine all of them, and for mechanisms without steps. row: what one row was, of releases from a table. law: the
+    mechanism, or what else knows the noise, for standard errors and intervals; no part of the data.
     """
 
     answers: Floats

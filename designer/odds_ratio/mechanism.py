@@ -52,9 +52,9 @@ class OddsRatioTest(FrozenMechanism):
     """Releases `U = floor_h(x11 + N)`, N canonical for `tradeoff`: what the most powerful
     unbiased private test of the odds ratio needs.
 
-    margins: public. tradeoff: the promise for databases with these margins of which at most `adjacency` records differ, 2 or 3;
-    both mean one basic move, x11 changes by 1. noise: "closed_form" (Tulap, normal, or Lemma 36 where there is none)
-    or "piecewise" (Lemma 36).
+    margins: public. tradeoff: the promise for databases with these margins of which at most `adjacency` records differ, 2 or 3.
+    Both mean one basic move, x11 changes by 1. noise: "closed_form" (Tulap, normal, or Lemma 36 where there is none) or
+    "piecewise" (Lemma 36).
     exponent: the grid h = 2^-exponent; rounding down to it is post-processing, and towards larger p-values.
 
     >>> from designer.tradeoff.functions import EpsilonDelta

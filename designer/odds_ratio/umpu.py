@@ -107,7 +107,7 @@ def _log(value: int) -> float:
 
 
 def fisher_test(margins: Margins, alpha: object) -> Floats:
-    """The randomised Fisher test of omega <= 1 against omega > 1, not private: rejection probabilities over the support.
+    """Run the randomised Fisher test of omega <= 1 against omega > 1, not private: rejection probabilities over the support.
 
     1 above a threshold, a fraction at it, 0 below, with size exactly alpha: uniformly most powerful among unbiased tests.
     Raises `InvalidProblem` for a level that is not between 0 and 1.
@@ -129,7 +129,7 @@ def fisher_test(margins: Margins, alpha: object) -> Floats:
 
 
 def fisher_p_value(margins: Margins, first: int) -> float:
-    """The p-value of the usual, not randomised, one-sided Fisher test: `P(X >= first)` at omega = 1; not private.
+    """Compute the p-value of the usual, not randomised, one-sided Fisher test: `P(X >= first)` at omega = 1; not private.
 
     `first` may lie outside the support, as noisy counts do.
 

@@ -270,8 +270,8 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Says that `table` holds counts where its type alone would say records: a data frame (pandas, polars, Arrow) with the
-    columns that name the elements, or with them in its index, and one column of counts.
+    """Says that `table` holds counts where its type alone would say records. `table` is a data frame (pandas, polars, Arrow)
+    with the columns that name the elements, or with them as its index, and one of counts.
 
     Whatever else holds counts needs no such word: an array, a list, a series, a mapping from the names of elements. For
     mechanisms of marginals and products, `table` may also hold the true tables of counts, `{("sex", "age"): array}`, of at

@@ -41,16 +41,16 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Targets(Immutable):
-    """How accurate answers must be. Each of the three is a number for all queries, or a mapping from names of queries; a query
+    """How accurate answers must be. Each of the three is a number for all queries, or a mapping from names of queries. A query
     has at most one target, and may have none.
 
     standard_error: the standard deviation of the noise. margin: what |noise| keeps below with probability 95 %.
-    relative_error: the standard error over the absolute value of `reference`, a value that was public before the data were
-    looked at, such as last year's count: a number for all, or by query. Designs that are biased on purpose count their largest
-    bias over histograms of `problem.records` records beside the noise: root of the sum of squares, or sum for margins.
+    relative_error: the standard error over the absolute value of `reference`, a value that was public beforehand, such as last
+    year's count. It is a number for all, or by query. Designs that are biased on purpose count their largest bias over
+    histograms of `problem.records` records beside the noise. That is the root of the sum of squares, or the sum for margins.
     loss: of a `ReportProblem`, as that measures it; it is the only target there, and no target elsewhere. Raises
-    `InvalidProblem` for numbers that are not positive and finite, a query with two targets, relative errors without a reference
-    other than 0, and no target at all.
+    `InvalidProblem` for numbers not positive and finite, two targets of a query, no target, and relative errors without a
+    reference other than 0.
 
     >>> [target.sentence() for target in Targets(standard_error={"north": 5}).of(["south", "north"])]
     ['north: standard error at most 5']

@@ -39,8 +39,8 @@ class Workload(Immutable, Displayed):
     """Answers `Q x` of a histogram x: `matrix` Q of shape (K queries, N universe elements), dense, scipy-sparse, or ranges.
 
     A large matrix is kept as it is described, see `designer.problem.compressed_rows`. Entries are taken as the exact rational
-    numbers that their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each;
-    counts are joined by them, or by the names of the elements alone.
+    numbers that their float64 values are. `keys` says which columns of a table name the elements, and what they hold for each.
+    Counts are joined by them, or by the names of the elements alone.
 
     matrix: (K, N), or rows as described. queries: K names. elements: N names. keys: which columns of a table name the elements.
 
@@ -301,7 +301,7 @@ class Workload(Immutable, Displayed):
 
     @classmethod
     def marginals(cls, domain: Domain, subsets: Sequence[Sequence[str]]) -> Workload:
-        """The marginal tables over each subset of attributes; the empty subset is the total.
+        """Ask for the marginal tables over each subset of attributes; the empty subset is the total.
 
         domain: the attributes. subsets: the attributes of each table.
         """

@@ -50,7 +50,7 @@ Columns = Mapping[str, Sequence[object]]
 
 @dataclass(frozen=True)
 class DataIssue:
-    """One thing that is wrong: where, what, in how many rows (or of how many entities), and the values with their numbers of
+    """One thing that is wrong: where, what, and in how many rows (or of how many entities). The values have their numbers of
     rows, the most frequent first."""
 
     where: str
@@ -111,8 +111,8 @@ def check_records(
     decimal: str = ".",
     thousands: str = "",
 ) -> RecordsReport:
-    """What is wrong with records that a problem file asks about: values that are not listed, missing values, numbers that
-    cannot be read or lie beyond their bounds, and entities with more rows than count.
+    """Check records that a problem file asks about. It finds values that are not listed or missing, numbers that are unreadable
+    or beyond their bounds, and entities with more rows than count.
 
     problem: the path of a problem file, or what `read_request` made of it. data: the path of a CSV or Parquet file, a data
     frame, a mapping of columns, or an Ibis table. entity, rows_per_entity: as for a release; 1 row where no number is given.
@@ -147,8 +147,8 @@ def check_counts(
     decimal: str = ".",
     thousands: str = "",
 ) -> RecordsReport:
-    """What is wrong with a CSV file of counts that a problem file asks about: cells that are no whole numbers from 0, rows that
-    name no element, and elements that are named twice or not at all; each with its lines.
+    """Check a CSV file of counts that a problem file asks about. It finds cells that are no whole numbers from 0, rows that
+    name no element, and elements that are named twice or not at all. Each comes with its lines.
 
     problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
     written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.

@@ -44,7 +44,8 @@ class EllipsoidProgram(MechanismProgram):
     """The covariance of noise in an ellipsoid. Variable X, (s, s), the inverse of Sigma: of the covariance over `inflation`.
 
     variances: `(s + 1) q_k' X^-1 q_k`, convex, (K,). standard_errors: its roots, convex too, through a variable y, (K,), which
-    is part of the program from when they are asked for: an upper bound of the roots that solvers make tight where it matters.
+    is part of the program from when they are asked for. It is an upper bound of the roots that solvers make tight where it
+    matters.
 
     problem: of linear queries.
     """

@@ -111,7 +111,7 @@ class BundlesProgram(StatedProgram):
 
         minimise    sum_B c_B t_B^-2     subject to  sum_B g_B(u_B) t_B <= b  for every protected pair (u, b)
 
-    t multiplies the gauges of the bundles of `made`, by default those of `design(problem, "bundles", combine="sum")`; which
+    t multiplies the gauges of the bundles of `made`, by default those of `design(problem, "bundles", combine="sum")`. Which
     coordinates share a bundle is a choice among finitely many, and under the maximum nothing is left to choose.
 
     problem: of linear queries. norm: whose bundles are taken.
@@ -152,7 +152,7 @@ class LatticeProgram(StatedProgram):
         minimise    sum_k v_k q_k' X^-1 q_k     (squared, absolute;  max_k v_k q_k' X^-1 q_k  max)
         subject to  u' X u <= b^2               for every protected change (u, b) of the table
 
-    It is the shape `ellipsoid` of `lattice_laplace` and `lattice_gaussian`; the shapes l1 and l2 have one scale, which the
+    It is the shape `ellipsoid` of `lattice_laplace` and `lattice_gaussian`. The shapes l1 and l2 have one scale, which the
     longest change decides, and the hull is that of `k_norm`.
 
     problem: under an invariant.
@@ -191,9 +191,9 @@ class LimitProgram(StatedProgram):
         maximise    y                       subject to, for every point z of the coset within reach,
         y  <=  loss(z) + sum_{steps u into z} l - sum_{steps u out of z} e^b l       l >= 0: a multiplier of each step both ways
 
-    No additive noise on this coset that keeps the promise has a smaller loss than y, or than that of the points beyond the
-    reach where those are smaller (`beyond`). The limit is the least of these bounds over all cosets. Its other bounds are the
-    programs `gaussian`, of lengths of divergences, and closed forms.
+    No additive noise on this coset that keeps the promise has a loss below both y and that of the points beyond the reach
+    (`beyond`). The limit is the least of these bounds over all cosets. Its other bounds are the programs `gaussian`, of lengths
+    of divergences, and closed forms.
 
     problem: of linear queries. offset: of the coset, (R,); the origin by default. rows: how many points of the coset are within
     reach at most.

@@ -47,7 +47,7 @@ class StrategyProgram(ScalesProgram):
 
     strategy: the rows A, (p, N), over the elements; those that the family `strategy_laplace` finds where none are given.
     variances, standard_errors: convex in w, (K,), for the reconstruction of now, parameters of CVXPY. The absolute loss of sums
-    of Laplace variables has no closed form; `sum_k v_k` times the standard error, which is above it, stands in for it.
+    of Laplace variables has no closed form. `sum_k v_k` times the standard error, which is above it, stands in for it.
     """
 
     title = "strategy"

@@ -45,13 +45,13 @@ class Promising(Protocol):
 
 
 def composition(relations: Sequence[Relation], notion: str = "pure") -> Relation:
-    """The relation that releases under `relations`, fixed before the first, keep together about the same records, even if the
-    releases themselves were chosen one after the other.
+    """Compose the relations that releases about the same records keep. `relations` are fixed before the first; the releases may
+    be chosen one after the other.
 
-    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares;
+    pure: budgets add (DX Fact 1); gaussian: `b^2/2`-zCDP adds, so budgets combine to the root of the sum of their squares.
     approximate: budgets add pair by pair, and so do the deltas. There records that only appear say nothing of a record that
     changes, which is two changes, so they compose with each other alone.
-    Relations in which records appear combine their budgets of appearing too, rounded up; if one of the relations speaks of
+    Relations in which records appear combine their budgets of appearing too, rounded up. If one of the relations speaks of
     changes only, the number of records is public, and so do they together.
 
     relations: of each release, over the same elements. notion: "pure", "zcdp" or "approximate".
@@ -109,7 +109,7 @@ def _rounded_up(presences: Sequence[Floats], notion: str) -> Floats:
 
 
 def group_privacy(relation: Metric, records: int) -> Scaled:
-    """The relation kept for a group in which `records` records all change from i to j: `records * d(i, j)`, pure or gaussian.
+    """Scale a relation to a group of `records` records that all change from i to j: `records * d(i, j)`, pure or gaussian.
 
     Pure: the ratios multiply along the changes. Gaussian: `b^2/2`-zCDP becomes that of the sum of the budgets. Groups
     whose records change differently: `group_budget`.
@@ -120,7 +120,7 @@ def group_privacy(relation: Metric, records: int) -> Scaled:
 
 
 def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Fraction | None:
-    """The budget for records that change together, the m-th from element i_m to j_m: the sum of theirs, pure or gaussian.
+    """Sum the budgets of records that change together, the m-th from element i_m to j_m, pure or gaussian.
 
     Element number N, one more than the last, stands for an absent record. None where a change is unprotected. Sharper than `k`
     times the largest budget (DX Fact 1, 3). Exact where budgets are rational;
@@ -149,7 +149,7 @@ def group_budget(relation: Relation, changes: Iterable[tuple[int, int]]) -> Frac
 
 
 def for_groups(mechanism: Promising, records: int) -> Guarantee:
-    """The statement for groups of `records` records that change together; for each group of changes their budgets add.
+    """State the guarantee for groups of `records` records that change together; for each group of changes their budgets add.
 
     mechanism: frozen. records: how many change together.
     """
@@ -172,8 +172,7 @@ def for_groups(mechanism: Promising, records: int) -> Guarantee:
 
 
 def post_processing(guarantee: Guarantee, computation: str) -> Guarantee:
-    """The statement for what `computation`, a sentence, makes of a release alone,
-    without another look at the data: the same promise.
+    """State what `computation`, a sentence, makes of a release alone, without another look at the data: the same promise.
 
     guarantee: of the release. computation: what is done with it, in words.
     """

@@ -34,14 +34,13 @@ class Problem(Displayed):
     """A workload, a relation, a notion of privacy and a loss.
 
     notion: "pure" (likelihood ratio at most exp(b)), "zcdp" (b^2/2-zCDP for a change of budget b) or "approximate" ((b, delta)
-    for a change of budget b, every pair by itself). b is in the relation: for rho-zCDP it is sqrt(2 rho). delta: that of
-    "approximate", between 0 and 1. loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute
-    errors) or "max" (the largest expected squared error of a query). weights: positive, one for each query, multiply the
-    queries' losses (for "max": their squared errors). records: the number of records n where it is public; biased designs and
-    error bounds use it. allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no
-    protected change moves an answer; they are refused otherwise. Their specs say so, and are loaded only with the same option.
-    costs: (K,), the weights of the queries, 1 where none are given. Raises `InvalidProblem` where the parts do not fit one
-    another.
+    for one, every pair by itself). b is in the relation: for rho-zCDP it is sqrt(2 rho). delta: that of "approximate", between
+    0 and 1. loss: "squared" (sum of expected squared errors), "absolute" (sum of expected absolute errors) or "max" (the
+    largest expected squared error of a query). weights: positive, one for each query, multiply the queries' losses (for "max":
+    their squared errors). records: the number of records n where it is public; biased designs and error bounds use it.
+    allow_vacuous: accept a relation that protects nothing, and mechanisms that hide nothing because no protected change moves
+    an answer; they are refused otherwise. Their specs say so, and are loaded only with the same option. costs: (K,), the
+    weights of the queries, 1 where none are given. Raises `InvalidProblem` where the parts do not fit one another.
 
     >>> from designer import Workload, metrics
     >>> Problem(Workload.identity(3), metrics.uniform(3, epsilon=1.0), loss="max").costs.tolist()

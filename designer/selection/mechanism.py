@@ -329,7 +329,7 @@ def best_selection(
 
 
 def largest_rate(score: Score, relation: Relation, constant: RateConstant = "range") -> float:
-    """The largest private rate of a score, rounded towards privacy (by less than one part in 10^11); see `best_selection`.
+    """Find the largest private rate of a score, rounded towards privacy by less than one part in 10^11; see `best_selection`.
 
     score: of the candidates; relation: what is hidden; constant: "range", or "theorem_3" for that of DX, which is never larger.
     Raises `InvalidProblem` where score and relation speak of different elements, `DesignFailed` where nothing moves.

@@ -59,8 +59,8 @@ class MWEM(TakesCounts[SyntheticRelease]):
     the synthetic histogram is computed from them alone.
 
     queries: P with constants c_k, c their largest. records: n, public. shares: for each round the shares (a, b) of every budget
-    d(i, j) spent on the choice and on the measurement, whose sum must not exceed 1.
-    In a round with histogram y, answers P y rounded to the grid:
+    d(i, j) spent on the choice and the measurement, at most 1 together. In a round with histogram y, answers P y rounded to the
+    grid:
 
     1. query k is chosen with weight `exp(a s_k / (2 c))`, `s_k = |P_k x - P_k y|`;
     2. `m = P_k x + z`, z discrete Laplace of scale `c_k / b`;
@@ -308,7 +308,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
 
 
 def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:
-    """DX Theorem 8 with its own constants, for the mechanism with equal halves:
+    """Compute DX Theorem 8 with its own constants, for the mechanism with equal halves:
     `2 n B sqrt(log N / T) + 10 T c log K + n max |P - Q|`.
 
     Holds with probability 1 - 2 T / K; B is the largest entry of P, which the paper takes to be at most 1.
@@ -347,13 +347,12 @@ def mwem(
     output: str = "average",
     choice: Fraction = Fraction(1, 2),
 ) -> MWEM:
-    """The MWEM of a problem with a public number of records.
+    """Build the MWEM of a problem with a public number of records.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program
-    (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and refuses those;
-    or a number c.
-    rounds: None for the number that makes the bound least at that c. Raises `InvalidProblem` for a problem without a public
-    number of records.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
+    bound, program (8) with the price of `preprocessing.mwem_price`, which wants constant answers for few records and refuses
+    those. rounds: None for the number that makes the bound least at that c. Raises `InvalidProblem` for a problem without a
+    public number of records.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)

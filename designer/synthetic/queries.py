@@ -290,7 +290,7 @@ class PriceOfSize:
 
 
 def mwem_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
-    """What MWEM pays in T rounds of equal halves: `n R sqrt(log N / 2 T) + 4 c T log(2 T K / beta) + 2 c T log(2 T / beta)`.
+    """Price T rounds of MWEM of equal halves: `n R sqrt(log N / 2 T) + 4 c T log(2 T K / beta) + 2 c T log(2 T / beta)`.
 
     With probability 1 - beta; derivation in docs/theory/synthetic.md, 4. R is the largest range of a query.
 
@@ -313,8 +313,8 @@ def small_db_price(problem: Problem, beta: float = 0.05) -> PriceOfSize:
 
 
 def theorem_8_price(problem: Problem) -> Price:
-    """DX Theorem 8's second form: `20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3)` for entries up to 1 in size;
-    otherwise they are scaled.
+    """Compute DX Theorem 8's second form: `20 / 5^(2/3) (n^2 log N log K)^(1/3) c^(1/3)` for entries up to 1 in size; otherwise
+    they are scaled.
 
     problem: with a public number of records n.
     """
@@ -325,8 +325,8 @@ def theorem_8_price(problem: Problem) -> Price:
 
 
 def theorem_6_price(problem: Problem, beta: float = 0.05) -> Price:
-    """DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1;
-    otherwise they are scaled.
+    """Compute DX Theorem 6: `(c n^2 gamma)^(1/3)`, gamma = 16 log N log K + 4 log(1 / beta), for ranges up to 1. Otherwise they
+    are scaled.
 
     problem: with a public number of records n. beta: the probability that the bound fails.
     """
@@ -394,7 +394,7 @@ def prepared(
 
 
 def preprocess(problem: Problem, price: Price, constant: str | float = "optimal") -> Preprocessed:
-    """The optimum of program (8) for a concave, increasing price of c; or the best P for another choice of c.
+    """Find the optimum of program (8) for a concave, increasing price of c; or the best P for another choice of c.
 
     constant: "optimal", "unbiased" (c Q' = Q, the least c without bias), or a number.
     The objective is an upper bound of the largest error.

@@ -44,9 +44,9 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     """Chooses y among the histograms of m records, with weight `exp(-s(y) / (2 c))`, `s(y) = max_k |P_k x - (n / m) P_k y|`.
 
     queries: P with Lipschitz constants at most c. records: n, public. size: m. Answers and histogram are those of y scaled to n
-    records (DX Algorithm 1 compares and answers with y of m records as it stands; see docs/theory/synthetic.md, 3). Histograms
-    whose answers are all equal are one candidate: the choice falls among the distinct vectors P y, drawn exactly,
-    so the law needs no list of all histograms.
+    records (DX Algorithm 1 compares and answers with y of m records as it stands). See docs/theory/synthetic.md, 3. Histograms
+    whose answers are all equal are one candidate. The choice falls among the distinct vectors P y, drawn exactly, so the law
+    needs no list of all histograms.
     selection: "exponential", or "permute_and_flip", which is never worse.
     Raises `DesignFailed` above 50,000 candidates: no exact sampler is known there,
     and a chain proves nothing (`examples/papers/dx/small_database_chain.py` simulates one).
@@ -260,7 +260,7 @@ def _refuse_many(size: int, found: int, limit: int) -> None:
 
 
 def literal_size(queries: int, alpha: float) -> int:
-    """The paper's m = log K / alpha^2, rounded up, at least 1 (one query alone would give 0).
+    """Compute the paper's m = log K / alpha^2, rounded up, at least 1 (one query alone would give 0).
 
     queries: K. alpha: the relative accuracy, above 0.
     """
@@ -268,7 +268,7 @@ def literal_size(queries: int, alpha: float) -> int:
 
 
 def proposition_1(queries: LipschitzQueries, records: int, alpha: float, beta: float) -> float:
-    """DX Proposition 1 as printed, for ranges R at most 1 and m = log K / alpha^2, K >= 2:
+    """Compute DX Proposition 1 as printed, for ranges R at most 1 and m = log K / alpha^2, K >= 2:
     `n max |P - Q| + alpha n + 2 c (log N log K / alpha^2 + log(1 / beta))`. Entries are measured in R, which scales alpha n.
 
     queries: certified, with their constant c. records: n. alpha: the relative accuracy, above 0. beta: the probability that the
@@ -286,13 +286,12 @@ def small_db(
     exponent: int | None = None,
     selection: str = "exponential",
 ) -> SmallDB:
-    """The SmallDB of a problem with a public number of records.
+    """Build the SmallDB of a problem with a public number of records.
 
-    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1); "optimal" for the least bound, program
-    (8) with the price of `preprocessing.small_db_price`, which wants constant answers for few records and refuses those;
-    or a number c.
-    size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent;
-    a coarse one makes fewer candidates.
+    constant: "unbiased" for P = Q, which measures best (docs/theory/synthetic.md, 1), or a number c. "optimal" for the least
+    bound, program (8) with the price of `preprocessing.small_db_price`, which wants constant answers for few records and
+    refuses those. size: m, None for the one that makes the bound least. exponent: the grid of P is 2^exponent; a coarse one
+    makes fewer candidates.
     """
     if not isinstance(problem, Problem):
         raise InvalidProblem(f"problem: {shown(problem)} is none; give a `Problem` with its number of records.", value=problem)

@@ -27,11 +27,10 @@ class Answer:
     """The noisy answers of one query, one for each key in order.
 
     variances: of the noise that was drawn, exact (None where an answer is no sum: quantiles, averages, and where the variance
-    depends on the sum). integers: the noisy whole numbers themselves, from which the values are computed: `integers * step`,
-    or, without a step, what noise on a transformed sum makes of them; hierarchies are made consistent from them and the
-    variances.
+    depends on the sum). integers: the noisy whole numbers themselves, from which values are computed: `integers * step`, or,
+    without a step, what noise on a transformed sum makes of them. Hierarchies are made consistent from them and the variances.
     values, variances: (G,), for G keys, in the units of the query. post_processing: what was made of released answers, and how
-    many standard errors the farthest value lies from the one that was released; empty where these are the released values.
+    many standard errors the farthest value lies from the one that was released. Empty where these are the released values.
     """
 
     name: str

@@ -37,7 +37,7 @@ class Groups(Immutable):
     """Which groups are answered: `keys`, a public list (rows of labels), or those that a private `selection` finds.
 
     Listed groups without records are answered like all others, noise around 0. Records of unlisted groups, or with a missing
-    key, count where a key ends in `OTHERS`: `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in
+    key, count where a key ends in `OTHERS`. `["DE", OTHERS]` is all of DE that no key lists, `[OTHERS, OTHERS]` all that is in
     no listed state. What happens to those that are in no group says the plan. Without columns there is one group, everybody.
 
     columns: the key columns. keys: rows of labels, one label for each column. selection: in the place of keys.
@@ -207,7 +207,7 @@ class Groups(Immutable):
 
 
 def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], others: bool = True) -> tuple[Groups, ...]:
-    """The levels from everybody down to the given groups: the first 0, 1, ..., n columns, with the parts of the public keys.
+    """List the levels from everybody down to the groups: the first 0, 1, ..., n columns, with the parts of the public keys.
 
     Below every group there is one more, `OTHERS`, of what the keys do not list there,
     so that children add up to their parents (`tree`).
@@ -231,7 +231,7 @@ def hierarchy(columns: Sequence[str | Key], keys: Sequence[Sequence[object]], ot
 
 
 def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], others: bool = True) -> tuple[Groups, ...]:
-    """The levels of a code by prefixes of rising lengths, each a key column, with the prefixes of the public codes.
+    """List the levels of a code by prefixes of rising lengths, each a key column, with the prefixes of the public codes.
 
     others: as in `hierarchy`; False gives levels of one column each, of the prefixes alone.
 
@@ -249,7 +249,7 @@ def nested_codes(column: str, lengths: Sequence[int], codes: Sequence[str], othe
 
 
 def tree(levels: Sequence[Groups]) -> Hierarchy:
-    """Levels as the `Hierarchy` that makes their answers consistent: its groups are their keys, one level after the other.
+    """Join levels as the `Hierarchy` that makes their answers consistent: its groups are their keys, one level after the other.
 
     InvalidProblem where children may not add up to their parent because there is no group of all others below it.
 

@@ -128,9 +128,9 @@ class OtherNoise(OfMeasure, Aggregated):
 
 @dataclass(frozen=True)
 class PureSum(OtherNoise):
-    """`SUM(measure)` with discrete Laplace noise: a record of value x, clipped and rounded by its measure, changes no
-    likelihood by more than `exp(|x| / scale)`, and costs `e - (1 - exp(-e)) r / sinh(r)` of zCDP, e = |x| / scale, r that of
-    one step (docs/theory/tradeoff.md, 9).
+    """`SUM(measure)` with discrete Laplace noise. A record of value x, clipped and rounded by its measure, changes no
+    likelihood by more than `exp(|x| / scale)`. It costs `e - (1 - exp(-e)) r / sinh(r)` of zCDP, e = |x| / scale, r that of one
+    step (docs/theory/tradeoff.md, 9).
 
     scale: of the noise, in the unit of the answer; T / epsilon is the scale at which a row of size T costs epsilon.
 
@@ -204,7 +204,7 @@ SLOW = Named("slow_noise", either(STUDENT, GAUSSIAN))
 class SlowlyScaledSum(OtherNoise):
     """`SUM(measure)` with a loss that grows like a logarithm, or like a root, of the record.
 
-    noise: `StudentNoise`, heavy tails on the sum itself, a pure budget of `2 power asinh(|x| / (2 scale))`; or
+    noise: `StudentNoise`, heavy tails on the sum itself, a pure budget of `2 power asinh(|x| / (2 scale))`. Or
     `TransformedNoise`, Gaussian noise on a logarithm or a root of the sum, where a negative sum counts as 0.
 
     >>> from designer.tables.groups import Groups
@@ -293,8 +293,8 @@ MOST_CANDIDATES = 256  # the exact certificate takes 0.5 s for 100 candidates, 1
 class Quantile(Query):
     """The q-quantile of a measure in each group, as one of some public candidates; every record of a group costs `rho` of zCDP.
 
-    Candidate g scores `-max(0, q n - #{x <= g}, #{x < g} - q n)` for n records: 0 where a share q is at most g and a share
-    1 - q at least g, however many records equal g. The exponential mechanism with budget epsilon is `epsilon^2 / 8`-zCDP
+    Candidate g scores `-max(0, q n - #{x <= g}, #{x < g} - q n)` for n records. That is 0 where a share q is at most g and a
+    share 1 - q at least g, however many records equal g. The exponential mechanism with budget epsilon is `epsilon^2 / 8`-zCDP
     (bounded range; docs/theory/tables.md, 3), so `epsilon = sqrt(8 rho)`, rounded down.
     candidates: rising, whole numbers of steps. The groups are public and disjoint, so rho is the cost of all of them together.
     Records whose value is missing (NULL, NaN) are in no quantile and cost nothing;

@@ -32,7 +32,7 @@ class PartitionSelection(Immutable):
     `c(r) = min(m(r), at_most)`, m(r) the rows of r after `splitting` (1 without one). Groups without records are never found. A
     record costs `c(r)^2 / (2 variance)` of zCDP where its group has other records; where it is alone, its group appears with
     probability `delta(r) = P(Z >= threshold - c(r))`. So the whole is delta(r)-approximate zCDP, **with a delta of its own for
-    every record**: large records are found more often because they are protected less (derivation in docs/theory/tables.md, 4).
+    every record**. Large records are found more often because they are protected less (derivation in docs/theory/tables.md, 4).
 
     variance: of Z, in squared records. threshold: of the noisy count. splitting: how a record is split into rows. at_most: for
     how many rows a record counts.

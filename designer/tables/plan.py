@@ -102,11 +102,11 @@ class TablePlan(FrozenMechanism):
     """Queries of one table, each with its noise; the policy `P(r)`, what adding or removing record r costs,
     is the sum of their losses.
 
-    splitting, rho, constant: a coarser policy to publish beside the exact one, `constant + rho m(r)^2`, m(r) the rows of r
-    after `splitting` (Algorithm 1 of Seeman et al.); without rho, the least that holds. The constant part, 0 unless stated, is
-    for what costs every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is
-    above P for every record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and
-    that is in none of its listed groups, or lacks a label; see `designer.problem.histogram`.
+    splitting, rho, constant: a coarser policy to publish, too, `constant + rho m(r)^2`, m(r) the rows of r after `splitting`
+    (Algorithm 1 of Seeman et al.). Without rho, the least that holds. The constant part, 0 unless stated, is for what costs
+    every record the same (`flat_loss`: counts, quantiles; Lemma 5.6). Construction proves that the policy is above P for every
+    record, and raises `NotPrivate` otherwise. unlisted: what happens to a record that a query asks about and that is in none of
+    its listed groups, or lacks a label. See `designer.problem.histogram`.
 
     >>> from designer.tables import Count, Groups, Measure, Sum, variance_for
     >>> emp, industry = Measure("emp"), Groups(["industry"], keys=[["Retail"], ["Mining"]])

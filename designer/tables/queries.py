@@ -399,7 +399,7 @@ def with_value(where: tuple[Condition, ...], measure: Measure) -> tuple[Conditio
 
 
 def variance_for(threshold: object, rho: object) -> Fraction:
-    """`T^2 / (2 rho)`: the variance at which a row of size T costs rho.
+    """Compute `T^2 / (2 rho)`: the variance at which a row of size T costs rho.
 
     threshold: T, in the unit of the measure; rho: zCDP. Raises `InvalidProblem` for what is not positive.
 

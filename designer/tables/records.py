@@ -150,7 +150,7 @@ def _record_of(groups: Groups, key: Labels) -> dict[str, object]:
 
 
 def consistent_levels(answers: Sequence[Answer], levels: Sequence[Groups]) -> tuple[Answer, ...]:
-    """The answers of all levels of a hierarchy, of least weighted squares: children add up to their parents.
+    """Compute the answers of all levels of a hierarchy, of least weighted squares: children add up to their parents.
 
     answers: of one measure, such as `release["jobs by state"]`, for some or all of the levels, each once; levels: all of them,
     coarse to fine. Returns an answer for each level, of levels that were not asked too, with variances, and with how far it was

@@ -21,8 +21,8 @@ from designer.tables.unit_splitting import Key
 
 @dataclass(frozen=True)
 class VarianceBy(Immutable):
-    """The variance of a group's noise, by its label in one key column: a public function of what the group is called, so that
-    it serves groups that are found privately.
+    """The variance of a group's noise, by its label in one key column. It is a public function of what the group is called, so
+    that it serves groups that are found privately.
 
     by: one of the key columns of the query. own: variances by label. other: of all other labels.
 

@@ -50,7 +50,7 @@ class StrengthComparison:
 
 
 def compare_tradeoffs(first: Tradeoff, second: Tradeoff) -> StrengthComparison:
-    """The order of two tradeoff functions, with witnesses; exact for rational corners.
+    """Find the order of two tradeoff functions, with witnesses; exact for rational corners.
 
     With irrational numbers, differences below the first 4096 bits count as ties.
 
@@ -314,7 +314,7 @@ class Subsampled(Tradeoff):
 
 
 def sampled_epsilon(epsilon: object, rate: object) -> float:
-    """Sampling each record with probability `rate` makes (epsilon, delta) of
+    """Find what sampling each record with probability `rate` makes of (epsilon, delta):
     `(log(1 + rate (e^epsilon - 1)), rate delta)`, in both directions; the first number, rounded up.
 
     For records that appear or disappear (Li, Qardaji and Su 2012, Theorem 1).
@@ -330,7 +330,7 @@ def sampled_epsilon(epsilon: object, rate: object) -> float:
 def poisson_subsampled(
     promise: Tradeoff, rate: object, relation: Literal["add_remove", "replace_one"] = "add_remove"
 ) -> Tradeoff:
-    """The promise of a release that sees a Poisson sample, for records that appear or disappear.
+    """State the promise of a release that sees a Poisson sample, for records that appear or disappear.
 
     promise: of the release about its sample. rate: the probability of each record, in [0, 1]. Refused (`InvalidProblem`):
     records that are replaced by others: no such simple pair is proven for them.

@@ -114,7 +114,7 @@ _ALL_IN_ALL = 2**9  # pure budgets from which rho is epsilon: tanh is 1 in every
 
 
 def gdp_delta(mu: object, epsilon: object) -> float:
-    """The least delta of mu-GDP at epsilon (Balle and Wang 2018, Theorem 8), rounded up.
+    """Find the least delta of mu-GDP at epsilon (Balle and Wang 2018, Theorem 8), rounded up.
 
     mu: of Gaussian privacy, at least 0. epsilon: at least 0.
 
@@ -125,8 +125,8 @@ def gdp_delta(mu: object, epsilon: object) -> float:
 
 
 def gdp_epsilon(mu: object, delta: object) -> float:
-    """The least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta`
-    is proven for the number returned.
+    """Find the least epsilon >= 0 of mu-GDP at delta, rounded up: `delta_(mu)(epsilon) <= delta` is proven for the number
+    returned.
 
     mu: of Gaussian privacy, at least 0. delta: between 0 and 1.
     """
@@ -144,8 +144,8 @@ def gaussian_epsilon(tradeoff: Gaussian, most: Fraction) -> float:
 
 
 def gdp_mu(epsilon: object, delta: object) -> float:
-    """The largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise,
-    sigma = sensitivity / mu.
+    """Find the largest mu such that mu-GDP implies (epsilon, delta), rounded down: calibrates Gaussian noise, sigma =
+    sensitivity / mu.
 
     epsilon: at least 0. delta: between 0 and 1.
     """
@@ -164,7 +164,7 @@ def gdp_mu(epsilon: object, delta: object) -> float:
 
 
 def gdp_rho(mu: object) -> float:
-    """mu-GDP is `mu^2 / 2`-zCDP, rounded up; the converse is false.
+    """Convert mu-GDP: it is `mu^2 / 2`-zCDP, rounded up; the converse is false.
 
     mu: of Gaussian privacy, at least 0.
     """
@@ -173,7 +173,7 @@ def gdp_rho(mu: object) -> float:
 
 
 def zcdp_group_rho(rho: object, size: int) -> Fraction:
-    """rho-zCDP is `size^2 rho`-zCDP for groups of `size` (Bun and Steinke 2016, Prop. 27; SEMI Lemma 39), exactly.
+    """Convert rho-zCDP: it is `size^2 rho`-zCDP for groups of `size` (Bun and Steinke 2016, Prop. 27; SEMI Lemma 39), exactly.
 
     rho: for one record. size: how many records a group has.
 
@@ -184,7 +184,7 @@ def zcdp_group_rho(rho: object, size: int) -> Fraction:
 
 
 def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
-    """`rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Prop. 3; SEMI Lemma 40), rounded up.
+    """Compute `rho + 2 sqrt(rho log(1 / delta))` (Bun and Steinke 2016, Prop. 3; SEMI Lemma 40), rounded up.
 
     rho: of zCDP, at least 0. delta: between 0 and 1.
 
@@ -200,11 +200,11 @@ def zcdp_epsilon_bun_steinke(rho: object, delta: object) -> float:
 
 
 def zcdp_delta(rho: object, epsilon: object) -> float:
-    """The smallest delta known to follow from rho-zCDP at epsilon >= 0, rounded up.
+    """Find the smallest delta known to follow from rho-zCDP at epsilon >= 0, rounded up.
 
     The least of: `exp((a - 1)(a rho - epsilon)) (1 - 1/a)^a / (a - 1)` over orders a > 1 (Canonne, Kamath and Steinke 2020,
-    Cor. 13; every a proves a bound, so an a found in floats is as good as another), and total variation: `sqrt(rho / 2)`
-    (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), both from the Kullback-Leibler divergence of at most rho.
+    Cor. 13; every a proves a bound, so an a found in floats is as good as another), and of total variation. That is
+    `sqrt(rho / 2)` (Pinsker) and `sqrt(1 - exp(-rho))` (Bretagnolle and Huber), for Kullback-Leibler divergences up to rho.
 
     rho: of zCDP, at least 0. epsilon: at least 0.
     """
@@ -213,7 +213,7 @@ def zcdp_delta(rho: object, epsilon: object) -> float:
 
 
 def zcdp_epsilon(rho: object, delta: object) -> float:
-    """The smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up.
+    """Find the smallest epsilon >= 0 at which `zcdp_delta` is at most delta, rounded up.
 
     rho: of zCDP, at least 0. delta: between 0 and 1.
     """
@@ -245,7 +245,7 @@ def zcdp_tradeoff_below(rho: object, steps: int = 60) -> PiecewiseLinear:
 
 
 def pure_rho(epsilon: object) -> float:
-    """Pure epsilon-privacy is `epsilon tanh(epsilon / 2)`-zCDP, rounded up; randomised response attains it.
+    """Convert pure epsilon-privacy: it is `epsilon tanh(epsilon / 2)`-zCDP, rounded up; randomised response attains it.
 
     At most the `epsilon^2 / 2` of Bun and Steinke 2016, Prop. 4, and at most epsilon.
     Derivation: docs/theory/tradeoff.md, section 5.
@@ -257,7 +257,7 @@ def pure_rho(epsilon: object) -> float:
 
 
 def laplace_rho(epsilon: object, rate: object = 0) -> float:
-    """Laplace noise against the same moved by epsilon scales: `epsilon + exp(-epsilon) - 1`-zCDP, and no less, rounded up.
+    """Compare Laplace noise with the same moved by epsilon scales: `epsilon + exp(-epsilon) - 1`-zCDP, and no less, rounded up.
 
     rate: of discrete Laplace noise, `P(k) ~ exp(-rate |k|)`, moved by `epsilon / rate` steps:
     `epsilon - (1 - exp(-epsilon)) rate / sinh(rate)`, which rises with the rate, to `pure_rho(epsilon)` at one step. A rate
@@ -378,8 +378,8 @@ def _best_order(rho: float, epsilon: float, rounds: int) -> float:
 
 
 def zcdp_rho_below(epsilon: object, delta: object) -> float:
-    """The largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`,
-    rounded down: calibrates a zCDP mechanism.
+    """Find the largest rho found such that rho-zCDP implies (epsilon, delta) by `zcdp_delta`, rounded down: calibrates a zCDP
+    mechanism.
 
     epsilon: at least 0. delta: between 0 and 1.
     """
@@ -401,9 +401,10 @@ def zcdp_rho_below(epsilon: object, delta: object) -> float:
 
 
 def smooth_epsilon(budget: float, delta: float) -> float:
-    """`b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b, rounded up.
+    """Compute `b root(2 log 1/delta) + b^2 / 2`: INT Definition 2 of lattice Gaussian noise with standard deviation 1/b,
+    rounded up.
 
-    The rho-zCDP of a change of length r, rho = (b r)^2 / 2, gives delta(r) = exp(-(eps r - rho)^2 / (4 rho)) at eps r. Its
+    The rho-zCDP of a change of length r, `rho = (b r)^2 / 2`, gives `delta(r) = exp(-(eps r - rho)^2 / (4 rho))` at eps r. Its
     logarithm grows by at most eps/2 for every unit of r, what Definition 2 allows by eps, so r = 1 decides.
     budget: b, in nats for every unit of distance. Raises `InvalidProblem` for a budget that is not positive, and a delta
     that is not between 0 and 1. Source: INT Theorem 14; docs/theory/lattice.md, section 5.
@@ -414,8 +415,9 @@ def smooth_epsilon(budget: float, delta: float) -> float:
 
 
 def smooth_deviation(epsilon: float, delta: float) -> float:
-    """The least standard deviation for which `smooth_epsilon` gives at most epsilon: `(root(L) + root(L + 2 eps)) / (2 eps)`,
-    L = 2 log 1/delta; in units of the distance. Raises as `smooth_epsilon`. Source: INT Definition 13, made sharp.
+    """Find the least standard deviation for which `smooth_epsilon` gives at most epsilon:
+    `(root(L) + root(L + 2 eps)) / (2 eps)`, L = 2 log 1/delta; in units of the distance. Raises as `smooth_epsilon`. Source:
+    INT Definition 13, made sharp.
 
     epsilon: above 0. delta: between 0 and 1.
 
@@ -429,7 +431,7 @@ def smooth_deviation(epsilon: float, delta: float) -> float:
 
 
 def smooth_budget(epsilon: float, delta: float) -> float:
-    """The largest budget b for every unit of distance at which `smooth_epsilon` is at most epsilon: `1 / smooth_deviation`.
+    """Find the largest budget b for a unit of distance at which `smooth_epsilon` is at most epsilon: `1 / smooth_deviation`.
 
     epsilon: above 0. delta: between 0 and 1.
 

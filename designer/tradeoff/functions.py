@@ -469,8 +469,8 @@ class LaplaceTradeoff(Tradeoff):
 
 
 def discrete_laplace(epsilon: object, steps: int) -> Tradeoff:
-    """Discrete Laplace noise against the same moved by `steps` of its grid, epsilon in all: between `EpsilonDelta(epsilon)`
-    (one step) and `LaplaceTradeoff(epsilon)` (more and more steps), and exact up to 4096 of them.
+    """Compare discrete Laplace noise with the same moved by `steps` of its grid, epsilon in all. It is between
+    `EpsilonDelta(epsilon)` (one step) and `LaplaceTradeoff(epsilon)` (more and more steps), and exact up to 4096 of them.
 
     Beyond, steps are taken together: their largest divisor up to 4096 gives a function that is below the exact one.
 

@@ -76,7 +76,7 @@ class JumpLaw:
 class Chain:
     """Metropolis with jumps `e @ directions`; `jointly` all coefficients jump at once, else one direction chosen at random.
 
-    directions: (J, d) integers. With the Smith basis (`smith_transforms`) and `jointly` this is INT Algorithm 1; reduced bases
+    directions: (J, d) integers. With the Smith basis (`smith_transforms`) and `jointly` this is INT Algorithm 1. Reduced bases
     and short vectors, which are allowed to be dependent, mix better one at a time, because their jumps change the energy less.
     """
 
@@ -207,7 +207,7 @@ def coupled_jump(jump: States, gap: States, law: JumpLaw, source: Words) -> Stat
 class VariationBound:
     """Estimates of an upper bound on the total variation distance after `steps`, with pointwise confidence limits; arrays (n,).
 
-    An estimate from finitely many pairs, not a proof. `censored` pairs had not met; they count as if they met where the search
+    An estimate from finitely many pairs, not a proof. `censored` pairs had not met. They count as if they met where the search
     stopped, so the estimate is too small, and not to be used, where there are any.
 
     steps: (n,), numbers of steps. estimate: of the bound after each. low: the lower confidence limit. high: the upper one.
@@ -231,11 +231,11 @@ class VariationBound:
 def variation_bound(
     times: ArrayLike, lag: int, steps: ArrayLike, confidence: float = 0.95, limit: int | None = None
 ) -> VariationBound:
-    """`E max(0, ceil((tau - lag - t) / lag))` over the meeting times tau (Biswas, Jacob, Vanetti 2019, Theorem 2.5).
+    """Estimate `E max(0, ceil((tau - lag - t) / lag))` over the meeting times tau (Biswas, Jacob, Vanetti 2019, Theorem 2.5).
 
-    Limits are Student's, for each t by itself; where all pairs have met before t the upper limit is
-    `1 - (1 - confidence)^(1/n)`, the largest chance of not meeting that n met pairs leave credible, instead of 0. `limit` is
-    where the search for meetings stopped.
+    Limits are Student's, for each t by itself. Where all pairs have met before t the upper limit is
+    `1 - (1 - confidence)^(1/n)`, the largest chance of not meeting that n met pairs leave credible. `limit` is where the search
+    for meetings stopped.
     times: (n,) meeting times of independent pairs, -1 where a pair has not met. steps t: (T,). ValueError where pairs have not
     met and no limit is given.
     """
@@ -255,8 +255,8 @@ def variation_bound(
 
 
 def r_hat(trace: NDArray[np.int64]) -> Floats:
-    """Gelman and Rubin's potential scale reduction of every coordinate, from `trace` (draws, chains, d);
-    chains are split in half.
+    """Compute Gelman and Rubin's potential scale reduction of every coordinate, from `trace` (draws, chains, d); chains are
+    split in half.
 
     trace: (draws, chains, d), the states of the chains.
 

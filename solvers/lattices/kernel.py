@@ -184,10 +184,10 @@ def gram_schmidt(gram: ExactIntegers) -> tuple[tuple[Fraction, ...], tuple[tuple
 
 
 def integer_kernel(matrix: ArrayLike) -> Lattice:
-    """The lattice `{v integer : A v = 0}` of any integer matrix A (k, d), with a reduced basis.
+    """Find the lattice `{v integer : A v = 0}` of any integer matrix A (k, d), with a reduced basis.
 
     Rows may repeat, vanish or depend on each other, k may exceed d, entries may have any size. A rational basis N of the
-    kernel, made integer, spans a sublattice of finite index; with the column Hermite form `N = H' S` the rows of S, part of a
+    kernel, made integer, spans a sublattice of finite index. With the column Hermite form `N = H' S` the rows of S, part of a
     unimodular matrix, span all of it.
 
     matrix: (k, d), integers.

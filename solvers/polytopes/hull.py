@@ -332,11 +332,11 @@ def _product(normals: Points, f: int, z: Points, i: int) -> Fraction:
 def convex_hull(
     points: Points, max_simplices: int = 400_000, backend: Backend = "qhull", proposed: FacetCandidates | None = None
 ) -> Polytope:
-    """conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
+    """Find conv{+-p} of points (M, s) that span R^s, with proof; redundant points are removed.
 
-    Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`, and FAILED
-    where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes; proposed:
-    what it has proposed already, for all of these points.
+    Raises `HullFailed` (a ValueError) with `status` TOO_LARGE where the star triangulation exceeds `max_simplices`. It is
+    FAILED where the points do not span, no attempt could be proven, or the backend is not installed. backend: who proposes;
+    proposed: what it has proposed already, for all of these points.
     Theorem: derivation in docs/theory/hull.md, "What is proven".
     Coordinates of very different sizes are brought to alike ones first, and back, exactly.
     """

@@ -177,7 +177,7 @@ def squared_sensitivity(ball: Ball, vectors: Points) -> Fraction:
 
 
 def containment(first: Ball, second: Ball, vectors: Points | None = None) -> Containment:
-    """The order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors` (1 without them).
+    """Find the order of `Delta_1 B_1` and `Delta_2 B_2`, Delta the sensitivity to the rows of `vectors` (1 without them).
 
     Raises ValueError where a box is compared with an ellipsoid in more than 14 dimensions (a convex form over a cube: NP-hard).
 

@@ -175,8 +175,8 @@ NOTHING_LEFT = (
 
 
 class Composed(Immutable, ABC):
-    """What several frozen mechanisms promise together when all of them release about the same records, even if each was chosen
-    after the last, within relations and published statistics that were fixed before the first.
+    """What several frozen mechanisms promise together about the same records. Each may be chosen after the last; relations and
+    published statistics are fixed before the first.
 
     mechanisms: those given, in order. notion: "pure", "zcdp" or "approximate"; None where no single number says it; `epsilon`
     and `delta` answer in every notion. guarantee: the statement to publish.

@@ -177,18 +177,18 @@ def _policy(mechanism: Any) -> Policy:
 
 @step("composing mechanisms")
 def composed(*mechanisms: FrozenMechanism) -> Composed:
-    """What several frozen mechanisms, all of which release about the same records, promise together; of every kind that
-    `designer.load` reads, under any relations and notions.
+    """Compose what several frozen mechanisms promise together about the same records; of every kind that `designer.load` reads,
+    under any relations and notions.
 
     Questions and families may be chosen after earlier answers were seen; budgets, relations and published statistics are
     fixed before the first release. Where those are chosen by answers, this speaks only of the changes that every choice which
     might have been made protects.
 
-    Of a change the costs add up, in the notion that proves most (`Composed.epsilon`, `.delta`); what one of them leaves
+    Of a change the costs add up, in the notion that proves most (`Composed.epsilon`, `.delta`). What one of them leaves
     unprotected is unprotected in the whole, and what any of them publishes exactly is public. Elements are joined by name. A
     plan of a table goes with what hides the presence of a row.
-    Raises `InvalidProblem`, with the reason, where mechanisms speak of different universes or units, where one has no proof
-    that adds up, and where no change is protected by all.
+    Raises `InvalidProblem` for different universes or units, for a mechanism without a proof that adds up, and where no change
+    is protected by all.
 
     >>> from designer import Problem, Workload, design, metrics
     >>> made = design(Problem(Workload([[0, 1, 2]]), metrics.uniform(3, 0.5)), "laplace").mechanism

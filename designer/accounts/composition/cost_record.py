@@ -152,12 +152,12 @@ def _require_types(data: Mapping[str, Any]) -> None:
 
 @step("what a mechanism costs")
 def expense_of(mechanism: FrozenMechanism, *, rows_per_entity: int | None = None) -> Expense:
-    """What one release of a frozen object costs at most.
+    """Find what one release of a frozen object costs at most.
 
-    rows_per_entity: how many rows of an entity count, for objects that release from records: the cost is that of the entity,
-    in the answers and in the number of rows left out. None for single records.
-    Raises `InvalidProblem`, with the reason, for what cannot be added up: noise of a Markov chain, relations that protect
-    nothing, policies that are bounded in name only. mechanism: of any format.
+    rows_per_entity: how many rows of an entity count, for objects that release from records. The cost is that of the entity, in
+    the answers and in the number of rows left out. None for single records.
+    Raises `InvalidProblem` for what cannot be added up: noise of a Markov chain, relations that protect nothing, policies that
+    are bounded in name only. mechanism: of any format.
     """
     if not isinstance(mechanism, FrozenMechanism):
         raise InvalidProblem(f"mechanism: {shown(mechanism)} is no frozen object; load a spec, or design one.", value=mechanism)
@@ -318,14 +318,14 @@ class Spent(Immutable):
 
 @step("adding up expenses")
 def spent(expenses: Sequence[Expense], *, times: Sequence[int] = (), records_public: bool = False) -> Spent:
-    """What releases about the same records cost together, even if each was chosen after the last, as long as what they may
-    publish and which changes they may protect was fixed before the first.
+    """Add up what releases about the same records cost. Each may be chosen after the last; what they may publish and which
+    changes they may protect is fixed before the first.
 
     They are added up on a change that all of them protect. A release that hides the presence of one record hides that it
-    changes at twice the budget; one that hides a change hides a of them at a times the budget. What one of them leaves public
-    is public in the whole: where an invariant is published, only changes that keep it are left, of as many records as all
-    speak of. times: how many releases cost each; none, one of each. records_public: a release that was not made might have
-    published the number of records, so changes are counted.
+    changes at twice the budget. One that hides a change hides a of them at a times the budget. What one of them leaves public
+    is public in the whole. Where an invariant is published, only changes that keep it are left, of as many records as all speak
+    of. times: how many releases cost each; none, one of each. records_public: a release that was not made might have published
+    the number of records, so changes are counted.
     Raises `InvalidProblem` where no change is protected by all.
     """
     listed = tuple(expenses)

@@ -13,11 +13,11 @@ from designer.publish.pictures.of_mechanisms import ball_of
 
 
 def norm_ball(mechanism: Mechanism, queries: Sequence[str] | None = None) -> Drawing:
-    """The norm ball of the noise with the protected differences that it must contain.
+    """Draw the norm ball of the noise with the protected differences that it must contain.
 
-    queries: two names of measured answers, on which the shadow of a ball in more dimensions falls; by default the whole ball,
-    in two or three. Raises `InvalidProblem` for noise without a norm, for names that are not measured or get no noise, and for
-    balls of other dimensions where no two are chosen.
+    queries: two names of measured answers, on which the shadow of a ball in more dimensions falls. By default the whole ball,
+    in two or three. Raises `InvalidProblem` for noise without a norm, for names that are unmeasured or get no noise, and for
+    balls of other dimensions without two names.
     """
     ball = ball_of(mechanism)
     if ball is None:

@@ -58,7 +58,7 @@ def require_matplotlib() -> None:
 
 
 def figure(columns: int = 1, width: float = 6.0, height: float = 4.0) -> Any:
-    """A figure without a screen, and its axes (an array when there are several).
+    """Open a figure without a screen, and its axes (an array when there are several).
 
     columns: how many axes beside one another. width, height: in inches. Raises `ModuleNotFoundError` without matplotlib
     (extra `plot`).

@@ -85,7 +85,7 @@ Drawings = tuple[Drawing, ...]
 
 
 def drawings_of(thing: Any, released: Released | None = None) -> Drawings:
-    """The pictures of a mechanism, a release, a design, a comparison, a least budget or a policy, in the order of a page.
+    """List the pictures of a mechanism, a release, a design, a comparison, a least budget or a policy, in the order of a page.
 
     released: a release of the mechanism, whose answers come first. Their names differ. None where nothing can be drawn. Raises
     `InvalidProblem` for a release of another mechanism, and for what has no pictures.

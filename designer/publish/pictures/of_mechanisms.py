@@ -416,7 +416,7 @@ class TypeTwo(Protocol):
 
 
 def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
-    """The curves by name in one picture, with the line on which nothing at all is learnt.
+    """Draw the curves by name in one picture, with the line on which nothing at all is learnt.
 
     curves: by name, each the least error of the second kind for an error of the first.
     """
@@ -437,7 +437,7 @@ def tradeoff_drawing(curves: Mapping[str, TypeTwo]) -> Drawing:
 
 
 def delta_drawing(delta_at: Callable[[float], float], most: float, name: str) -> Drawing:
-    """Delta by epsilon, from 0 to the largest that is of interest, on a logarithmic axis.
+    """Draw delta by epsilon, from 0 to the largest that is of interest, on a logarithmic axis.
 
     delta_at: delta at an epsilon. most: the largest epsilon. name: of the curve.
     """
@@ -488,7 +488,7 @@ def losses_along(policy: LosesByRecord, measure: str, values: Floats) -> Floats:
 
 
 def policy_drawing(policies: Mapping[str, LosesByRecord], measure: str) -> Drawing:
-    """Loss against the value of one measure, both logarithmic, a curve for each policy by its name.
+    """Draw loss against the value of one measure, both logarithmic, a curve for each policy by its name.
 
     Raises `InvalidProblem` for a measure that none of them reads.
 

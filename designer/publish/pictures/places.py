@@ -27,7 +27,7 @@ def placed_drawing(
     latitude: str = LATITUDE,
     longitude: str = LONGITUDE,
 ) -> Drawing:
-    """The answers of a release, or without one the standard errors of a mechanism for linear queries, on a map.
+    """Draw the answers of a release, or without one the standard errors of a mechanism for linear queries, on a map.
 
     path: a CSV or Parquet file with a row for each place: columns that name it, as the answers are named, and columns of
     degrees. Raises `InvalidProblem` where a place of an answer is missing, or stands twice.

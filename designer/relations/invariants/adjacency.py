@@ -69,8 +69,8 @@ Promise = Tradeoff | ZCDP
 
 @dataclass(frozen=True)
 class Scope(Declared):
-    """Pairs of databases that a promise speaks of, IND(D, A) of SEMI Definition 19: databases at most `adjacency` records apart
-    that agree in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
+    """Pairs of databases that a promise speaks of, IND(D, A) of SEMI Definition 19. They are at most `adjacency` records apart
+    and agree in the statistics of `invariant` (None: all databases). conforming: the databases where they are written out."""
 
     adjacency: int = field(metadata=checked(count))
     invariant: Statistics | None = None
@@ -127,7 +127,7 @@ class ScopedPromise:
 
 
 def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
-    """What a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15,
+    """Find what a mechanism that promises `promise` for one replaced record promises within a scope (SEMI Proposition 15,
     Corollary 18).
 
     promise: for one replaced record. scope: the databases, and how many records of them may differ.
@@ -146,8 +146,8 @@ def under_invariant(promise: Promise, scope: Scope) -> ScopedPromise:
 
 
 def by_distance(promise: Promise, conforming: Conforming) -> Mapping[int, Promise]:
-    """The full characterisation (SEMI Proposition 11): what is promised for each distance
-    that occurs among the conforming databases.
+    """Give the full characterisation (SEMI Proposition 11): what is promised for each distance that occurs among the conforming
+    databases.
 
     promise: for one replaced record. conforming: the databases.
     """
@@ -165,7 +165,7 @@ class Verdict:
 
 
 def compare_promises(first: ScopedPromise, second: ScopedPromise) -> Verdict:
-    """The partial order of SEMI Definition 20: the scope and the tradeoff function must both be at least as good.
+    """Compare by the partial order of SEMI Definition 20: the scope and the tradeoff function must both be at least as good.
 
     first: one promise. second: the other.
 
@@ -210,7 +210,7 @@ def _at_least(first: Promise, second: Promise) -> bool:
 
 
 def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
-    """Several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
+    """Compose several releases under one invariant, groups taken first: `f_1^(o a) x ... x f_k^(o a)` (SEMI Proposition 21);
     the sharper way. Products that are not exact, those of pure promises among them, are bounded from below.
 
     promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
@@ -219,7 +219,7 @@ def semi_first(promises: Sequence[Promise], adjacency: int) -> Promise:
 
 
 def composition_first(promises: Sequence[Promise], adjacency: int) -> Promise:
-    """The same releases composed first: `(f_1 x ... x f_k)^(o a)`, never the stronger statement (SEMI Proposition 21).
+    """State the same releases composed first: `(f_1 x ... x f_k)^(o a)`, never the stronger statement (SEMI Proposition 21).
 
     promises: of each release, for one replaced record. adjacency: a, the number of records that may change together.
     """
@@ -255,10 +255,10 @@ def _is_piecewise(function: Tradeoff) -> bool:
 def allocation(
     rho: object, levels: Mapping[str, object], queries: Mapping[str, object], adjacency: int, delta: object
 ) -> list[dict[str, Any]]:
-    """How a zCDP budget is spread over levels and queries, as announced and under an invariant (SEMI section 6).
+    """Tabulate how a zCDP budget is spread over levels and queries, as announced and under an invariant (SEMI section 6).
 
     levels, queries: shares, each adding up to 1 exactly (texts such as "104/4099" are). One row for each pair and one for the
-    whole: rho and the smallest epsilon known at delta, and beside them Bun and Steinke's, before and after the invariant.
+    whole: rho and the smallest epsilon known at delta. Bun and Steinke's stand beside them, before and after the invariant.
 
     rho: the whole budget. levels: the share of each level, by name. queries: the share of each query, by name. adjacency: how
     many records may change together. delta: at which epsilon is stated.
@@ -404,7 +404,7 @@ class Conforming:
 
 
 def semi_adjacency(invariant: Invariant, totals: Sequence[int] | Integers, reading: Reading = "worst_case") -> SemiAdjacency:
-    """a(t) of a linear invariant at the published value `totals` (p,), which is public.
+    """Compute a(t) of a linear invariant at the published value `totals` (p,), which is public.
 
     "literal": an integer program for each pair of values, whose tables are checked. "worst_case": from every conforming table
     to the best other one, where at most `TABLES` of them exist; otherwise the bound, where one is known. "bound": p + 1 for p

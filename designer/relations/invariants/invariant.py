@@ -70,7 +70,7 @@ class Invariant(Statistics):
         return replace(self, impossible=elements)  # type: ignore[arg-type]  # checked by the constructor
 
     def at(self, adjacency: int) -> Invariant:
-        """The invariant with its adjacency stated, for `metric & invariant`."""
+        """State the adjacency of the invariant, for `metric & invariant`."""
         return replace(self, adjacency=count(adjacency, "adjacency"))
 
     def answers(self, histogram: object) -> Integers:
@@ -89,7 +89,7 @@ class Invariant(Statistics):
         per_distance: Distance | None = None,
         delta: float | None = None,
     ) -> InvariantChanges | InvariantDistance:
-        """The relation that the invariant leaves: databases with equal statistics.
+        """Derive the relation that the invariant leaves: databases with equal statistics.
 
         By default those at most `adjacency` records apart are protected from each other with budget `epsilon` (Semi-DP); the
         adjacency is the one stated here or with `at`, or else the bound of SEMI Theorem 16, the conservative reading of
@@ -131,7 +131,7 @@ class Invariant(Statistics):
 
 
 def linear(matrix: object, names: Sequence[object] | None = None, *, records_public: bool = True) -> Invariant:
-    """Any linear statistics `A x` with integer A, (p, N): intersecting counts, weighted sums, several tables at once.
+    """Publish any linear statistics `A x` with integer A, (p, N): intersecting counts, weighted sums, several tables at once.
 
     names: of the rows. records_public: is the number of records public, too? Raises `InvalidProblem` for entries that are no
     integers.
@@ -145,7 +145,7 @@ def linear(matrix: object, names: Sequence[object] | None = None, *, records_pub
 
 
 def total(n: int) -> Invariant:
-    """The number of records alone; its adjacency 1 is ordinary differential privacy, replace one. n: the number of elements.
+    """Publish the number of records alone; adjacency 1 is ordinary differential privacy, replace one. n: how many elements.
 
     >>> total(3).matrix.tolist()
     [[1, 1, 1]]
@@ -156,7 +156,7 @@ def total(n: int) -> Invariant:
 
 
 def partition(labels: Sequence[object]) -> Invariant:
-    """The number of records in each class of the elements: `labels`, one for each element (counties by state, say).
+    """Publish the number of records in each class: `labels`, one for each element (counties by state, say).
 
     Raises `InvalidProblem` for no labels.
 
@@ -174,7 +174,7 @@ def partition(labels: Sequence[object]) -> Invariant:
 
 
 def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequence[str]] | None = None) -> Invariant:
-    """The marginal tables over groups of features of a contingency table (SEMI section 3.4, Remark 17).
+    """Publish the marginal tables over groups of features of a contingency table (SEMI section 3.4, Remark 17).
 
     shape: the number of levels of each feature, or a `Domain`. groups: lists of features, by position or name; by default
     each feature by itself, the one-way margins. Disjoint groups have semi-adjacency at most their number + 1 (SEMI Theorem 16).
@@ -216,8 +216,8 @@ def margins(shape: Sequence[int] | Domain, groups: Sequence[Sequence[int] | Sequ
 
 
 def joint(*invariants: Statistics) -> Invariant:
-    """All statistics of several invariants over the same elements, and all that they declare impossible: what x and x' share
-    when they are equivalent for all of them (SEMI Remark 22, INT Proposition 6).
+    """Join all statistics of several invariants over the same elements, and all that they declare impossible. It is what x and
+    x' share when they are equivalent for all of them (SEMI Remark 22, INT Proposition 6).
 
     Raises `InvalidProblem` for none, and for invariants over different numbers of elements.
 

@@ -183,7 +183,7 @@ class LinkedTables(LinkedCells):
     """Tables over subsets of the attributes of `domain`, and the margins that are published of the records.
 
     tables: a name and attributes each. published: lists of attributes whose margin is public in every table, as far as it has
-    them; that of no attributes, the number of records, always is.
+    them. That of no attributes, the number of records, always is.
     """
 
     published: tuple[tuple[str, ...], ...] = ()
@@ -467,7 +467,7 @@ class LinkedChanges(ChangeRelation, ByLength):
 
 
 def linked(domain: Domain, tables: Mapping[str, Sequence[str]], published: Sequence[Sequence[str]] = ()) -> LinkedTables:
-    """Several tables of the same records: their attributes by the name of each table, and the margins that are published.
+    """Link several tables of the same records: their attributes by the name of each table, and the margins that are published.
 
     domain: of all attributes. tables: for each table, by its name, the attributes that it has. published: the attributes of
     each published margin; each margin is published in every table that has them.

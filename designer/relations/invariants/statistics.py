@@ -320,9 +320,9 @@ LARGEST_ENTRY = 2**31
 class Statistics(Immutable):
     """The statistics `A x` of a histogram x, A = `matrix` (p, N) of integers, with a name for each row.
 
-    records_public: the number of records is among what is known, so that adjacent databases differ by replaced records;
-    otherwise they differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features
-    whose joint counts are published, which bounds the semi-adjacency by p + 1; None where the theorem says nothing. impossible:
+    records_public: the number of records is among what is known, so that adjacent databases differ by replaced records.
+    Otherwise they differ by added and removed ones. groups: p of SEMI Theorem 16, the number of disjoint groups of features
+    whose joint counts are published. It bounds the semi-adjacency by p + 1. None where the theorem says nothing. impossible:
     positions of the elements that no record can have, which is public (structural zeros). names: of the p rows.
     """
 

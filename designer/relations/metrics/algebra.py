@@ -137,7 +137,7 @@ class Restricted(Metric):
 
 
 def maximum(*parts: Metric) -> Maximum:
-    """The maximum of metrics: protect a pair no better than the weakest rule asks.
+    """Take the maximum of metrics: protect a pair no better than the weakest rule asks.
 
     Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
 
@@ -151,7 +151,7 @@ def maximum(*parts: Metric) -> Maximum:
 
 
 def root_sum_squares(*parts: Metric) -> RootSumSquares:
-    """The root of the sum of squares of metrics: the gaussian counterpart of their sum.
+    """Take the root of the sum of squares of metrics: the gaussian counterpart of their sum.
 
     Raises `InvalidProblem` for parts that are no metrics, or on different numbers of elements.
 
@@ -165,7 +165,7 @@ def root_sum_squares(*parts: Metric) -> RootSumSquares:
 
 
 def restriction(part: Metric, elements: Iterable[int]) -> Restricted:
-    """`part` between the elements of the given numbers only: for the leaves of a taxonomy, say.
+    """Keep `part` between the elements of the given numbers only: for the leaves of a taxonomy, say.
 
     Raises `InvalidProblem` for numbers of elements that there are not.
 
@@ -372,10 +372,10 @@ class Matrix(Metric):
 
 
 def from_matrix(d: object, *, closure: bool = False) -> Matrix:
-    """An explicit metric: square, symmetric, zero diagonal, nonnegative, infinity for unprotected pairs, triangle inequality.
+    """Take an explicit metric: square, symmetric, zero diagonal, nonnegative (infinite: unprotected), triangle inequality.
 
     With `closure=True` a matrix that breaks the triangle inequality is replaced by its shortest-path closure. That is what
-    any mechanism that honours the given budgets guarantees anyway: a change i -> k -> j costs at most d(i, k) + d(k, j). Errors
+    any mechanism that honours the given budgets guarantees anyway. A change i -> k -> j costs at most d(i, k) + d(k, j). Errors
     name the offending entry. Time O(N^3) for the triangle inequality: about a minute at N = 5,000. Raises `InvalidProblem` for
     all of this.
 

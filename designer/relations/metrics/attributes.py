@@ -121,7 +121,7 @@ class Hamming(Metric):
 
 
 def hamming(domain: Domain, budgets: Mapping[str, float] | Sequence[float]) -> Hamming:
-    """d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute
+    """Set d(u, v) = sum_a budgets[a] * [u_a != v_a] over the attributes of `domain`; an infinite budget leaves an attribute
     unprotected. budgets: one for each attribute, by name or in order, in nats. DX section 5. Raises `InvalidProblem` for
     attributes that the domain has not, and budgets that are not positive.
 
@@ -286,7 +286,7 @@ class Product(Metric):
 
 
 def product(domain: Domain, parts: Mapping[str, Metric] | Sequence[Metric]) -> Product:
-    """d(u, v) = sum_a parts[a](u_a, v_a): each attribute has a metric on its values, in their order in `domain`.
+    """Set d(u, v) = sum_a parts[a](u_a, v_a): each attribute has a metric on its values, in their order in `domain`.
 
     Raises `InvalidProblem` for a part that is no metric, or one on another number of values.
 
@@ -309,7 +309,7 @@ def attribute_values(
     form: str = "min",
     closure: bool = False,
 ) -> Product:
-    """A budget for each value of each attribute (DX Example 1): the more sensitive a value, the lower its budget.
+    """Set a budget for each value of each attribute (DX Example 1): the more sensitive a value, the lower its budget.
 
     form "min": `d(u, v) = sum_a min(eps(u_a), eps(v_a)) [u_a != v_a]` (DX equation 3). A metric for attributes of two values;
     for more only where the second largest budget of an attribute is at most twice its smallest. Otherwise refused with three

@@ -219,10 +219,10 @@ class SmoothThreshold(Metric):
 
 
 def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> Threshold:
-    """The distance-threshold policy: points at most `threshold` apart have budget `epsilon`,
-    others epsilon for each step on the way.
+    """Follow the distance-threshold policy: points at most `threshold` apart have budget `epsilon`, others epsilon for each
+    step on the way.
 
-    points: coordinates (N, dimensions), compared by their straight distance; any metric, whose budgets are the distances; or
+    points: coordinates (N, dimensions), compared by their straight distance, or any metric, whose budgets are the distances. Or
     a networkx graph, whose shortest paths are, with `elements` as for `graph`. threshold: in the unit of the distances.
     epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
 
@@ -233,7 +233,7 @@ def blowfish(points: object, threshold: float, epsilon: float, *, elements: Any 
 
 
 def smooth_threshold(points: object, threshold: float, epsilon: float, *, elements: Any = None) -> SmoothThreshold:
-    """d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for
+    """Set d(i, j) = epsilon where points are at most `threshold` apart, epsilon * distance / threshold beyond; points as for
     `blowfish`. Raises `InvalidProblem` for a threshold or a budget that is not positive.
 
     points: (N,) or (N, dimensions). threshold: in the unit of the points. epsilon: in nats. elements: names of the N elements.
@@ -247,7 +247,7 @@ def smooth_threshold(points: object, threshold: float, epsilon: float, *, elemen
 
 
 def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
-    """The full-domain policy: any two elements are a secret. Ordinary differential privacy.
+    """Follow the full-domain policy: any two elements are a secret. Ordinary differential privacy.
 
     The same as `uniform`; raises what it raises.
 
@@ -260,7 +260,7 @@ def blowfish_full_domain(n: int, epsilon: float) -> Uniform:
 
 
 def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
-    """The attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ.
+    """Follow the attribute policy: elements that differ in one attribute are a secret; hops count the attributes that differ.
 
     epsilon: nats for each attribute of the `domain`. Raises `InvalidProblem` as `hamming` does.
 
@@ -271,7 +271,7 @@ def blowfish_attribute(domain: Domain, epsilon: float) -> Hamming:
 
 
 def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """The partitioned policy: elements with the same label are a secret, labels are public.
+    """Follow the partitioned policy: elements with the same label are a secret, labels are public.
 
     epsilon: in nats. The same as `partition`; raises what it raises.
 
@@ -282,7 +282,7 @@ def blowfish_partition(labels: Sequence[object], epsilon: float) -> Partition:
 
 
 def blowfish_graph(secrets: Any, epsilon: float, nodes: int | None = None, *, elements: Any = None) -> Graph:
-    """An arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms.
+    """Protect an arbitrary secret graph: its edges are the secrets, whatever their weights; see `graph` for its forms.
 
     epsilon: nats for each edge on the way. Raises `InvalidProblem` as `graph` does.
 

@@ -239,7 +239,7 @@ class Partition(Metric):
 
 
 def per_element(epsilons: object) -> PerElement:
-    """d(i, j) = epsilons[i] + epsilons[j] for i != j (DX section 5): lower budgets for the more sensitive elements.
+    """Set d(i, j) = epsilons[i] + epsilons[j] for i != j (DX section 5): lower budgets for the more sensitive elements.
 
     epsilons: (N,), in nats. Raises `InvalidProblem` for budgets that are not positive.
 
@@ -250,8 +250,8 @@ def per_element(epsilons: object) -> PerElement:
 
 
 def instance(epsilons: object, *, closure: bool = False) -> Instance:
-    """d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric;
-    with `closure=True` its shortest-path closure otherwise.
+    """Set d(i, j) = min(epsilons[i], epsilons[j]) for i != j, where that is a metric; with `closure=True` its shortest-path
+    closure otherwise.
 
     It is one when the second largest budget is at most twice the smallest; the refusal names three elements that break the
     triangle inequality.
@@ -276,9 +276,9 @@ Pass closure=True to accept the shortest-path closure, or raise epsilon_0 to 1.5
 
 
 def partition(labels: Sequence[object], epsilon: float) -> Partition:
-    """d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public, its place in the part
-    protected. labels: one for each element, (N,). epsilon: in nats. Raises `InvalidProblem` for no labels, and a budget that is
-    not positive.
+    """Set d(i, j) = epsilon where `labels[i] == labels[j]`, infinite elsewhere: a record's part is public, its place in the
+    part protected. labels: one for each element, (N,). epsilon: in nats. Raises `InvalidProblem` for no labels, and a budget
+    that is not positive.
 
     >>> partition(["north", "south", "north"], 1.0).exact_budget(0, 1) is None
     True

@@ -302,13 +302,13 @@ class Graph(Metric):
 def graph(
     source: Any, *, per_edge: float = 1.0, nodes: int | None = None, elements: Any = None, weight: str = "weight"
 ) -> Graph:
-    """d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
+    """Set d(i, j) = per_edge * length of the shortest path between i and j; infinite, that is unprotected, where there is none.
 
     source: an undirected networkx graph, whose edges may carry a number called `weight`. Its nodes are matched with
-    `elements` (a workload, or the list of the names) by label; without, they must be the element numbers 0, ..., N - 1. Or a
-    list of `(i, j)` or `(i, j, weight)` with element numbers, or their names where `elements` gives them, and the number of
-    elements as `nodes` (one more than the largest number by default). Weights are positive, 1 where none is given; of parallel
-    edges the shortest counts. For the leaves of a tree alone: `metrics.taxonomy`, or this and `metrics.restriction`. Raises
+    `elements` (a workload, or the list of the names) by label. Without, they must be the element numbers 0, ..., N - 1. Or a
+    list of `(i, j)` or `(i, j, weight)` with element numbers, or their names where `elements` gives them. `nodes` is the number
+    of elements, by default one more than the largest number. Weights are positive, 1 where none is given; of parallel edges the
+    shortest counts. For the leaves of a tree alone: `metrics.taxonomy`, or this and `metrics.restriction`. Raises
     `InvalidProblem` for edges to elements that there are not, and weights that are not positive.
 
     >>> path = graph([(0, 1), (1, 2, 0.5)], per_edge=2.0, nodes=4)

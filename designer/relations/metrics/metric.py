@@ -278,7 +278,7 @@ class Uniform(Metric):
 
 
 def uniform(n: int, epsilon: float) -> Uniform:
-    """d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
+    """Set d(i, j) = epsilon for all i != j among n elements: ordinary epsilon-DP, replace one.
 
     epsilon: the budget of each change, in nats. Raises `InvalidProblem` for a number of elements below 1 and a budget that
     is not positive.
@@ -507,7 +507,7 @@ class SumOfMetrics(Combination):
 
 
 def sum_of(*parts: Metric) -> SumOfMetrics:
-    """The sum of metrics, also written `a + b`; sums within are opened.
+    """Take the sum of metrics, also written `a + b`; sums within are opened.
 
     parts: metrics on the same N elements.
 
@@ -519,7 +519,7 @@ def sum_of(*parts: Metric) -> SumOfMetrics:
 
 
 def scaled(factor: float, part: Metric) -> Scaled:
-    """`factor * part`, factor positive, also written that way.
+    """Multiply budgets: `factor * part`, factor positive, also written that way.
 
     factor: above 0. part: the metric.
     """

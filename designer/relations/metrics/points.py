@@ -217,7 +217,7 @@ def _turn(a: Floats, b: Floats) -> Floats:
 
 
 def euclidean(points: object, per_unit: float = 1.0) -> Metric:
-    """d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line.
+    """Set d(i, j) = per_unit * ||p_i - p_j||_2 for `points` of shape (N, dimensions); a 1-D array is a line.
 
     per_unit: nats for each unit of the coordinates. Raises `InvalidProblem` for no numbers, and for coordinates so far apart
     or so near that floats do not tell.
@@ -250,7 +250,7 @@ def require_measurable(places: Floats, rate: float) -> None:
 
 
 def great_circle(points: object, per_km: float = 1.0) -> GreatCircle:
-    """d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees.
+    """Set d(i, j) = per_km * great-circle kilometres, for `points` of shape (N, 2): latitude, longitude in degrees.
 
     per_km: nats for each kilometre on a sphere of the Earth's mean radius. Raises `InvalidProblem` for latitudes and
     longitudes that there are not.
@@ -438,7 +438,7 @@ class Manhattan(Chebyshev):
 
 
 def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
-    """d(i, j) = per_unit * max_t |s_i(t) - s_j(t)| for time series of shape (N, T): fine detail is hidden (DX section 5).
+    """Set d(i, j) = per_unit * max_t |s_i(t) - s_j(t)| for time series of shape (N, T): fine detail is hidden (DX section 5).
 
     One column is a line, where this is the straight distance. per_unit: nats for each unit. Raises `InvalidProblem` for no
     numbers, and differences beyond what floats tell.
@@ -450,7 +450,7 @@ def chebyshev(series: object, per_unit: float = 1.0) -> Metric:
 
 
 def manhattan(points: object, per_unit: float = 1.0) -> Metric:
-    """d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)| for points of shape (N, T); one column is a line.
+    """Set d(i, j) = per_unit * sum_t |p_i(t) - p_j(t)| for points of shape (N, T); one column is a line.
 
     per_unit and errors as for `chebyshev`.
 
@@ -471,7 +471,7 @@ def _on_coordinates(kind: type[Chebyshev], points: object, per_unit: float) -> M
 
 
 def line(values: Sequence[Any] | Floats, period: float | timedelta, epsilon: float) -> Ordered:
-    """d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say.
+    """Set d(i, j) = epsilon |v_i - v_j| / period for ordered values (DX section 5): a date known within `period`, say.
 
     values: numbers, dates, datetimes, or either in ISO 8601; of one sort. For dates `period` is a number of days or a
     timedelta. Datetimes with a time zone are compared in universal time. epsilon: nats for each `period`. Raises

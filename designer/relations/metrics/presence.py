@@ -278,7 +278,7 @@ class AppearOrChange(Relation):
 
 
 def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
-    """One record appears or disappears; `epsilon` for all elements or a sequence with one for each (infinite: unprotected).
+    """Let one record appear or disappear; `epsilon` for all elements or a sequence with one for each (infinite: unprotected).
 
     n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for budgets that are not positive, or not one for
     each element.
@@ -300,11 +300,11 @@ def add_remove(n: int, epsilon: float | Sequence[float]) -> AddRemove:
 
 
 def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, *, closure: bool = False) -> AppearOrChange:
-    """A record appears or disappears with budget `epsilon` (one for all, or one for each element),
-    or changes with the budget of `change`.
+    """Let a record appear or disappear with budget `epsilon` (one for all, or one for each element), or changes with the budget
+    of `change`.
 
     Unbounded data under a metric (DX section 5): the number of records is protected. The budgets must be a metric with the
-    origin added; otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies. Raises
+    origin added. Otherwise the refusal names a way round that costs less, and `closure=True` accepts what it implies. Raises
     `InvalidProblem` there, and for budgets that are not positive.
 
     change: the metric by which a record changes. epsilon: the budget of its presence, one for all or (N,). closure: accept what
@@ -329,7 +329,7 @@ def appear_or_change(change: Metric, epsilon: float | Sequence[float] | Floats, 
 
 
 def number_of_records(n: int, epsilon: float) -> AppearOrChange:
-    """The relation of the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
+    """Protect the total alone: records appear with budget `epsilon`, and changes of a record move nothing (budget 0).
 
     A mechanism that keeps it, the noisy number of records, composes with others without spending anything of their change
     budgets. n: the number of elements. epsilon: in nats. Raises `InvalidProblem` for either that is not positive.
@@ -343,12 +343,12 @@ def number_of_records(n: int, epsilon: float) -> AppearOrChange:
 
 
 def after_noisy_total(change: Metric, epsilon: float) -> AppearOrChange:
-    """What is guaranteed when part of the budget goes to the number of records and the rest to a mechanism that must know it.
+    """Guarantee what a noisy number of records, and a mechanism that must know it, keep together.
 
     The protocol: release m, the number of records with noise of budget `epsilon` for one more record. Cut the list of
     records after m entries, or fill it up to m with records of one fixed element. Then run a mechanism that is private under
     `change` for exactly m records. Then a change i -> j keeps its budget d(i, j), and a record of element i that appears
-    anywhere in the list costs `epsilon + max_j d(i, j)`: m hides it, and behind m one record of the list becomes another
+    anywhere in the list costs `epsilon + max_j d(i, j)`. m hides it, and behind m one record of the list becomes another
     (docs/theory/metrics.md, 5; DX section 5). Records must be cut by their place in the list, not by their value. Budgets are
     rounded up. Raises `InvalidProblem` for a `change` that is no metric, and a budget that is not positive.
 

@@ -141,7 +141,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
     def release(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
     ) -> R:
-        """What is published about confidential data. Spends the budget once.
+        """Publish answers about confidential data. Spends the budget once.
 
         Counts: nonnegative whole numbers, one for each element, as an array in their order, or by name: a mapping, a series,
         `Counts` of a data frame. Records: a data frame of pandas, polars or Arrow, a mapping of columns, a list of rows, or an

@@ -308,7 +308,7 @@ def design_records(
     families: NDArray[np.int64] | None = None,
     tolerance: float = 1e-6,
 ) -> RecordDesign:
-    """The precisions of least functional of the exact policy for which consistent answers meet all targets.
+    """Find the precisions of least functional of the exact policy for which consistent answers meet all targets.
 
     accuracies: targets of each measure, deviations (n,) in the order of the groups. prior: whose losses count. families: (n,),
     groups with the same number share one precision for each measure; by default every level is one.

@@ -22,7 +22,7 @@ class Hierarchy(Immutable):
     """A forest of n groups, sorted by level: the roots first, then their children, and so on.
 
     parents: (n,), the place of every group's parent, -1 for roots. labels: n distinct texts.
-    The true value of a group is the sum over its children: where these are not all, one more child stands for all others
+    The true value of a group is the sum over its children. Where these are not all, one more child stands for all others
     (`designer.tables.hierarchy` adds it, `designer.tables.tree` checks it).
     The groups are public: they must not be read off confidential data.
 

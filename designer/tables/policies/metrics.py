@@ -68,7 +68,7 @@ class Losses(Declared, Immutable):
 
 
 def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
-    """`P(r)` of every record of a table that is public or synthetic; `public=True` says that it is.
+    """Compute `P(r)` of every record of a table that is public or synthetic; `public=True` says that it is.
 
     policy: by which each record loses. columns: the table, by the names of its columns. public: True, which says that the table
     is not confidential.
@@ -83,8 +83,8 @@ def policy_losses(policy: Policy, columns: Columns, *, public: bool) -> Losses:
 
 
 def policy_min(policy: Policy) -> Fraction:
-    """`min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure,
-    at one of the known or other keys.
+    """Find `min_r P(r)`: attained where every measure is 0, because policies do not fall with a measure, at one of the known or
+    other keys.
 
     policy: whose least loss is asked for.
     """
@@ -115,7 +115,7 @@ class NoisySum(Declared, Immutable):
 def realized_losses(
     queries: Sequence[NoisySum], columns: Columns, groups: NDArray[Any] | None = None, *, public: bool
 ) -> Losses:
-    """`sup_a D_a(M(D) || M(D minus r)) / a` for Gaussian noise, exactly:
+    """Compute `sup_a D_a(M(D) || M(D minus r)) / a` for Gaussian noise, exactly:
     `sum over queries and cells of (change of the cell)^2 / (2 v)`.
 
     For every record, or for every group (all records of a firm leave together), in the order of `np.unique(groups)`.
@@ -140,8 +140,8 @@ def realized_losses(
 
 
 def gaussian_relative_error(deviation: object, totals: object, share: float = 0.95) -> Floats:
-    """`min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`,
-    z the normal quantile at `(1 + share) / 2`.
+    """Compute `min {v : P(|M - S| / |S| >= v) <= 1 - share}` under Gaussian noise: `deviation z / |S|`, z the normal quantile
+    at `(1 + share) / 2`.
 
     deviation: the standard deviation of M - S. totals: S, any shape. share: of the answers that are to be so near, between 0
     and 1.
@@ -158,7 +158,7 @@ def gaussian_relative_error(deviation: object, totals: object, share: float = 0.
 
 
 def absolute_relative_error(answers: object, truths: object) -> Floats:
-    """`|M - S| / |S|` of answers, elementwise; 0 where both are 0, infinite where only the truth is.
+    """Compute `|M - S| / |S|` of answers, elementwise; 0 where both are 0, infinite where only the truth is.
 
     answers: M. truths: S, of the same shape.
 

@@ -29,9 +29,9 @@ LARGEST_MEASURE = 1e60
 class Policy(Declared, Immutable, ABC):
     """`P(record)`: the most that adding or removing that record may cost, for every data set around it.
 
-    In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 and all D, D' that differ in
-    the record r (Seeman et al., definition 3.2); in unit "pure" when the likelihood ratio is at most `exp(P(r))`. The function
-    is public. Its value at a record of a confidential table is as confidential as the record.
+    In unit "zcdp" a mechanism M keeps the policy when `D_a(M(D) || M(D')) <= a P(r)` for all a > 1 where D, D' differ in r. In
+    unit "pure" it does when the likelihood ratio is at most `exp(P(r))` (Seeman et al., definition 3.2). The function is
+    public. Its value at a record of a confidential table is as confidential as the record.
 
     Measures count with their absolute values; a missing one (None or NaN) counts as 0, because it adds nothing to a sum. All
     policies are nondecreasing in every absolute measure,

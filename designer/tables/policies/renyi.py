@@ -115,8 +115,8 @@ def _order(order: object) -> Fraction:
 
 
 def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
-    """What a group of records with these losses may lose together: `(sum_j sqrt(P_j))^2` for zCDP,
-    `sum_j P_j` for pure privacy.
+    """Bound what a group of records with these losses may lose together: `(sum_j sqrt(P_j))^2` for zCDP, `sum_j P_j` for pure
+    privacy.
 
     In any order; never above `simple_group_loss` and `advanced_group_loss`, and attained by Gaussian noise where all
     contributions point the same way. Rounded up by less than 2^-77. Derivation: docs/theory/records.md, 3.
@@ -137,7 +137,7 @@ def group_loss(losses: Iterable[object], unit: Unit = "zcdp") -> Fraction:
 
 
 def group_policy_loss(policy: Policy, records: Sequence[Mapping[str, object]]) -> Fraction:
-    """`group_loss` of hypothetical records.
+    """Compute `group_loss` of hypothetical records.
 
     policy: by which each record loses. records: each with its measures and keys.
     """
@@ -145,7 +145,7 @@ def group_policy_loss(policy: Policy, records: Sequence[Mapping[str, object]]) -
 
 
 def simple_group_loss(losses: Iterable[object]) -> Fraction:
-    """Lemma 4.4 of the paper, zCDP: `J sum_j P_j`.
+    """Apply Lemma 4.4 of the paper, zCDP: `J sum_j P_j`.
 
     losses: P(r) of each of the J records.
     """
@@ -154,8 +154,8 @@ def simple_group_loss(losses: Iterable[object]) -> Fraction:
 
 
 def advanced_group_loss(losses: Iterable[object]) -> Fraction:
-    """Lemma 4.5 of the paper, zCDP: `inf_k sum_j k^j / (k - 1) P_(j)`, largest loss first,
-    at a rational k within 10^-9 of the best found.
+    """Apply Lemma 4.5 of the paper, zCDP: `inf_k sum_j k^j / (k - 1) P_(j)`, largest loss first, at a rational k within 10^-9
+    of the best found.
 
     The bound holds at every k > 1; as a function of log(k - 1) it has one minimum: each `k^j / (k - 1)` is convex in k.
 
@@ -182,11 +182,11 @@ def advanced_group_loss(losses: Iterable[object]) -> Fraction:
 
 
 def one_sided_loss(sensitive: object, other: object | None = None, unit: Unit = "zcdp") -> Fraction:
-    """One-sided privacy: what replacing a record with `P(r) <= sensitive` may cost,
-    by any record with `P(r') <= other` (`sensitive` by default).
+    """Bound one-sided privacy: what replacing a record with `P(r) <= sensitive` may cost, by any record with `P(r') <= other`
+    (`sensitive` by default).
 
     `(sqrt(sensitive) + sqrt(other))^2` under zCDP. The paper's Lemma 4.8 states `2 sensitive` whatever r' is; that fails for
-    Gaussian sums: r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
+    Gaussian sums. r = -1 replaced by r' = 1 costs four times P(1), and by a huge r' any multiple (docs/theory/records.md, 4).
 
     sensitive: the largest loss of the record that is replaced. other: the largest loss of the record in its place. unit: "zcdp"
     or "pure".
@@ -207,7 +207,8 @@ def epsilon(loss: object, delta: object, unit: Unit = "zcdp") -> float:
 
 
 def group_losses(losses: Floats, groups: NDArray[np.generic], unit: Unit = "zcdp") -> Floats:
-    """`group_loss` of every group of records, shape (number of groups,), in the order of `np.unique(groups)`; rounded up.
+    """Compute `group_loss` of every group of records, shape (number of groups,), in the order of `np.unique(groups)`; rounded
+    up.
 
     losses: (n,), P(r) of each record. groups: (n,), the group of each. unit: "zcdp" or "pure".
     """
