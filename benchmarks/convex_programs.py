@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from designer import Design, DesignFailed, Problem, Workload, design, metrics
-from designer.programs.listed import PROGRAMS
+from designer.base.lazy_imports import at_address
+from designer.designing import FAMILIES
 
+PROGRAMS = {family.name: at_address(family.program) for family in FAMILIES if family.program}
 SOLVERS = ("CLARABEL", "SCS", "OSQP", "HIGHS")
 LINEAR = "laplace, linear"
 # The search for a strategy, and descents to biased rows, take seconds on any size; their programs are small.

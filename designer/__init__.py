@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from designer.domains.products import StructuredMechanism
     from designer.domains.products_release import StructuredRelease
     from designer.domains.products_workload import AttributeQueries, StructuredWorkload
-    from designer.domains.protection import Presence
     from designer.domains.structured_problem import StructuredProblem
     from designer.files.releases import read_release, save_release, verify_release
     from designer.files.spec import load
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from designer.publish.pictures.drawing import Drawing
     from designer.publish.pictures.kinds import drawings_of, plot
     from designer.publish.pictures.places import placed_drawing
+    from designer.relations.metrics.presence import Presence
     from designer.relations.problem import Problem
     from designer.selection.mechanism import Choice, Selection, largest_rate
     from designer.selection.problem import SelectionProblem
@@ -162,7 +162,7 @@ __getattr__, __dir__ = public_names(
         "designer.local.problem": "ReportProblem",
         "designer.selection.mechanism": "Choice Selection largest_rate",
         "designer.domains.marginals": "MarginalMechanism MarginalRelease",
-        "designer.domains.protection": "Presence",
+        "designer.relations.metrics.presence": "Presence",
         "designer.domains.marginals_spec": "WholeTables whole_tables",
         "designer.domains.products": "StructuredMechanism",
         "designer.domains.products_release": "StructuredRelease",

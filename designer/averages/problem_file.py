@@ -24,6 +24,7 @@ from designer.averages.queries import StatisticalQueries
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
+from designer.base.lazy_imports import at_address
 from designer.base.schema import POSITIVE, Fragment, Schema, either, exactly, list_of, noted, number, record, text
 from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
@@ -78,6 +79,7 @@ WEIGHTS = noted(
     either(list_of(POSITIVE), {"type": "object", "minProperties": 1, "additionalProperties": POSITIVE}),
 )
 FITTED: Mapping[str, Literal["absolute", "squared"]] = {"separable": "absolute", "squared_averages": "squared"}
+PROGRAM = "designer.programs:statistical"
 NO_FUNCTION = (
     "is a Python function, which no file can hold; give a number for each value (values = {..}), a table of the combinations "
     "(table = .., column = ..), or terms that add up"
@@ -149,9 +151,7 @@ class AveragesFile(Request):
                 f"{name}: {shown(value)} does not go with family = {family!r}, which searches nothing.", field=name, value=value
             )
         if "solver" in options:
-            from designer.programs.stated_programs import StatisticalProgram
-
-            program = StatisticalProgram(self.queries, records, loss)
+            program = at_address(PROGRAM)(self.queries, records, loss)
             made: FrozenMechanism = program.design(options["solver"], **options.get("solver_options", {})).mechanism
             return made
         return separable(self.queries, records) if loss == "absolute" else squared_averages(self.queries, records, self.weights)

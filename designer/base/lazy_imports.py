@@ -7,9 +7,22 @@ live.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any
+
+
+def at_address(address: str) -> Any:
+    """What `module:name` names, imported now if it was not: how kinds and families name what other rooms have for them."""
+    module, _, name = address.partition(":")
+    return getattr(import_module(module), name)
+
+
+def at_addresses(addresses: Iterable[str]) -> tuple[Any, ...]:
+    """The same of several, without those of rooms that are not there."""
+    from importlib.util import find_spec
+
+    return tuple(at_address(each) for each in addresses if find_spec(".".join(each.split(".")[:2])))
 
 
 def public_names(room: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -13,8 +13,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from functools import cache, cached_property
-from importlib import import_module
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -28,6 +27,7 @@ from designer.base.checks import shown
 from designer.base.display import HEAD, Displayed, in_markdown, printed, terminal_width, wrapped
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import canonical, canonical_text, plain, readable_text
+from designer.base.lazy_imports import at_address
 from designer.base.output import write_whole
 from designer.base.progress_line import logged
 from designer.base.schema import Named, Schema
@@ -430,10 +430,4 @@ class MechanismKind:
     def part(self, name: Part) -> Any:
         """What a part is, imported now if it was not; None where this kind has none."""
         address = getattr(self, name)
-        return None if address is None else _named(address)
-
-
-@cache
-def _named(address: str) -> Any:
-    module, _, name = address.partition(":")
-    return getattr(import_module(module), name)
+        return None if address is None else at_address(address)

@@ -119,7 +119,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
         checked_target(options.plot, inputs=file.files, replace=options.force)
         check_picture(options.plot)
     family, chosen = Choices(options.family).of_file(file.family, file.options)
-    result = least_budget(file.matrix_problem, file.targets, family, step=options.step, **{**chosen, **given_effort(options)})
+    result = least_budget(file.compared, file.targets, family, step=options.step, **{**chosen, **given_effort(options)})
     saved = (
         save(result.design.mechanism.described(file.about), options.output, replace=options.force) if options.output else None
     )

@@ -16,9 +16,9 @@ import io
 import re
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NamedTuple, NoReturn
 
+from designer.base.lazy_imports import at_address
 from designer.cli.options import SPEC, TOML, command
 
 
@@ -43,8 +43,7 @@ class Listed(NamedTuple):
 
     def fill(self, made: Any) -> None:
         """Its options, from its file."""
-        module, _, name = self.home.partition(":")
-        getattr(import_module(module), name)(made)
+        at_address(self.home)(made)
 
 
 COMMANDS = (

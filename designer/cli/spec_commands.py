@@ -247,5 +247,5 @@ def _drawn(file: Request, options: argparse.Namespace) -> Path | None:
     if not isinstance(file, ProblemFile):
         raise file.without("--plot", "pictures are drawn of what linear queries protect")
     check_output(options, file.files)
-    problem = file.matrix_problem
+    problem = file.compared
     return save_relation_picture(problem.relation, options.output, problem.workload.elements, replace=options.force)

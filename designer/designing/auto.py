@@ -101,7 +101,7 @@ def is_own(solver: str) -> bool:
 def automatic_families(problem: Problem, solver: str = "auto") -> list[Family]:
     """Those that "auto" tries: of the problem's notion, no baselines, none that serve another end than least loss; with a
     solver of CVXPY, those that have a program."""
-    stated = [family for family in chosen_families() if is_own(solver) or family.has_program]
+    stated = [family for family in chosen_families() if is_own(solver) or family.program]
     known = [family for family in stated if family.serves(problem) and family.concerns(problem)]
     return [family for family in known if not (family.baseline or family.on_request)]
 
@@ -117,7 +117,7 @@ def left_out(problem: Problem, solver: str = "auto") -> dict[str, str]:
     unstated = {
         family.name: f"left out: no program states it for {solver}"
         for family in asked
-        if not is_own(solver) and family.serves(problem) and not family.has_program
+        if not is_own(solver) and family.serves(problem) and not family.program
     }
     return bare | unstated | needing_rows(problem)
 

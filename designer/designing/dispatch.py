@@ -13,13 +13,14 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 
 from designer.base.checks import near, shown
 from designer.base.errors import DesignFailed, InvalidProblem, Refusal, UntrueBound
 from designer.base.json_text import canonical
+from designer.base.lazy_imports import at_address
 from designer.base.progress import each_of, step
 from designer.base.progress_line import logged
 from designer.base.version import VERSION
@@ -49,10 +50,9 @@ from designer.designing.auto import (
 from designer.designing.design_result import Design, asks_for_whole, rank_by_consistency
 from designer.designing.factor_search import Make
 from designer.designing.family import FALLOFFS, Family, Outdone, Sizes, beside, under_the_notion
-from designer.designing.own_solver import Solver, named
-from designer.designing.problem_kinds import kind_of
+from designer.designing.own_solver import Solver, known_solver, named
+from designer.designing.problem_kinds import ProblemOfKind, kind_of
 from designer.designing.targets import TargetsMissed, design_meeting, remedy
-from designer.domains.structured_problem import StructuredProblem, designed_structured
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS
 from designer.mechanism.interface import BIASED, Mechanism
@@ -135,23 +135,8 @@ def _require_unbiased(family: Family, made: Mechanism) -> None:
 
 
 if TYPE_CHECKING:
-    from designer.domains.problem import MarginalProblem
     from designer.lattice.mechanism import LatticeMechanism  # with FLINT behind it
-    from designer.local.problem import ReportProblem
     from designer.mechanism.staircase import StaircaseMechanism
-    from designer.selection.problem import SelectionProblem
-    from designer.synthetic.problem import SyntheticProblem
-    from designer.tables.problem import HierarchyProblem, PlanProblem
-
-    AnyProblem: TypeAlias = (
-        StructuredProblem
-        | MarginalProblem
-        | SelectionProblem
-        | SyntheticProblem
-        | ReportProblem
-        | HierarchyProblem
-        | PlanProblem
-    )
 
 T = TypeVar("T")
 NOWHERE = (math.inf, math.inf)  # before there is a design
@@ -201,19 +186,6 @@ def design(
 ) -> Design[AdditiveMechanism]: ...
 @overload
 def design(
-    problem: AnyProblem,
-    /,
-    family: str = ...,
-    *,
-    effort: str = ...,
-    seconds: float | None = ...,
-    targets: Targets | None = ...,
-    solver: Solver = ...,
-    solver_options: Settings | None = ...,
-    **options: Any,
-) -> Design[Any]: ...
-@overload
-def design(
     problem: Problem,
     /,
     family: str = ...,
@@ -227,19 +199,19 @@ def design(
 ) -> Design[Mechanism]: ...
 @overload
 def design(
-    problem: Problem | AnyProblem,
+    problem: Problem | ProblemOfKind,
     /,
     family: str = ...,
     *,
     effort: str = ...,
     seconds: float | None = ...,
     targets: Targets | None = ...,
-    solver: str = ...,
+    solver: Solver = ...,
     solver_options: Settings | None = ...,
     **options: Any,
 ) -> Design[Any]: ...
 def design(
-    problem: Problem | AnyProblem,
+    problem: Problem | ProblemOfKind,
     /,
     family: str = "auto",
     *,
@@ -341,33 +313,6 @@ def design_linear(
         return saying_cut(made, cut_words(effort, True, budget.clock) if budget.cut else "")
 
 
-def design_of_structure(
-    problem: StructuredProblem,
-    /,
-    family: str = "auto",
-    *,
-    effort: str = "normal",
-    seconds: float | None = None,
-    targets: Targets | None = None,
-    solver: str = "auto",
-    solver_options: Settings | None = None,
-    **options: Any,
-) -> Design[Any]:
-    """`design` of queries that nobody writes out, or by a family that needs them written out."""
-    options |= {} if targets is None else {"targets": targets}
-    if unknown := sorted({*options, *(() if is_own(solver) else ("solver",))}):
-        raise InvalidProblem(
-            f"options: {shown(unknown)} unknown to structured problems; give them with `problem.written_out()`, where the "
-            "domain is small.",
-            value=unknown,
-        )
-
-    def dense(written: Problem, name: str) -> Design[Mechanism]:
-        return design(written, name, effort=effort, seconds=seconds)
-
-    return designed_structured(problem, family, dense)
-
-
 def _designed(chosen: Family, problem: Problem, options: Settings) -> Design[Mechanism]:
     """The design of a family by its own solver."""
     start = time.perf_counter()
@@ -422,8 +367,6 @@ def _require_settings(solver: str, settings: object) -> None:
     if settings is not None and not isinstance(settings, Mapping):
         raise InvalidProblem(f"solver_options: {shown(settings)} is no mapping; give {{name: value}}.", value=settings)
     if not is_own(solver):
-        from designer.programs.rounds import known_solver
-
         known_solver(solver)
     elif settings:
         raise InvalidProblem("solver_options: belong to a solver of CVXPY; name it as solver.")
@@ -433,8 +376,8 @@ def designed_by(
     solver: str, family: Family, problem: Problem, settings: Settings, options: Settings
 ) -> Design[AdditiveMechanism]:
     """The design of a family whose program a solver of CVXPY solves."""
-    if not family.has_program:
-        stated = [known.name for known in chosen_families() if known.has_program]
+    if family.program is None:
+        stated = [known.name for known in chosen_families() if known.program]
         raise InvalidProblem(
             f"solver: {shown(solver)} is named, but no program states family {family.name!r}; leave solver out, or use one of "
             f"{stated}.",
@@ -445,9 +388,8 @@ def designed_by(
             f"options: {shown(sorted(options))} are of the family's own solver; leave them out beside solver = "
             f"{shown(solver)}, whose options are solver_options."
         )
-    from designer.programs.listed import PROGRAMS
-
-    made = refusing(family, lambda: PROGRAMS[family.name](problem).design(solver, **settings))
+    program = at_address(family.program)
+    made = refusing(family, lambda: program(problem).design(solver, **settings))
     return replace(made, mechanism=made.mechanism.annotated({**made.mechanism.provenance, "family": family.title}))
 
 

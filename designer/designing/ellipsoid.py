@@ -308,7 +308,7 @@ ELLIPSOID = Family(
     "exponential noise in the best ellipsoid",
     "pure",
     design_ellipsoid,
-    has_program=True,
+    program="designer.programs:ellipsoid",
     work=covering_work,
     anytime=True,
     fractions=True,
@@ -319,7 +319,7 @@ GAUSSIAN = Family(
     "zcdp",
     gaussian,
     described=True,
-    has_program=True,
+    program="designer.programs:gaussian",
     work=covering_work,
     anytime=True,
 )

@@ -37,7 +37,7 @@ class Family:
 
     build: takes the problem and, by name, options; returns a certified mechanism or raises `DesignFailed`. An option is one
     parameter, `Annotated` with its type and the sentence about it: problem files, their schema and the reference read it there.
-    has_program: a program of CVXPY states it (`programs/listed.py`), so that `solver` may be named.
+    program: the address `module:name` of the program of CVXPY that states it, so that `solver` may be named; None without one.
     described: takes queries that are not written out (`designer.certificate.implicit_rows`); where queries are such, "auto" and
     `compare` leave out all others. scans_little: needs few scans of the pairs, so that "auto" starts it on any size.
     on_request: serves another end than least loss, so "auto" leaves it out. invariants_only: serves or compares relations under
@@ -66,7 +66,7 @@ class Family:
     invariants_only: bool = False
     where: Callable[[Problem], bool] | None = None
     with_delta: bool = True
-    has_program: bool = False
+    program: str | None = None
     biased: bool = False
     fractions: bool = False
     choices: tuple[Mapping[str, Any], ...] = ({},)

@@ -317,7 +317,13 @@ def design_box(problem: Problem) -> AdditiveMechanism:
 
 
 BOX = Family(
-    "box", "exponential noise in the smallest box", "pure", design_box, scans_little=True, fractions=True, has_program=True
+    "box",
+    "exponential noise in the smallest box",
+    "pure",
+    design_box,
+    scans_little=True,
+    fractions=True,
+    program="designer.programs:box",
 )
 
 
@@ -546,5 +552,5 @@ CAPPED_L1 = Family(
     design_capped_l1,
     work=_capped_work,
     fractions=True,
-    has_program=True,
+    program="designer.programs:capped_l1",
 )

@@ -251,7 +251,7 @@ LAPLACE = Family(
     design_laplace,
     scans_little=True,
     described=True,
-    has_program=True,
+    program="designer.programs:laplace",
 )
 STRATEGY_1 = Family("strategy_1", "Laplace noise, the budget shared equally", "pure", strategy_1, baseline=True)
 STRATEGY_2 = Family("strategy_2", "Laplace noise, equal scales", "pure", strategy_2, baseline=True, described=True)

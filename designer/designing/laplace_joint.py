@@ -246,7 +246,7 @@ LAPLACE_JOINT = Family(
     "biased Laplace for a known number of records",
     "pure",
     design_jointly,
-    has_program=True,
+    program="designer.programs:laplace_joint",
     biased=True,
     work=_work,
     anytime=True,

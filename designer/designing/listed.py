@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.lazy_imports import at_addresses
 from designer.designing.ellipsoid import DIAGONAL_GAUSSIAN, ELLIPSOID, GAUSSIAN, ISOTROPIC_GAUSSIAN, L2_BALL
 from designer.designing.family import Family
 from designer.designing.group_privacy import GROUP_BOX, GROUP_GAUSSIAN, GROUP_L2_BALL, GROUP_LAPLACE
@@ -23,18 +22,11 @@ LATTICE = (
 )
 
 
-def _of_room(address: str) -> Family:
-    """The family of a room above this one, at `module:name`."""
-    module, _, name = address.partition(":")
-    family: Family = getattr(import_module(module), name)
-    return family
-
-
 FAMILIES: tuple[Family, ...] = (
     *(LAPLACE, PROJECTED_LAPLACE, K_NORM, ELLIPSOID, BOX, CAPPED_L1, BUNDLES),
     *(GAUSSIAN, DIAGONAL_GAUSSIAN),  # before what may use up the time, where a notion is served by both kinds
     *(STRATEGY_GEOMETRIC, STRATEGY_LAPLACE, STRATEGY_GAUSSIAN, LAPLACE_JOINT),
-    *map(_of_room, LATTICE),
+    *at_addresses(LATTICE),
     STAIRCASE,
     *(ISOTROPIC_GAUSSIAN, L2_BALL, STRATEGY_1, STRATEGY_2, STRATEGY_3, UNIFORM_BUDGET),
     *(GROUP_LAPLACE, GROUP_L2_BALL, GROUP_BOX, GROUP_GAUSSIAN),

@@ -47,3 +47,17 @@ def named(solver: Solver) -> str:
         f"solver: {shown(solver)} is no solver; give 'auto', the name of a solver of CVXPY, or a function of its numbers.",
         value=solver,
     )
+
+
+def known_solver(name: object) -> str:
+    """The name of an installed solver as CVXPY spells it, or of a function; `InvalidProblem` lists the installed ones."""
+    if callable(name) or isinstance(name, Called):
+        return named(name)
+    from cvxpy import installed_solvers
+
+    installed = installed_solvers()
+    if not isinstance(name, str) or name.upper() not in installed:
+        raise InvalidProblem(
+            f"solver: {shown(name)} is not an installed solver of CVXPY; use one of {sorted(installed)}.", value=name
+        )
+    return name.upper()

@@ -29,7 +29,6 @@ from designer.designing.design_result import Design
 from designer.designing.factor_search import standing_words, worst_of
 from designer.designing.least import LeastBudget
 from designer.designing.least_noise import Limit
-from designer.domains.structured_problem import StructuredDesign
 from designer.mechanism.caution_lines import cautions
 from designer.mechanism.interface import Mechanism
 from designer.relations.problem import Problem
@@ -63,15 +62,6 @@ def page(made: FrozenMechanism, told: str = "") -> str:
 def _provenance_lines(made: FrozenMechanism) -> list[str]:
     notes = [f"- {in_markdown(key)}: {in_markdown(value)}" for key, value in made.provenance.items()]
     return ["Notes of the maker, not verified:", "", *notes]
-
-
-def structured_summary(title: str, made: StructuredDesign) -> str:
-    """The same of queries that nobody writes out."""
-    title, mechanism = printed(title), made.mechanism
-    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
-    lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
-    lines += [*optimality_lines(made.optimality), *_cut_lines(made.cut), f"Time:        {time_words(made.seconds)}"]
-    return "\n".join([*lines, *_tried_lines(mechanism)])
 
 
 def optimality_lines(found: Optimality | None) -> list[str]:
@@ -116,8 +106,12 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
         )
         lines += [f"             {sentence}" for sentence in made.limit.scope]
     lines += [*_target_lines(made.mechanism), *_solver_lines(made)]
-    lines += [*_cut_lines(made.cut), f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
-    return "\n".join(lines)
+    return "\n".join([*lines, *closing_lines(made)])
+
+
+def closing_lines(made: Design[Any]) -> list[str]:
+    """What ended a search, its time, and what was tried."""
+    return [*_cut_lines(made.cut), f"Time:        {time_words(made.seconds)}", *_tried_lines(made.mechanism)]
 
 
 def _cut_lines(cut: str) -> list[str]:

@@ -5,26 +5,37 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, wraps
-from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
+from designer.base.lazy_imports import at_address, at_addresses
 from solvers.work import one_thread
 
 Verb = Literal["design", "compare", "least_budget"]
 OWN = "designer.designing.of_kinds"
 
 
+class ProblemOfKind(Protocol):
+    """What problems of kinds other than linear queries say."""
+
+    @property
+    def notion(self) -> str: ...
+    @property
+    def loss_words(self) -> str: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class ProblemKind:
     """A kind of problem: its class, and the functions that design it, compare its families, and find its least budget, as
-    addresses `module:name`, which are imported when they are first asked for."""
+    addresses `module:name`, which are imported when they are first asked for. suggestion: the function that says how this kind
+    states linear queries that are too many for a search, in words that end before "use"; "" where it does not."""
 
     problem: str
     design: str
     compare: str
     least_budget: str
+    suggestion: str | None = None
 
     def part(self, verb: Verb) -> Callable[..., Any]:
         """The function of one of the three verbs, with its linear algebra on one thread."""
@@ -41,9 +52,10 @@ LISTED = (
     LINEAR,
     ProblemKind(
         problem="designer.domains.structured_problem:StructuredProblem",
-        design="designer.designing.dispatch:design_of_structure",
+        design="designer.domains.structured_problem:design_of_structure",
         compare="designer.domains.design:compare_structured",
         least_budget="designer.domains.design:least_structured",
+        suggestion="designer.domains.structured_problem:stated_by_rule",
     ),
     ProblemKind(
         problem="designer.domains.problem:MarginalProblem",
@@ -88,8 +100,7 @@ NAMES = tuple(kind.problem.partition(":")[2] for kind in LISTED)
 
 @cache
 def _named(address: str) -> Callable[..., Any]:
-    module, _, name = address.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), name)
+    found: Callable[..., Any] = at_address(address)
 
     @wraps(found)
     def alone(*given: Any, **named: Any) -> Any:
@@ -97,6 +108,11 @@ def _named(address: str) -> Callable[..., Any]:
             return found(*given, **named)
 
     return alone
+
+
+def suggestions(problem: object) -> str:
+    """How other kinds state linear queries that are too many for a search; "" where none does."""
+    return "".join(own(problem) for own in at_addresses(kind.suggestion for kind in LISTED if kind.suggestion))
 
 
 def kind_of(problem: object) -> ProblemKind:

@@ -8,7 +8,6 @@ convex and the bound is loose.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Annotated
 
@@ -26,8 +25,8 @@ from designer.designing.ellipsoid import NARROW, independent_gaussian
 from designer.designing.family import Family, Sizes, StrategyRows, refuse_outdone
 from designer.designing.implicit_rows import Classes, classes
 from designer.designing.measured import Coordinates, combination, measurable
+from designer.designing.problem_kinds import suggestions
 from designer.designing.repair import Bound, freeze
-from designer.domains.products_workload import recognised
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
@@ -40,7 +39,6 @@ from solvers.solution import Solution, Status
 
 PAIRS = 40_000
 ELEMENTS = 512
-RECOGNISED = 2**22  # entries of queries that are looked at for a rule
 BOUNDED = 60  # elements, or such as the queries tell apart, up to which a bound of its own is worth its time
 ON_STEPS = 1 - 1e-6  # of the loss of continuous noise
 OTHERS = {"strategy_laplace": "laplace", "strategy_gaussian": "gaussian"}
@@ -80,7 +78,7 @@ def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_
         raise DesignFailed(too_many(problem.relation))
     if (elements := problem.relation.size) > most:
         others = Sizes(problem).serving if problem.notion == "pure" else "diagonal_gaussian or gaussian"
-        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {_structure(problem)}use {others}.")
+        raise DesignFailed(f"{family}: {elements} elements, more than {most}; {suggestions(problem)}use {others}.")
     sensitivity = measurable(problem)
     refuse_infinite(sensitivity, weighted_l1(np.ones(sensitivity.dimension)))
     universe = classes(problem)
@@ -90,22 +88,6 @@ def universe_of(problem: Problem, most: int = ELEMENTS, family: str = "strategy_
             f"{family}: no protected change moves an answer, so there is nothing to measure; use {OTHERS[family]}."
         )
     return universe, changes
-
-
-def _structure(problem: Problem) -> str:
-    """The way on for queries that are known by a rule, which needs no search over all elements."""
-    entries = math.prod(problem.workload.shape)
-    known = recognised(problem.workload.dense()) if entries <= RECOGNISED else None
-    if known is None:
-        return ""
-    size, notion = problem.relation.size, problem.notion
-    budget = "mu" if notion == "zcdp" else "epsilon"
-    asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
-    return (
-        f"the queries are those of one attribute by the rule {asked}: design(StructuredProblem(StructuredWorkload."
-        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence({budget}=..), "{notion}")) needs no '
-        "such search, and takes metrics as well; otherwise "
-    )
 
 
 def most_elements(relation: Relation) -> int:
@@ -252,7 +234,7 @@ STRATEGY_LAPLACE = Family(
     "Laplace noise on optimised other queries",
     "pure",
     design_strategy,
-    has_program=True,
+    program="designer.programs:strategy",
     work=_work,
     anytime=True,
     fractions=True,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.base.lazy_imports import at_address
 from designer.base.progress import each_of
 from designer.certificate.guarantee import bounded
 from designer.designing.design_result import Design
@@ -23,13 +24,11 @@ from designer.designing.factor_search import (
     towards,
     worst_of,
 )
+from designer.designing.listed import family_named
 from designer.mechanism.interface import CONFIDENCE, Mechanism
 from designer.problem.targets import Targets
 from designer.relations.problem import Problem
 from solvers.work import is_over, within
-
-if TYPE_CHECKING:
-    from designer.programs.search import MechanismProgram  # with CVXPY behind it
 
 OWN = "met by the design of least loss"
 WEIGHED = "met by raising the weights of the queries that missed them, until they are just met"
@@ -132,12 +131,10 @@ def _capped(problem: Problem, targets: Targets, family: str, known: Design[Mecha
     return found if met and found.loss <= known.loss * (1 + JUST) else None
 
 
-def _program(problem: Problem, family: str) -> MechanismProgram | None:
-    """The family's program in CVXPY, where it has one that caps variances and margins alike."""
-    from designer.programs.listed import PROGRAMS
-
-    stated = family in PROGRAMS and family in ONE_SHAPE and problem.notion != "approximate"
-    return PROGRAMS[family](problem) if stated else None
+def _program(problem: Problem, family: str) -> Any:
+    """The family's program in CVXPY, where it has one that caps variances and margins alike; None elsewhere."""
+    address = family_named(family).program if family in ONE_SHAPE and problem.notion != "approximate" else None
+    return address and at_address(address)(problem)
 
 
 def _just_met(ratios: Floats, weights: Floats, problem: Problem, places: list[int]) -> bool:

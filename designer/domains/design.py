@@ -17,9 +17,9 @@ from designer.designing.of_kinds import chosen_family, design_of_kind, options_a
 from designer.domains.marginals_least import LeastMarginals, least_marginal_budget, marginals_meeting
 from designer.domains.marginals_noise import WIDE
 from designer.domains.problem import MarginalProblem
-from designer.domains.protection import Presence
 from designer.domains.structured_problem import FAMILY, StructuredProblem
 from designer.problem.targets import Targets
+from designer.relations.metrics.presence import Presence
 from designer.sampling.integer_gaussian import DiscreteGaussian
 
 if TYPE_CHECKING:  # they bring solvers

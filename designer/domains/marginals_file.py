@@ -36,7 +36,7 @@ from designer.domains.marginals_least import table_names
 from designer.domains.marginals_plan import OBJECTIVES, Loss
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.problem import MarginalProblem
-from designer.domains.protection import Presence, Protection
+from designer.domains.protection import Protection
 from designer.files.data_files import read_table
 from designer.mechanism.caution_lines import cautions
 from designer.problem.domain import Domain
@@ -46,6 +46,7 @@ from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUB
 from designer.problem_file.linear_forms import TARGETS
 from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
 from designer.relations import metrics
+from designer.relations.metrics.presence import Presence
 
 ROWS_SHOWN = 12
 NOTIONS = ("zcdp", "pure")

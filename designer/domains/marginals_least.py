@@ -23,9 +23,10 @@ from designer.domains.marginals_noise import assemble, synthesis
 from designer.domains.marginals_plan import MARGIN, Loss, design_marginals
 from designer.domains.marginals_workload import MarginalWorkload, Subsets
 from designer.domains.problem import MarginalProblem
-from designer.domains.protection import BUDGET_OF, Presence, Protection
+from designer.domains.protection import Protection
 from designer.problem.targets import Target, Targets, require_targets
 from designer.relations.metrics.attributes import hamming
+from designer.relations.metrics.presence import BUDGET_OF, Presence
 from solvers.programs.loads import LARGEST, LEAST, least_factor
 
 if TYPE_CHECKING:  # it brings solvers

@@ -22,10 +22,10 @@ from designer.certificate.certificate import PrivacyCertificate, Witness
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import NOTIONS, TIMING, Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
-from designer.domains.protection import Presence
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, UNUSABLE, Counts, Universe, bare, carries_names, counts
 from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.presence import Presence
 from designer.relations.records.counting import NO_COUNTS, form_of, is_expression, labelled, records_of, require_no_rows
 from designer.relations.records.engines import octets, require_table_columns
 from designer.relations.records.row_unit import RowUnit, left_out_rate, required_unit, row_unit_of

@@ -9,7 +9,8 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem
 from designer.domains.marginals_plan import OBJECTIVES
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence, Protection
+from designer.domains.protection import Protection
+from designer.relations.metrics.presence import Presence
 
 
 @dataclass(frozen=True, eq=False)

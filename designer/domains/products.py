@@ -71,13 +71,14 @@ from designer.domains.products_release import (
     whole_terms,
 )
 from designer.domains.products_workload import QUERIES, StructuredWorkload, queries_from_spec
-from designer.domains.protection import PRESENCE, Presence, protection_from_spec, protection_to_spec
+from designer.domains.protection import PRESENCE, protection_from_spec, protection_to_spec
 from designer.mechanism.release import require_no_data
 from designer.problem.domain import Domain
 from designer.problem.histogram import IN_SPECS, Universe, rule_entry, rule_from
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import METRIC
+from designer.relations.metrics.presence import Presence
 from designer.sampling.entropy import Entropy, simulation_entropy, stamp_of_each
 from designer.sampling.integer_gaussian import LARGEST_VARIANCE, DiscreteGaussian
 from designer.sampling.integer_laplace import DiscreteLaplace

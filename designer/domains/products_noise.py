@@ -21,10 +21,10 @@ from designer.base.arrays import Floats, Immutable
 from designer.base.checks import assign
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.domains.products_workload import AttributeQueries, StructuredWorkload
-from designer.domains.protection import Presence
 from designer.problem.domain import Domain
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.presence import Presence
 from solvers.ellipsoids.program import minimise_trace
 from solvers.ellipsoids.rows import Differences
 from solvers.exact.rational import dyadic_integers

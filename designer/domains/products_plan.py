@@ -28,9 +28,9 @@ from designer.domains.products_noise import (
 )
 from designer.domains.products_release import Serves
 from designer.domains.products_workload import AttributeQueries, StructuredWorkload
-from designer.domains.protection import Presence
 from designer.domains.whole_products import ALIKE, Loss, best_products
 from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.presence import Presence
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from solvers.ellipsoids.program import minimise_trace
 from solvers.programs.strategy import best_p_identity, p_identity_matrix

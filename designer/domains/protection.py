@@ -10,84 +10,26 @@ A residual measured with precision s (one over the variance of its orthonormal c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats
-from designer.base.checks import assign, positive, shown
 from designer.base.errors import InvalidProblem
 from designer.base.json_text import array
 from designer.base.schema import BUDGETS, POSITIVE, ClosedList, Named, either, exactly, noted, record
 from designer.domains.marginals_workload import Subsets
 from designer.problem.domain import Domain
-from designer.problem.histogram import Unlisted
 from designer.relations.metrics.attributes import Hamming, hamming
+from designer.relations.metrics.presence import BUDGET_OF, Presence
 from solvers.exact.rational import dyadic_integers
 from solvers.programs.budget_shares import PLAIN_ENTRIES
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
-
-
-NOTION_OF = {"epsilon": "pure", "mu": "zcdp"}
-BUDGET_OF = {notion: name for name, notion in NOTION_OF.items()}
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class Presence:
-    """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
-    size.
-
-    epsilon: the budget in nats, of the notion "pure". mu: the budget of the notion "zcdp", where rho is mu^2 / 2; the attribute
-    `epsilon` holds it as well. Problems and mechanisms of the other notion refuse it. Raises `InvalidProblem` for a budget that
-    is not positive or that no name says the notion of, and for none or both.
-
-    >>> Presence(mu=0.5)
-    Presence(mu=0.5)
-    """
-
-    epsilon: float
-    notion: str = field(compare=False)  # which the name of the budget said
-    absence: ClassVar[bool] = True
-
-    def __init__(self, *unnamed: object, epsilon: object = None, mu: object = None) -> None:
-        given = {name: value for name, value in (("epsilon", epsilon), ("mu", mu)) if value is not None}
-        if unnamed or len(given) != 1:
-            told = ", ".join([*map(shown, unnamed), *given]) or "no budget"
-            raise InvalidProblem(
-                f"presence: {told} given; name the one budget: epsilon=.. of pure privacy, or mu=.. of zCDP (rho = mu^2 / 2).",
-                value=unnamed[0] if unnamed else None,
-            )
-        ((name, value),) = given.items()
-        assign(self, epsilon=positive(value, name), notion=NOTION_OF[name])
-
-    def __repr__(self) -> str:
-        return f"Presence({BUDGET_OF[self.notion]}={self.epsilon!r})"
-
-    def require_notion(self, notion: str) -> None:
-        """Refuse a budget that was given by the name of another notion's."""
-        if self.notion != notion:
-            own, other = BUDGET_OF[self.notion], "epsilon" if notion == "pure" else "mu"
-            raise InvalidProblem(
-                f"relation: {own} is a budget of the notion {self.notion!r}, and the notion here is {notion!r}; give "
-                f"Presence({other}=...), or design for the other notion.",
-                value=self.epsilon,
-            )
-
-    def sentence(self) -> str:
-        """One sentence: what may change, and what budget it has."""
-        return f"Any one record may appear or disappear, with budget {self.epsilon!r}."
-
-    def entity_budget(self, rows: int) -> Fraction:
-        """What all rows of one entity cost together, at most `rows` of them."""
-        return rows * Fraction(self.epsilon)
-
-    def require_rule(self, unlisted: Unlisted) -> None:
-        """Every rule for records with unlisted values fits: a record that is left out is one that disappears."""
 
 
 Protection = Hamming | Presence

@@ -36,8 +36,9 @@ from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
 from designer.domains.products_plan import design_structured, least_in_counts, with_whole_numbers, within_budget
 from designer.domains.products_release import TOGETHER, margins_of_term
 from designer.domains.products_workload import StructuredWorkload
-from designer.domains.protection import Presence, Protection
+from designer.domains.protection import Protection
 from designer.problem.targets import Target, Targets, require_targets
+from designer.relations.metrics.presence import Presence
 from solvers.programs.loads import least_factor
 
 ADDITIVE = "all additive noise"

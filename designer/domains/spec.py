@@ -31,9 +31,9 @@ from designer.certificate.agreement import (
 from designer.domains.marginals_tables import DomainMechanism
 from designer.domains.products import StructuredMechanism
 from designer.domains.products_release import StructuredRelease
-from designer.domains.protection import Presence
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
 from designer.problem.domain import Domain
+from designer.relations.metrics.presence import Presence
 from designer.tradeoff.costs import Cost
 
 

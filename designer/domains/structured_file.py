@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from designer.base.checks import meant, shown
+from designer.base.display import at_most, printed
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, MATRIX, Schema, either, list_of, one_of
-from designer.domains.structured_problem import StructuredProblem
+from designer.designing.printouts import closing_lines, optimality_lines
+from designer.domains.structured_problem import StructuredDesign, StructuredProblem
 from designer.files.data_files import read_matrix
+from designer.mechanism.caution_lines import cautions
 from designer.problem_file.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Field, Form, section_of
-from designer.problem_file.relations import RelationReader
+from designer.problem_file.linear import LinearReader, ProblemFile
+from designer.problem_file.sections import ExpectedValues
 from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.presence import Presence
+from designer.relations.problem import Problem
 
 if TYPE_CHECKING:  # they bring solvers
     from designer.domains.products_noise import Protection
@@ -32,8 +39,43 @@ PROTECTIONS = ("add_remove", "hamming", "product")
 QUERIES = f'use one of {list(ASKED_KINDS)}, {{widths = 7}}, {{matrix = "rows.csv"}} or rows of numbers'
 
 
-class StructuredReader(RelationReader):
-    """Problems of structured workloads."""
+@dataclass(frozen=True, kw_only=True)
+class StructuredFile(ProblemFile):
+    """A parsed problem file whose queries nobody writes out."""
+
+    @property
+    def compared(self) -> Problem:
+        found: Problem = self.problem.written_out()
+        return found
+
+    @property
+    def named_answers(self) -> None:
+        return None
+
+    def summaries(self, made: Any) -> tuple[str, ...]:
+        return (structured_summary(self.title, made),) if isinstance(made, StructuredDesign) else super().summaries(made)
+
+    def listing(self) -> ExpectedValues:
+        return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)
+
+
+def structured_summary(title: str, made: StructuredDesign) -> str:
+    """What was designed, in lines for the terminal."""
+    title, mechanism = printed(title), made.mechanism
+    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
+    lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
+    return "\n".join([*lines, *optimality_lines(made.optimality), *closing_lines(made)])
+
+
+class StructuredReader(LinearReader):
+    """One problem file of a structured workload being read."""
+
+    def read(self) -> ProblemFile:
+        return self.file_of(StructuredFile, self.structured_problem())
+
+    @cached_property
+    def asked_size(self) -> int:
+        return self.domain.size
 
     def structured_problem(self) -> StructuredProblem:
         """The problem of a file with a structured workload."""
@@ -54,8 +96,6 @@ class StructuredReader(RelationReader):
 
     def protection(self) -> Protection:
         """What may change: the presence of a record, or its attributes."""
-        from designer.domains.protection import Presence
-
         name = self.get("relation", "metric", str)
         if name not in PROTECTIONS:
             raise self.refuse("relation", "metric", name, f"structured workloads take one of {list(PROTECTIONS)}")
@@ -70,8 +110,23 @@ class StructuredReader(RelationReader):
     @cached_property
     def structured_workload(self) -> StructuredWorkload:
         """The workload, from its terms, or from tables of which some attributes are asked otherwise than by value."""
-        form = next(form for form in STRUCTURED if form.sign in self.data["workload"])
-        return form.read(self, "workload")
+        made: StructuredWorkload = self.workload_form().read(self, "workload")
+        return made
+
+    @classmethod
+    def forms(cls) -> tuple[Form[StructuredWorkload], ...]:
+        """The forms of [workload]: terms, and tables."""
+        needed = "For each term the attributes that it asks about, and what is asked of each; all others are summed over."
+        otherwise = "Attributes that are asked about otherwise than value by value, in all tables."
+        return (
+            Form("terms", [Field("terms", list_of(ASKED_BY_NAME), needed, cls.terms)], cls.of_terms, [WEIGHTS]),
+            Form(
+                "tables",
+                [Field("tables", SUBSETS, read=cls.tables_of)],
+                cls.of_tables,
+                [Field("asked", ASKED_BY_NAME, otherwise, cls.asked_otherwise), WEIGHTS],
+            ),
+        )
 
     def terms(self, section: str, key: str) -> list[dict[str, object]]:
         """What each term asks of which attributes."""
@@ -136,35 +191,3 @@ class StructuredReader(RelationReader):
             if name not in self.domain.attributes:
                 words = f"[domain] has no attribute {shown(name)}; {meant(name, self.domain.attributes)}it has "
                 raise self.refuse("workload", key, names, f"{words}{shown(list(self.domain.attributes))}")
-
-
-# Workloads whose queries nobody writes out.
-STRUCTURED: tuple[Form[StructuredWorkload], ...] = (
-    Form(
-        "terms",
-        [
-            Field(
-                "terms",
-                list_of(ASKED_BY_NAME),
-                "For each term the attributes that it asks about, and what is asked of each; all others are summed over.",
-                StructuredReader.terms,
-            )
-        ],
-        StructuredReader.of_terms,
-        [WEIGHTS],
-    ),
-    Form(
-        "tables",
-        [Field("tables", SUBSETS, read=StructuredReader.tables_of)],
-        StructuredReader.of_tables,
-        [
-            Field(
-                "asked",
-                ASKED_BY_NAME,
-                "Attributes that are asked about otherwise than value by value, in all tables.",
-                StructuredReader.asked_otherwise,
-            ),
-            WEIGHTS,
-        ],
-    ),
-)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.designing.auto import ROOM
+from designer.designing.auto import ROOM, is_own
 from designer.designing.design_result import Design, DesignOfKind
 from designer.mechanism.interface import Mechanism
 from designer.relations.metrics.attributes import Hamming, Product
-from designer.relations.metrics.presence import add_remove
+from designer.relations.metrics.presence import BUDGET_OF, Presence, add_remove
 from designer.relations.problem import Problem
 
 if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem of another kind
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # they bring solvers, which nobody needs who states a problem
 
 FAMILY = "structured"
 SMALL_ENTRIES, SMALL_CELLS = 2**18, 512  # of workloads that "auto" writes out for every other family
+RECOGNISED = 2**22  # entries of queries that are looked at for a rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,6 @@ class StructuredProblem:
 
     def __post_init__(self) -> None:
         from designer.domains.products_workload import StructuredWorkload
-        from designer.domains.protection import Presence
 
         if not isinstance(self.workload, StructuredWorkload):
             raise InvalidProblem(
@@ -77,8 +77,6 @@ class StructuredProblem:
 
     def written_out(self) -> Problem:
         """The same with a matrix over the whole domain, for every family; `InvalidProblem` where that is too large."""
-        from designer.domains.protection import Presence
-
         own, whole = self.relation, self.workload.written_out()  # which refuses what is too large, before weights are repeated
         weights = np.repeat(self.workload.weights, self.workload.counts)
         return Problem(
@@ -100,27 +98,41 @@ class StructuredDesign(DesignOfKind):
     """A structured mechanism with what is known about it; the loss is the total of weighted variances of all answers."""
 
 
-Dense = Callable[[Problem, str], Design[Mechanism]]
-
-
-def designed_structured(problem: StructuredProblem, family: str, dense: Dense) -> StructuredDesign | Design[Mechanism]:
+def design_of_structure(
+    problem: StructuredProblem,
+    /,
+    family: str = "auto",
+    *,
+    targets: object = None,
+    solver: str = "auto",
+    solver_options: object = None,
+    effort: str = "normal",
+    seconds: float | None = None,
+    **options: Any,
+) -> StructuredDesign | Design[Mechanism]:
     """The design of a structured problem: by the family "structured", by another one with the queries written out, or ("auto")
     the best of both where the domain is small and the structured design is not proven to be within 0.1 % of
     all additive noise (pure), or of all independent Gaussian noise on whole numbers.
-
-    dense: designs a problem that was written out, by a family, or by "auto".
     """
+    from designer.designing.dispatch import design
     from designer.domains.products_plan import design_structured
 
+    refused = {"targets": targets is not None, "solver": not is_own(solver)}
+    if unknown := sorted({*options, *(name for name, given in refused.items() if given)}):
+        raise InvalidProblem(
+            f"options: {shown(unknown)} unknown to structured problems; give them with `problem.written_out()`, where the "
+            "domain is small.",
+            value=unknown,
+        )
     if family not in ("auto", FAMILY):
-        return dense(problem.written_out(), family)
+        return design(problem.written_out(), family, effort=effort, seconds=seconds)
     start = time.perf_counter()
     mechanism = design_structured(problem.workload, problem.relation, "laplace" if problem.notion == "pure" else "gaussian")
     tried = {FAMILY: f"loss {mechanism.error():.6g}"}
     room = mechanism.optimality is None or mechanism.optimality.gap > ROOM
     if family == "auto" and room and problem.is_small:
         try:
-            other = dense(problem.written_out(), "auto")
+            other = design(problem.written_out(), effort=effort, seconds=seconds)
         except DesignFailed as failure:
             tried["auto"] = f"no mechanism: {failure}"
         else:
@@ -131,3 +143,21 @@ def designed_structured(problem: StructuredProblem, family: str, dense: Dense) -
     spent = time.perf_counter() - start
     made = mechanism.annotated({**mechanism.provenance, "tried": tried})
     return StructuredDesign(problem, made, spent, made.error())
+
+
+def stated_by_rule(problem: Problem) -> str:
+    """The way on for linear queries that are known by a rule, which needs no search over all elements; "" for others."""
+    from designer.domains.products_workload import recognised
+
+    entries = math.prod(problem.workload.shape)
+    known = recognised(problem.workload.dense()) if entries <= RECOGNISED else None
+    if known is None:
+        return ""
+    size, notion = problem.relation.size, problem.notion
+    budget = BUDGET_OF.get(notion, "epsilon")
+    asked = f'("widths", {known.width})' if known.kind == "widths" else f'"{known.kind}"'
+    return (
+        f"the queries are those of one attribute by the rule {asked}: design(StructuredProblem(StructuredWorkload."
+        f'of(Domain.of({{"value": {size}}}), [{{"value": {asked}}}]), Presence({budget}=..), "{notion}")) '
+        "needs no such search, and takes metrics as well; otherwise "
+    )

@@ -76,6 +76,7 @@ class ReportFile(Request):
 
     kind = "own_report"
     choices = ("family",)
+    explored = True
     path: Path
     problem: ReportProblem
     family: str

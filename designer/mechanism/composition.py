@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Generic, TypeVar
 
 from designer.base.errors import InvalidProblem
-from designer.domains.protection import Presence
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
+from designer.relations.metrics.presence import Presence
 from designer.tradeoff.conversions import rho_of_laplace
 from designer.tradeoff.costs import Cost
 from designer.tradeoff.functions import Tradeoff

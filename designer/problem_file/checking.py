@@ -289,26 +289,8 @@ def _written(value: object) -> str | None:
 
 def _of_groups(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:
     """Records that a query asks about and that are in none of its groups, level by level."""
-    for groups, wheres in listing.groups:
-        names = [key.column for key in groups.columns]
-        asked = list(dict.fromkeys([*names, *(c.column for where in wheres for c in where)]))
-        numbers = {c.column for where in wheres for c in where if c.values and isinstance(c.values[0], int)}
-        cells = Counter(zip(*(_told(columns[name], name in numbers) for name in asked), strict=True))
-        outside: Counter[tuple[object, ...]] = Counter()
-        for cell, rows in cells.items():
-            record = dict(zip(asked, cell, strict=True))
-            met = any(all(condition.meets(record) for condition in where) for where in wheres)
-            if met and groups.label(record) is None:
-                outside[tuple(record[name] for name in names)] += rows
-        if outside:
-            where = " x ".join(key.name for key in groups.columns)
-            known = {label for key in groups.keys or () for label in key}
-            yield DataIssue(where, "rows in none of the listed groups", sum(outside.values()), _quoted(outside, known))
-
-
-def _told(column: Sequence[object], numbers: bool) -> list[object]:
-    """What groups and conditions see of each value: its label, or its number; None where it has none."""
-    return [number_of(value) for value in column] if numbers else [*texts_of(column)]
+    for where, rows, known in listing.outside(columns):
+        yield DataIssue(where, "rows in none of the listed groups", sum(rows.values()), _quoted(rows, known))
 
 
 def _of_numbers(listing: ExpectedValues, columns: Columns) -> Iterator[DataIssue]:

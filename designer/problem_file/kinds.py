@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
+from designer.base.lazy_imports import at_address
 from designer.problem_file.forms import DEFAULT, ProblemFileKind
 from designer.problem_file.sections import Request, toml_of
 
@@ -29,8 +29,7 @@ class _Kinds(Mapping[str, ProblemFileKind]):
     """The kinds by their names; the room of a kind is imported when it is first asked for."""
 
     def __getitem__(self, name: str) -> ProblemFileKind:
-        module, _, value = LISTED[name].partition(":")
-        kind: ProblemFileKind = getattr(import_module(module), value)
+        kind: ProblemFileKind = at_address(LISTED[name])
         return kind
 
     def __iter__(self) -> Iterator[str]:

@@ -30,12 +30,11 @@ from typing import Any, ClassVar
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
+from designer.base.lazy_imports import at_address, at_addresses
 from designer.base.schema import COUNT, Schema, all_keys, either, exactly, list_of, one_of, text, whole
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.designing.dispatch import design
-from designer.designing.printouts import design_in_brief, design_summary, structured_summary
-from designer.domains.structured_file import STRUCTURED, StructuredReader
-from designer.domains.structured_problem import StructuredDesign, StructuredProblem
+from designer.designing.printouts import design_in_brief, design_summary
 from designer.problem.histogram import Keys
 from designer.problem.targets import Targets
 from designer.problem.workload import Workload
@@ -48,6 +47,7 @@ from designer.problem_file.relations import (
     INVARIANTS,
     RELATION_NOTE,
     RELATIONS,
+    RelationReader,
     metric_forms,
     relation_rules,
 )
@@ -73,19 +73,16 @@ class ProblemFile(Request):
 
     kind: ClassVar[str] = "linear_queries"
     choices: ClassVar[tuple[str, ...]] = ("family", "solver", "solver_options", "effort", "seconds")
-    problem: Problem | StructuredProblem
+    explored: ClassVar[bool] = True
+    problem: Any  # a `Problem`, or that of queries that nobody writes out
     family: str
     options: dict[str, Any]
     targets: Targets | None = None
 
     @property
-    def matrix_problem(self) -> Problem:
-        """The problem with its queries as a matrix, which not every structured workload can be."""
-        return self.problem.written_out() if isinstance(self.problem, StructuredProblem) else self.problem
-
-    @property
     def compared(self) -> Problem:
-        return self.matrix_problem
+        found: Problem = self.problem
+        return found
 
     def designed(self, choices: Choices) -> Any:
         """The design, by the family and the options of the file, or those that the caller chose in their place."""
@@ -105,19 +102,19 @@ class ProblemFile(Request):
     def made(self, choices: Choices | None = None) -> Outcome:
         found = self.designed(choices or Choices())
         described = replace(found, mechanism=found.mechanism.described(self.about))
-        data = to_spec(described.mechanism)
-        if isinstance(described, StructuredDesign):
-            return Outcome(described.mechanism, (structured_summary(self.title, described),), data)
-        full, brief = design_summary(self.title, described), design_in_brief(self.title, described)
-        return Outcome(described.mechanism, (full,), data, (brief,))
+        full, *brief = self.summaries(described)
+        return Outcome(described.mechanism, (full,), to_spec(described.mechanism), tuple(brief))
+
+    def summaries(self, made: Any) -> tuple[str, ...]:
+        """A design in all lines, and in fewer."""
+        return design_summary(self.title, made), design_in_brief(self.title, made)
 
     @property
     def named_answers(self) -> tuple[str, ...] | None:
-        return self.problem.workload.queries if isinstance(self.problem, Problem) else None
+        names: tuple[str, ...] = self.problem.workload.queries
+        return names
 
     def listing(self) -> ExpectedValues:
-        if isinstance(self.problem, StructuredProblem):
-            return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)
         return listing_of(self.problem.relation.counted_tables or (self.problem.workload.keys,))
 
     def description(self) -> Mapping[str, object]:
@@ -151,24 +148,28 @@ def read_problem(path: str | Path) -> ProblemFile:
     return found
 
 
-class LinearReader(StructuredReader, Reader):
+class LinearReader(RelationReader, Reader):
     """One whole problem file for linear queries being read."""
 
     def read(self) -> ProblemFile:
-        problem = self.structured_problem() if self.is_structured else self.plain_problem()
-        targets = None if isinstance(problem, StructuredProblem) else self.targets_of(problem.workload.queries)
+        if self.is_structured:
+            found: ProblemFile = at_address(STRUCTURED)(self.path, self.data).read()
+            return found
+        problem = self.plain_problem()
+        return self.file_of(ProblemFile, problem, self.targets_of(problem.workload.queries))
+
+    def file_of(self, kind: type[ProblemFile], problem: Any, targets: Targets | None = None) -> ProblemFile:
+        """What the file asks for, with the family and the options of [design]."""
         options = dict(self.data.get("design", {}))
         family = options.pop("family", "auto")
         if not isinstance(family, str):
             raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return ProblemFile(
-            title=self.title, files=tuple(self.files), problem=problem, family=family, options=options, targets=targets
-        )
+        return kind(title=self.title, files=tuple(self.files), problem=problem, family=family, options=options, targets=targets)
 
     @property
     def is_structured(self) -> bool:
         """Has the file a workload whose queries nobody writes out?"""
-        return self.workload_form() in STRUCTURED
+        return self.workload_form() not in MATRICES
 
     def plain_problem(self) -> Problem:
         """The problem of a workload that is a matrix."""
@@ -213,7 +214,7 @@ class LinearReader(StructuredReader, Reader):
                 f"{self.path}: section [{name}] is unknown; {meant(name, SECTIONS)}the sections are {list(SECTIONS)}, and "
                 "`title` and `unlisted` before them."
             )
-        homes = [f"[{section}]" for section, known in KEYS.items() if name in known]
+        homes = [f"[{section}]" for section, known in known_keys().items() if name in known]
         remedy = (
             f"write it below {' or '.join(homes)}"
             if homes
@@ -223,12 +224,13 @@ class LinearReader(StructuredReader, Reader):
 
     @cached_property
     def asked_size(self) -> int:
-        return self.domain.size if self.is_structured else self.workload().shape[1]
+        return self.workload().shape[1]
 
     def workload_form(self) -> Form[Any]:
         """The form of [workload], which one of its keys tells."""
         given = self.data["workload"]
-        signs = list(dict.fromkeys(form.sign for form in WORKLOADS))
+        forms = workloads()
+        signs = list(dict.fromkeys(form.sign for form in forms))
         found = [sign for sign in signs if sign in given]
         if len(found) != 1:
             named = [key for key in given if key in BUILDERS or given[key] in [*BUILDERS]]
@@ -239,7 +241,7 @@ class LinearReader(StructuredReader, Reader):
             )
         if given.get("builder") == RANDOM.name:
             return RANDOM
-        return next(form for form in WORKLOADS if form.sign == found[0])
+        return next(form for form in forms if form.sign == found[0])
 
     def workload_kind(self) -> str:
         """The one key of [workload] that says what kind it is of."""
@@ -420,7 +422,14 @@ MATRICES: tuple[Form[Workload], ...] = (
     Form("builder", [Field("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
     RANDOM,
 )
-WORKLOADS: tuple[Form[Any], ...] = (*MATRICES, *STRUCTURED)
+STRUCTURED = "designer.domains.structured_file:StructuredReader"  # of workloads whose queries nobody writes out
+
+
+def workloads() -> tuple[Form[Any], ...]:
+    """All forms of [workload]."""
+    return (*MATRICES, *(form for reader in at_addresses([STRUCTURED]) for form in reader.forms()))
+
+
 WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, ranges, groups, or products of queries of attributes."
 SECTIONS: Mapping[str, set[str] | None] = {  # None: which keys there may be depends on what others say
     "elements": all_keys(ELEMENTS),
@@ -432,13 +441,17 @@ SECTIONS: Mapping[str, set[str] | None] = {  # None: which keys there may be dep
     "design": None,
     "targets": all_keys(TARGETS),
 }
-KEYS: Mapping[str, set[str]] = {  # of each section, whatever kind it is of
-    **{name: known for name, known in SECTIONS.items() if known},
-    "workload": set().union(*(form.keys for form in WORKLOADS)),
-    "relation": {"metric"}.union(all_keys(BUDGETED), *(form.keys for form in RELATIONS.values())),
-    "invariant": set().union(*(form.keys for form in INVARIANTS)),
-    "design": {"family", "solver", "solver_options"},
-}
+
+
+def known_keys() -> Mapping[str, set[str]]:
+    """Those of each section, whatever kind it is of."""
+    return {
+        **{name: known for name, known in SECTIONS.items() if known},
+        "workload": set().union(*(form.keys for form in workloads())),
+        "relation": {"metric"}.union(all_keys(BUDGETED), *(form.keys for form in RELATIONS.values())),
+        "invariant": set().union(*(form.keys for form in INVARIANTS)),
+        "design": {"family", "solver", "solver_options"},
+    }
 
 
 def linear_form() -> Schema:
@@ -447,7 +460,7 @@ def linear_form() -> Schema:
     # [relation] is narrowed by the rules; editors complete by what stands here.
     return section_of(
         [
-            Field("workload", either(*(form.schema for form in WORKLOADS)), WORKLOAD_NOTE),
+            Field("workload", either(*(form.schema for form in workloads())), WORKLOAD_NOTE),
             Field("relation", either(without, BUDGETED), RELATION_NOTE),
         ],
         [

@@ -106,7 +106,6 @@ OPTION_TYPES: Mapping[object, Fragment] = {float: number(), int: whole(), str: t
 def design_forms() -> list[Schema]:
     """[design] for each family, with the options of its builder; builders are imported, with their solvers."""
     from designer.designing.listed import FAMILIES
-    from designer.domains.structured_problem import FAMILY
 
     solver, own = (
         [SOLVER, SOLVER_OPTIONS],
@@ -122,11 +121,11 @@ def design_forms() -> list[Schema]:
                 *solver,
             ],
         ),
-        section_of([Field("family", exactly(FAMILY))], LIMITS),
+        section_of([Field("family", exactly("structured"))], LIMITS),
         *(
             section_of(
                 [Field("family", exactly(family.name))],
-                [*options_of(family.build), *(solver if family.has_program else own), *LIMITS],
+                [*options_of(family.build), *(solver if family.program else own), *LIMITS],
             )
             for family in FAMILIES
         ),

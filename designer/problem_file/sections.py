@@ -8,7 +8,7 @@ import re
 import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
@@ -34,8 +34,6 @@ from designer.mechanism.caution_lines import cautions
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, checked_rule
 from designer.problem.targets import Targets
-from designer.tables.condition import Condition
-from designer.tables.groups import Groups
 
 # What a line that is no TOML looks like, and what would be right.
 HINTS = {
@@ -300,14 +298,12 @@ def _type_words(kind: type | tuple[type, ...]) -> str:
 @dataclass(frozen=True, kw_only=True)
 class ExpectedValues:
     """rule: what happens to a record with a value that is not listed. values: those of each column. universes: the combinations
-    of them that count, where not all do. groups: those of a plan, each with the conditions of the queries about it. numbers:
-    measured columns with their bounds.
+    of them that count, where not all do. numbers: measured columns with their bounds.
     """
 
     rule: Unlisted = REFUSE
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     universes: tuple[Universe, ...] = ()
-    groups: Sequence[tuple[Groups, Sequence[tuple[Condition, ...]]]] = ()
     numbers: Mapping[str, tuple[Fraction, Fraction]] = field(default_factory=dict)
 
     @classmethod
@@ -328,16 +324,16 @@ class ExpectedValues:
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns that are read."""
-        keys = [key.column for groups, _ in self.groups for key in groups.columns]
-        asked = [condition.column for _, wheres in self.groups for where in wheres for condition in where]
-        return tuple(dict.fromkeys([*self.values, *keys, *asked, *self.numbers]))
+        return tuple(dict.fromkeys([*self.values, *self.numbers]))
 
     @property
     def compared(self) -> tuple[str, ...]:
         """The columns that hold numbers."""
-        wheres = (where for _, own in self.groups for where in own)
-        asked = [c.column for where in wheres for c in where if c.values and isinstance(c.values[0], int)]
-        return tuple(dict.fromkeys([*self.numbers, *asked]))
+        return tuple(self.numbers)
+
+    def outside(self, columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, Mapping[Any, int], Iterable[str]]]:
+        """Of groups, level by level: their name, the records in none of them, with their numbers of rows, and the labels."""
+        return iter(())
 
 
 # What a problem file of any kind asks for: made into a frozen object, with lines for the terminal.
@@ -395,12 +391,13 @@ class Outcome:
 class Request(ABC):
     """A problem file that was read: its title, the files that were read for it, and how its mechanism is made.
 
-    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes. about: what the file says
-    about itself, which goes with what is made of it.
+    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes. explored: may it be
+    designed at other budgets? about: what the file says about itself, which goes with what is made of it.
     """
 
     kind: ClassVar[str]
     choices: ClassVar[tuple[str, ...]] = ()
+    explored: ClassVar[bool] = False
     title: str
     files: tuple[Path, ...] = ()
     about: About = NOTHING

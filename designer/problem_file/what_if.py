@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
-from designer.local.problem_file import ReportFile
 from designer.problem_file.kinds import KINDS, read_request
-from designer.problem_file.linear import ProblemFile
 from designer.problem_file.relations import APPEARING, RELATIONS
 from designer.problem_file.sections import AT_EACH_BUDGET, Request, text_of_toml, toml_of
 
@@ -61,7 +59,7 @@ def varied_file(path: Path) -> tuple[Varied, Request]:
     Raises `InvalidProblem` for a kind of file or a relation that has no one number for all budgets.
     """
     request, data = read_request(path), toml_of(path)
-    if not isinstance(request, (ProblemFile, ReportFile)):
+    if not request.explored:
         raise request.without("explore", AT_EACH_BUDGET)
     text, wanted = text_of_toml(path), deepcopy(data)
     key, own = _budget(path, data["relation"]), {}

@@ -16,10 +16,11 @@ import numpy as np
 
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
+from designer.designing.own_solver import known_solver
 from designer.local.design import WORDS, ProposedChannel, freeze_channel
 from designer.local.mechanism import Channel
 from designer.local.problem import ReportProblem
-from designer.programs.rounds import USABLE, known_solver, solve_with
+from designer.programs.rounds import USABLE, solve_with
 
 MOST_RATIOS = 2_000_000  # inequalities that are written out
 KEPT = 1e-6  # by how much a constraint of the caller may be off at the frozen channel, whose rounding is far below

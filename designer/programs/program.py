@@ -20,7 +20,7 @@ from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.version import VERSION
 from designer.certificate.guarantee import Optimality, bounded
-from designer.designing.own_solver import Solver
+from designer.designing.own_solver import Solver, known_solver
 from designer.programs.bounds import Slopes, lagrangian_bound
 from designer.programs.conflicts import NEGLIGIBLE, SOLVERS, UNITS, explain, least_violation
 from designer.programs.constraints import Named, OwnConstraint, Separated, each_entry, in_words, require_convex
@@ -31,7 +31,6 @@ from designer.programs.rounds import (
     Solved,
     SolverAnswer,
     Statement,
-    known_solver,
     solve_with,
     whole_problem,
 )

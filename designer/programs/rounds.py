@@ -18,7 +18,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.base.progress import announce
-from designer.designing.own_solver import Called, named
+from designer.designing.own_solver import Called
 from designer.programs.bounds import LinearTerm
 from designer.programs.constraints import OwnConstraint, Separated
 from solvers.limited import options_of_cvxpy
@@ -61,18 +61,6 @@ class Solved:
         if self.lower_bound is None:
             return None
         return (self.value - self.lower_bound) / max(abs(self.value), 1e-300)
-
-
-def known_solver(name: object) -> str:
-    """The name of an installed solver as CVXPY spells it, or of a function; `InvalidProblem` lists the installed ones."""
-    if callable(name) or isinstance(name, Called):
-        return named(name)
-    installed = cp.installed_solvers()
-    if not isinstance(name, str) or name.upper() not in installed:
-        raise InvalidProblem(
-            f"solver: {shown(name)} is not an installed solver of CVXPY; use one of {sorted(installed)}.", value=name
-        )
-    return name.upper()
 
 
 def solve_with(program: cp.Problem, solver: str, options: Mapping[str, Any]) -> str:

@@ -29,14 +29,14 @@ from designer.designing.k_norm import design_bundles
 from designer.designing.laplace_joint import frozen_fit
 from designer.designing.least_noise import limit
 from designer.designing.measured import moving_coordinates
-from designer.designing.own_solver import Solver
+from designer.designing.own_solver import Solver, known_solver
 from designer.designing.repair import ProtectedPairs
 from designer.designing.staircase import coset_program
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.workload import Workload
 from designer.programs.biased_program import BiasedProgram
 from designer.programs.constraints import Named
-from designer.programs.rounds import DEFAULT, USABLE, Solved, known_solver, solve_with
+from designer.programs.rounds import DEFAULT, USABLE, Solved, solve_with
 from designer.programs.search import question_of
 from designer.relations.invariants.changes import ChangeRelation
 from designer.relations.problem import Problem

@@ -16,7 +16,6 @@ from itertools import combinations
 import numpy as np
 
 from designer.base.display import closest, counted, number_text, rounded, settled
-from designer.domains.protection import Presence
 from designer.problem.relation import Relation
 from designer.publish.content import named
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -27,7 +26,7 @@ from designer.relations.metrics.element_budgets import Partition, PerElement
 from designer.relations.metrics.graphs import Graph
 from designer.relations.metrics.metric import Metric, Scaled, Uniform
 from designer.relations.metrics.points import MICROSECONDS_A_DAY, Chebyshev, Euclidean, GreatCircle, Ordered
-from designer.relations.metrics.presence import AddRemove
+from designer.relations.metrics.presence import AddRemove, Presence
 from designer.relations.metrics.taxonomies import Taxonomy
 from designer.relations.row_groups import RowGroups
 from designer.tradeoff.costs import Cost, TotalCost

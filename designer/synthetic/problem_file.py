@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
+from designer.base.lazy_imports import at_address
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
 from designer.problem_file.asked import RECORDS, AskingReader, naming, over_a_metric
@@ -108,6 +109,7 @@ class SyntheticReader(AskingReader, ABC):
 
 Synthetic = Literal["mwem", "small_db"]
 SIZED: Mapping[Synthetic, Callable[[Problem, float], PriceOfSize]] = {"mwem": mwem_price, "small_db": small_db_price}
+PROGRAM = "designer.programs:preprocessing"
 PRICES = ("sharp", "theorem_6", "theorem_8")
 BETA = 0.05
 PREPROCESSING = record(
@@ -181,11 +183,9 @@ class Preprocessing:
         price = self._price(problem, mechanism)
         if solver is None:
             return *prepared(problem, price, self.constant, self.exponent), {}
-        from designer.programs.preprocessing_program import PreprocessingProgram
-
         own = None if self.price == "sharp" else price
         beta = BETA if self.beta is None else self.beta
-        program = PreprocessingProgram(problem, mechanism, size=size, beta=beta, price=own, exponent=self.exponent)
+        program = at_address(PROGRAM)(problem, mechanism, size=size, beta=beta, price=own, exponent=self.exponent)
         made = program.design(solver, **options)
         return made.queries, made.optimality, dict(made.provenance)
 

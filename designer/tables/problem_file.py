@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from designer.base.arrays import Floats
 from designer.base.checks import shown
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
+from designer.base.labels import number_of, texts_of
 from designer.base.schema import Fragment, Named, Schema, either, exactly, needs_one_of, noted, record, text
 from designer.files.data_files import numeric_column
 from designer.problem.histogram import OTHERS, REFUSE, Unlisted
@@ -236,6 +238,42 @@ class LevelsDesign:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlanValues(ExpectedValues):
+    """groups: each with the conditions of the queries about it."""
+
+    groups: Mapping[Groups, Sequence[tuple[Condition, ...]]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*(name for each in self.groups.items() for name in _columns_of(*each)[0]), *self.numbers]))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.numbers, *(name for each in self.groups.items() for name in _columns_of(*each)[1])]))
+
+    def outside(self, columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, Mapping[Any, int], Iterable[str]]]:
+        for groups, wheres in self.groups.items():
+            asked, numbers = _columns_of(groups, wheres)
+            seen = ([number_of(v) for v in columns[name]] if name in numbers else texts_of(columns[name]) for name in asked)
+            rows: Counter[tuple[object, ...]] = Counter()
+            for cell, count in Counter(zip(*seen, strict=True)).items():
+                record = dict(zip(asked, cell, strict=True))
+                met = any(all(condition.meets(record) for condition in where) for where in wheres)
+                if met and groups.label(record) is None:
+                    rows[tuple(record[key.column] for key in groups.columns)] += count
+            if rows:
+                known = {label for key in groups.keys or () for label in key}
+                yield " x ".join(key.name for key in groups.columns), rows, known
+
+
+def _columns_of(groups: Groups, wheres: Sequence[tuple[Condition, ...]]) -> tuple[list[str], list[str]]:
+    """The columns that groups and conditions look at, and those that conditions compare with numbers."""
+    conditions = [condition for where in wheres for condition in where]
+    asked = dict.fromkeys([*(key.column for key in groups.columns), *(each.column for each in conditions)])
+    return list(asked), [each.column for each in conditions if each.values and isinstance(each.values[0], int)]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TablePlanRequest(Request):
     """Queries, what they may cost or how accurate they should be, and a coarser policy to state beside the exact one."""
 
@@ -290,7 +328,7 @@ class TablePlanRequest(Request):
         for groups, where in queries:
             levels.setdefault(groups, []).append(where)
         numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
-        return ExpectedValues(rule=self.unlisted, groups=list(levels.items()), numbers=numbers)
+        return PlanValues(rule=self.unlisted, groups=levels, numbers=numbers)
 
     def description(self) -> Mapping[str, object]:
         names = [query.name for query in self.queries]

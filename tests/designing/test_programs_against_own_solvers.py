@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from designer import Problem, Workload, design, invariants, metrics
+from designer.base.lazy_imports import at_address
+from designer.designing import FAMILIES
 from designer.designing.design_result import Design
 from designer.problem.relation import Relation
-from designer.programs.listed import PROGRAMS
 
+PROGRAMS = {family.name: at_address(family.program) for family in FAMILIES if family.program}
 COUNT, ALWAYS = 50, {"strategy_laplace": 1}  # a search for strategies takes seconds
 CASES = [
     pytest.param(family, seed, marks=() if seed < ALWAYS.get(family, 8) else pytest.mark.heavy)

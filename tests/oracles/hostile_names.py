@@ -11,9 +11,9 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
-from designer.domains.protection import Presence
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.domain import Domain
+from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
 from designer.synthetic.multiplicative import MWEM

@@ -23,13 +23,13 @@ from designer import Problem, StructuredWorkload, Workload, design, invariants, 
 from designer.base.json_text import readable_text
 from designer.certificate.frozen import FrozenMechanism, to_spec
 from designer.domains.products_plan import design_structured
-from designer.domains.protection import Presence
 from designer.files.releases import release_document
 from designer.files.schema import spec_schema
 from designer.lattice.mechanism import LatticeMechanism
 from designer.mechanism.additive import AdditiveMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.problem.domain import Domain
+from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
 from designer.synthetic.multiplicative import MWEM

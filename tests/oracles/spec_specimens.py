@@ -18,7 +18,6 @@ from designer.certificate.norms import Norm
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
-from designer.domains.protection import Presence
 from designer.lattice.chain import ChainPlan
 from designer.lattice.mechanism import LatticeMechanism
 from designer.local.mechanism import Channel
@@ -27,6 +26,7 @@ from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
 from designer.problem.histogram import OTHERS, Keys
+from designer.relations.metrics.presence import Presence
 from designer.relations.row_groups import RowGroups
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, RankError

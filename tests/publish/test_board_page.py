@@ -18,7 +18,6 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import About
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.files.kinds import KINDS
 from designer.files.releases import read_release, release_document, verify_release
 from designer.problem.domain import Domain
@@ -41,6 +40,7 @@ from designer.publish.page import (
     tidy,
     with_terms,
 )
+from designer.relations.metrics.presence import Presence
 from tests.oracles.hostile_names import HOSTILE, LONG, MADE, PLAIN
 from tests.oracles.pages import Page, faults
 from tests.oracles.release_specimens import invented, releases, table_of

@@ -11,12 +11,12 @@ import pytest
 
 from designer import metrics
 from designer.accounts.composition.terms import largest_budget, protected_by
-from designer.domains.protection import Presence
 from designer.problem.domain import Domain
 from designer.publish.contributor import NOT_PROTECTED, NOT_PROVEN
 from designer.publish.meanings import NO_LIMIT, Risk, meanings_of
 from designer.publish.page import contributor_of
 from designer.relations.metrics.metric import Metric
+from designer.relations.metrics.presence import Presence
 from tests.oracles.metric_kinds import SPECIMENS
 from tests.oracles.spec_specimens import specimens
 

@@ -15,7 +15,6 @@ from designer.audit.verdict import DeepVerdict, Finding, TestPower
 from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.files.releases import release_document
 from designer.publish import sections
 from designer.publish.content import Evidence, PageSection, SeenRelease, Sheet
@@ -23,6 +22,7 @@ from designer.publish.meanings import LARGEST, Risk, percent
 from designer.publish.page import contributor_of
 from designer.publish.sections import deep_section, open_points
 from designer.publish.summary import headlines
+from designer.relations.metrics.presence import Presence
 from designer.tables import Count, Groups, TablePlan
 
 

@@ -28,10 +28,10 @@ from designer import (
 )
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
 from designer.relations.invariants.adjacency import Conforming, semi_adjacency
+from designer.relations.metrics.presence import Presence
 from designer.relations.row_groups import RowGroups
 from designer.selection.mechanism import best_selection, largest_rate
 from designer.selection.scores import LargestError, Linear

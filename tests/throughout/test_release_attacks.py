@@ -33,9 +33,9 @@ from designer import (
 )
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
+from designer.relations.metrics.presence import Presence
 from designer.sampling import entropy
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import AbsoluteError, Linear

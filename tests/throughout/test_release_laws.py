@@ -28,12 +28,12 @@ from designer.designing import FAMILIES
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.products_plan import design_structured
-from designer.domains.protection import Presence
 from designer.files.kinds import KINDS
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.noise import Tulap
 from designer.odds_ratio.umpu import Margins
 from designer.problem.domain import Domain
+from designer.relations.metrics.presence import Presence
 from designer.sampling import entropy
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear

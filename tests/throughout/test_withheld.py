@@ -30,9 +30,9 @@ from designer.base.errors import WITHHELD, withholding
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.odds_ratio.mechanism import OddsRatioTest
 from designer.odds_ratio.umpu import Margins
+from designer.relations.metrics.presence import Presence
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
 from designer.synthetic.multiplicative import mwem

@@ -15,9 +15,9 @@ from designer.base.json_text import plain
 from designer.certificate.frozen import to_spec
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.files.releases import save_release, verify_release
 from designer.files.spec import load
+from designer.relations.metrics.presence import Presence
 from designer.tables import Count, Groups, Measure, PartitionSelection, Sum, TablePlan
 from designer.verifier import standalone
 from tests.verifier.altered import bytes_of

@@ -23,7 +23,6 @@ from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import shown
 from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
-from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.domain import Domain
 from designer.problem.histogram import Universe
@@ -36,7 +35,7 @@ from designer.relations.invariants.statistics import Statistics
 from designer.relations.invariants.transport import InvariantMetric
 from designer.relations.metrics.algebra import restriction
 from designer.relations.metrics.metric import Metric, inner_words
-from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.row_groups import RowGroups
 from designer.tradeoff.costs import Cost, TotalCost
 from solvers.exact.rational import float_above, root_above

@@ -20,8 +20,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.progress import step
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
-from designer.domains.protection import Presence
-from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.tables.plan import TablePlan
 from designer.tables.plan_words import FOUND, NOTION, PURE
 from designer.tables.policies import policies

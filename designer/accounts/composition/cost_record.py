@@ -25,11 +25,10 @@ from designer.base.json_text import canonical, require_keys
 from designer.base.progress import step
 from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
 from designer.certificate.frozen import FrozenMechanism
-from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
-from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.row_groups import RowGroups
 from designer.tradeoff.costs import Cost, TotalCost
 from solvers.exact.rational import root_above

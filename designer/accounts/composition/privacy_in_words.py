@@ -10,10 +10,10 @@ from designer.accounts.composition.terms import largest_budget, protected_by, ru
 from designer.base.display import at_most
 from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
-from designer.domains.protection import Presence
 from designer.mechanism.composition import Protected
 from designer.problem.relation import RECORDS_PUBLIC
 from designer.relations.metrics.attributes import Hamming, Product
+from designer.relations.metrics.presence import Presence
 from designer.tradeoff.costs import Cost, TotalCost
 from solvers.exact.rational import float_above
 

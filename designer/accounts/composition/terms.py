@@ -7,13 +7,12 @@ from itertools import product
 from typing import Any
 
 from designer.certificate.frozen import FrozenMechanism
-from designer.domains.protection import Presence
 from designer.files.kinds import kind_of
 from designer.mechanism.composition import Composition, Protected, no_rule
 from designer.relations.invariants.changes import ChangeRelation
 from designer.relations.metrics.attributes import Hamming
 from designer.relations.metrics.metric import Metric
-from designer.relations.metrics.presence import AddRemove, AppearOrChange
+from designer.relations.metrics.presence import AddRemove, AppearOrChange, Presence
 from designer.relations.row_groups import RowGroups
 from designer.tradeoff.costs import Cost
 

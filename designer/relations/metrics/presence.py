@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
 from sys import float_info
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from designer.base.errors import InvalidProblem
 from designer.base.run_length import in_runs, numbers_from, or_runs
 from designer.base.schema import BOOLEAN, BUDGETS, of_kind
 from designer.problem.budget_bounds import Nearness
+from designer.problem.histogram import Unlisted
 from designer.problem.relation import Block, Indices, Read, Relation, SimpleBudgets, rectangles
 from designer.relations.metrics.algebra import ROUNDING, unclipped
 from designer.relations.metrics.element_budgets import own_budgets
@@ -27,6 +28,61 @@ from designer.relations.metrics.points import Ordered
 from solvers.exact.rational import float_above
 
 MOST_ELEMENTS = 10**8
+NOTION_OF = {"epsilon": "pure", "mu": "zcdp"}
+BUDGET_OF = {notion: name for name, notion in NOTION_OF.items()}
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Presence:
+    """One record appears or disappears, whatever its values, with one budget: ordinary add/remove privacy, for a domain of any
+    size.
+
+    epsilon: the budget in nats, of the notion "pure". mu: the budget of the notion "zcdp", where rho is mu^2 / 2; the attribute
+    `epsilon` holds it as well. Problems and mechanisms of the other notion refuse it. Raises `InvalidProblem` for a budget that
+    is not positive or that no name says the notion of, and for none or both.
+
+    >>> Presence(mu=0.5)
+    Presence(mu=0.5)
+    """
+
+    epsilon: float
+    notion: str = field(compare=False)  # which the name of the budget said
+    absence: ClassVar[bool] = True
+
+    def __init__(self, *unnamed: object, epsilon: object = None, mu: object = None) -> None:
+        given = {name: value for name, value in (("epsilon", epsilon), ("mu", mu)) if value is not None}
+        if unnamed or len(given) != 1:
+            told = ", ".join([*map(shown, unnamed), *given]) or "no budget"
+            raise InvalidProblem(
+                f"presence: {told} given; name the one budget: epsilon=.. of pure privacy, or mu=.. of zCDP (rho = mu^2 / 2).",
+                value=unnamed[0] if unnamed else None,
+            )
+        ((name, value),) = given.items()
+        assign(self, epsilon=positive(value, name), notion=NOTION_OF[name])
+
+    def __repr__(self) -> str:
+        return f"Presence({BUDGET_OF[self.notion]}={self.epsilon!r})"
+
+    def require_notion(self, notion: str) -> None:
+        """Refuse a budget that was given by the name of another notion's."""
+        if self.notion != notion:
+            own, other = BUDGET_OF[self.notion], "epsilon" if notion == "pure" else "mu"
+            raise InvalidProblem(
+                f"relation: {own} is a budget of the notion {self.notion!r}, and the notion here is {notion!r}; give "
+                f"Presence({other}=...), or design for the other notion.",
+                value=self.epsilon,
+            )
+
+    def sentence(self) -> str:
+        """One sentence: what may change, and what budget it has."""
+        return f"Any one record may appear or disappear, with budget {self.epsilon!r}."
+
+    def entity_budget(self, rows: int) -> Fraction:
+        """What all rows of one entity cost together, at most `rows` of them."""
+        return rows * Fraction(self.epsilon)
+
+    def require_rule(self, unlisted: Unlisted) -> None:
+        """Every rule for records with unlisted values fits: a record that is left out is one that disappears."""
 
 
 @dataclass(frozen=True, eq=False)

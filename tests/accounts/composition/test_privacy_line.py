@@ -17,7 +17,7 @@ from designer.accounts.composition.privacy_in_words import asked_words, cost_wor
 from designer.certificate.frozen import save
 from designer.cli import main
 from designer.domains.products_plan import design_structured
-from designer.domains.protection import Presence
+from designer.relations.metrics.presence import Presence
 from designer.tradeoff.costs import Cost
 from tests.oracles.spec_specimens import specimens
 

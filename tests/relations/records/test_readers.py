@@ -374,7 +374,7 @@ def test_what_is_of_spark_and_no_data_frame_is_told_its_way() -> None:
     from designer import Domain
     from designer.domains.marginals_plan import design_marginals
     from designer.domains.marginals_workload import MarginalWorkload
-    from designer.domains.protection import Presence
+    from designer.relations.metrics.presence import Presence
 
     column = type("Column", (), {"__module__": "pyspark.sql.column"})()
     made = design_marginals(MarginalWorkload.of(Domain.of({"k": ["a", "b"]}), [["k"]]), Presence(mu=0.5))

@@ -19,8 +19,8 @@ from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
-from designer.domains.protection import Presence
 from designer.problem.histogram import WORDS
+from designer.relations.metrics.presence import Presence
 from designer.relations.records.row_unit import KEPT, ONE_ROW, OTHER_ENGINES, SEVERAL, RowUnit, left_out_rate
 from designer.sampling.entropy import SeededEntropy
 from designer.tables import Condition, Count, CountDistinct, Groups, Measure, PartitionSelection, Sum, TablePlan
