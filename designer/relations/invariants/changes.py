@@ -300,9 +300,6 @@ class InvariantDistance(Relation):
             f"{'2' if self.distance == 'l1' else 'root 2'} units)."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "epsilon": self.epsilon, "distance": self.distance}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:
         return cls(Statistics.from_spec(spec["invariant"]), positive(spec["epsilon"], "epsilon"), spec["distance"])

@@ -457,9 +457,6 @@ class LinkedChanges(ChangeRelation, ByLength):
             + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "linked": self.linked.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> LinkedChanges:
         require_keys(spec["linked"], keys(LinkedTables.schema), "linked")

@@ -370,10 +370,6 @@ class InvariantChanges(ChangeRelation, ByLength):
     def sentence(self) -> str:
         return f"{self._moved()} are protected from each other with budget {self.epsilon!r} (Semi-DP)."
 
-    def to_spec(self) -> dict[str, Any]:
-        spec = {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
-        return spec | ({"by_length": True} if self.by_length else {})
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:
         return cls(

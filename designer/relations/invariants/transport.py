@@ -390,15 +390,6 @@ class InvariantMetric(ChangeRelation, ByLength):
             f"{self.metric.sentence()}"
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "metric": self.metric.to_spec(),
-            "invariant": self.invariant.to_spec(),
-            "adjacency": self.adjacency,
-            **({"by_exchanges": True} if self.by_exchanges else {}),
-        }
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantMetric:
         metric = read(spec["metric"])

@@ -351,9 +351,6 @@ class Ordered(Metric):
         step = f"{days!r} of difference in value" if self.unit == "unit" else f"{days!r} days between them"
         return f"Any one record may change to any other value, with budget {self.epsilon!r} for every {step}."
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "values": self.values, "period": self.period, "epsilon": self.epsilon, "unit": self.unit}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Ordered:
         values = real_array(spec["values"], "metric.values", 1)

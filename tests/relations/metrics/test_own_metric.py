@@ -58,6 +58,14 @@ class Ring(Metric):
         return {"kind": self.kind, "places": self.places, "epsilon": self.epsilon}
 
 
+def test_a_metric_that_does_not_say_what_it_is_made_of_is_refused() -> None:
+    class Unsaid(Ring):
+        to_spec = Metric.to_spec
+
+    with pytest.raises(InvalidProblem, match="nothing says what a Unsaid is made of; give it a method to_spec"):
+        design(Problem(ASKED, Unsaid(4, 1.0)), "laplace")
+
+
 RING = Ring(4, 0.5)
 
 
