@@ -20,7 +20,7 @@ from designer.sampling.integer_gaussian import COLUMNS, LARGEST_VARIANCE, Discre
 from designer.sampling.integer_samplers import GaussianPlan, LazyUniform
 from designer.sampling.integer_tails import TABLED, DiscreteStairs
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
-from tests.oracles.scripted import Scripted
+from tests.oracles.scripted import Replayed, Scripted
 
 THIRD = Fraction(1, 3)
 
@@ -113,9 +113,9 @@ def test_ball_arithmetic_decides_as_the_filter_does(variance: Fraction, monkeypa
     size = discrete_gaussian.BATCH // 4
     noise = DiscreteGaussian([variance])
     words = SeededEntropy(4).random_words(3 * size)
-    filtered = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
+    filtered = noise._propose(np.zeros(size, dtype=np.intp), Replayed(words))
     monkeypatch.setattr(integer_samplers, "CIRCLE_ERROR", 1e9)  # nothing is beyond doubt now
-    exact = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
+    exact = noise._propose(np.zeros(size, dtype=np.intp), Replayed(words))
     assert np.array_equal(filtered[1], exact[1])
     assert np.array_equal(filtered[0][filtered[1]], exact[0][exact[1]])
 
@@ -193,23 +193,8 @@ def test_numbers_that_are_decided_in_balls_one_by_one_are_those_of_their_words(
     found = []
     for error in (integer_samplers.CIRCLE_ERROR, 1e9):  # 1e9: nothing is beyond doubt now
         monkeypatch.setattr(discrete_gaussian, "CIRCLE_ERROR", error)
-        found.append(noise._few(40, _Replay(words)))
+        found.append(noise._few(40, Replayed(words)))
     assert found[0] == found[1]
-
-
-class _Replay:
-    """The given words first, then a seeded stream for the further bits."""
-
-    private = False
-
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        self.first, self.later = words, SeededEntropy(5)
-
-    def random_words(self, count: int) -> NDArray[np.uint64]:
-        if self.first.size == count:
-            taken, self.first = self.first, self.first[:0]
-            return taken
-        return self.later.random_words(count)
 
 
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
