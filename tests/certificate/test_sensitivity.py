@@ -132,7 +132,10 @@ def test_silent_coordinates_are_those_that_no_protected_pair_moves(matrix: np.nd
 @settings(max_examples=60, deadline=None)
 @given(matrices(INTEGERS, 5), st.integers(0, 10**6))
 def test_rank_and_span_against_numpy(matrix: np.ndarray, seed: int) -> None:
-    for relation in (metrics.from_matrix(semimetric(matrix.shape[1], np.random.default_rng(seed))), metrics.add_remove(matrix.shape[1], 1.0)):
+    for relation in (
+        metrics.from_matrix(semimetric(matrix.shape[1], np.random.default_rng(seed))),
+        metrics.add_remove(matrix.shape[1], 1.0),
+    ):
         sensitivity = SensitivitySet.of(matrix, relation)
         found = sensitivity.all_pairs().differences
         wanted = int(np.linalg.matrix_rank(found)) if len(found) else 0
