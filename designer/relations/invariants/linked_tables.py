@@ -403,12 +403,6 @@ class LinkedChanges(ChangeRelation, ByLength):
         """Rows, (R, N), that follow from what is public."""
         return in_row_space(self.invariant.constraints, rows)
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
-
     def is_vacuous(self) -> bool:
         return not self.typical
 

@@ -279,9 +279,6 @@ class InvariantChanges(ChangeRelation, ByLength):
     def unmoved(self, rows: Floats) -> Booleans:
         return self.without_list.unmoved(rows)
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
     @cached_property
     def without_list(self) -> KnownChanges:
         """What takes the place of the list: closed forms, or bounds for statistics of no known kind."""
@@ -360,9 +357,6 @@ class InvariantChanges(ChangeRelation, ByLength):
         if self.exchanges:
             return change_words(((left, self.adjacency), (right, -self.adjacency)), elements)
         return change_words(self.without_list.some_change, elements)
-
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
 
     def largest_exact_budget(self) -> Fraction:
         return Fraction(self.epsilon) * (not self.is_vacuous())

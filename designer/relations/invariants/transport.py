@@ -298,12 +298,6 @@ class InvariantMetric(ChangeRelation, ByLength):
         steps = rows[:, order[1:][same]] != rows[:, order[:-1][same]]
         return np.asarray(~steps.any(axis=1))
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
-
     def nearest(self) -> Floats:
         """The least budget of an exchange of each element, (N,); infinite where none is protected."""
         return self._within.nearest()
