@@ -32,7 +32,7 @@ CHORD_ERROR = 1e-14  # of the chord between two points of the unit sphere: coord
 
 
 @dataclass(frozen=True, eq=False)
-class Coordinates(Metric):
+class CoordinateNorm(Metric):
     """A norm of the differences of coordinates, times a rate.
 
     places: (N, dimensions). per_unit: nats for each unit.
@@ -61,7 +61,7 @@ class Coordinates(Metric):
 
 
 @dataclass(frozen=True, eq=False)
-class Euclidean(Coordinates):
+class Euclidean(CoordinateNorm):
     """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative)."""
 
     kind = "euclidean"
@@ -372,7 +372,7 @@ COORDINATES: Mapping[str, Fragment] = {"points": MATRIX, "per_unit": POSITIVE}
 
 
 @dataclass(frozen=True, eq=False)
-class Chebyshev(Coordinates):
+class Chebyshev(CoordinateNorm):
     """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational; places: (N, T), T at least 2."""
 
     kind = "chebyshev"
