@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Generic, TypeVar
 
 from designer.base.checks import meant, shown
@@ -103,6 +104,24 @@ def either(*fragments: Fragment) -> Schema:
 def or_null(fragment: Fragment) -> Schema:
     """The same, or nothing."""
     return either({"type": "null"}, fragment)
+
+
+def spec_of(part: Any, schema: Named) -> dict[str, Any]:
+    """An object as plain data: its attributes by the keys of its schema, without those that may be left out and are false."""
+    needed = keys(schema)
+    values = {key: getattr(part, key) for key in schema.body["properties"]}
+    return {key: as_data(value) for key, value in values.items() if key in needed or value}
+
+
+def as_data(value: Any) -> Any:
+    """A part as its own plain data, several as a list of theirs, an exact number as a text; anything else as it is."""
+    if hasattr(value, "to_spec"):
+        return value.to_spec()
+    if isinstance(value, tuple):
+        return list(map(as_data, value))
+    if isinstance(value, Mapping):
+        return {key: as_data(item) for key, item in value.items()}
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def needs_one_of(*names: str) -> list[Schema]:

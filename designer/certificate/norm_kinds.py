@@ -66,15 +66,7 @@ class BundleNorm(Norm):
         facets[:, np.setdiff1d(np.arange(size), [k for bundle in places for k in bundle])] = np.inf
         for gauge, bundle, part in zip(gauges, places, _facets(gauges), strict=True):
             facets[part, list(bundle)] = gauge.map
-        parts = {
-            "gauges": tuple(gauges),
-            "places": tuple(map(tuple, places)),
-            "combine": combine,
-            "map": facets,
-            "order": "linf",
-        }
-        for name, value in parts.items():
-            assign(self, **{name: value})
+        assign(self, gauges=tuple(gauges), places=tuple(map(tuple, places)), combine=combine, map=facets, order="linf")
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -206,9 +198,7 @@ class CappedNorm(Norm):
         rows = np.zeros((max(1, len(heard)), diagonal.dimension))
         rows[:, diagonal.silent] = np.inf
         rows[np.arange(len(heard)), heard] = diagonal.map[heard]
-        parts = {"weights": frozen(diagonal.map), "cap": float(cap), "map": rows, "order": "linf"}
-        for name, value in parts.items():
-            assign(self, **{name: value})
+        assign(self, weights=frozen(diagonal.map), cap=float(cap), map=rows, order="linf")
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

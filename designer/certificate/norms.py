@@ -328,9 +328,7 @@ class Gauge(Norm):
                 f"norm.scale: {scale} takes the facets of the body beyond the floats; choose units in which noise scales are "
                 "moderate."
             )
-        parts = {"differences": differences, "budgets": budgets, "scale": scale, "body": body, "map": facets, "order": "linf"}
-        for name, value in parts.items():
-            assign(self, **{name: value})
+        assign(self, differences=differences, budgets=budgets, scale=scale, body=body, map=facets, order="linf")
         Norm.__post_init__(self)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -80,7 +80,7 @@ from designer.problem.histogram import ExactRows
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
 from designer.relations.invariants.one_budget import InvariantChanges
-from designer.relations.kinds import OF_INVARIANTS, relation_from_spec, require_listed
+from designer.relations.kinds import OF_INVARIANTS, relation_from_spec
 from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.margins import NoiseFacts
 from designer.tradeoff.conversions import zcdp_epsilon
@@ -585,9 +585,6 @@ class LatticeMechanism(Mechanism):
             post_processing=POST_PROCESSING if self.chain is None else ESTIMATED,
             fingerprint=self.fingerprint,
         )
-
-    def require_listed(self) -> None:
-        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         return {

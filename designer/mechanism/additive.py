@@ -6,7 +6,7 @@ First what it promises, in words: the theorem, the notion and the arithmetic tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -55,17 +55,15 @@ from designer.certificate.implicit_rows import DescribedSet, certify_described, 
 from designer.certificate.norm_kinds import NORM, norm_from_spec, norm_to_spec
 from designer.certificate.norms import Norm, require_falloff
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism import interface as report_lines
 from designer.mechanism.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
 from designer.mechanism.bounds import ErrorBounds, error_bounds
-from designer.mechanism.interface import Falloff, Mechanism
+from designer.mechanism.interface import Falloff, GridMechanism, fraction_lines
 from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, require_weights
-from designer.mechanism.release import Release, answers_of, kept_rows, summed, tells
-from designer.problem.histogram import ExactRows
+from designer.mechanism.release import Release, kept_rows, summed
 from designer.problem.relation import BUDGETS_ADD, Relation
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
 from designer.relations.delta_lengths import Allowed
-from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
 from designer.tradeoff.delta_rule import DeltaRule, GaussianAllowance, PureAllowance, checked_delta
@@ -254,7 +252,7 @@ NO_NOISE = "no answer gets any noise, so every one is published exactly"
 
 
 @dataclass(frozen=True, eq=False)
-class AdditiveMechanism(Mechanism):
+class AdditiveMechanism(GridMechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise with density falling off in a norm.
 
     family: one of `designer.certificate.guarantee.ADDITIVE_FAMILIES`. workload: what was asked, Q (K, N). relation: what is
@@ -512,14 +510,6 @@ class AdditiveMechanism(Mechanism):
         noise = self.noise.draw(1, self.release_entropy())[0]
         return self._release_of(summed(exact, noise))
 
-    def _release_of(self, multiples: Sequence[int]) -> Release:
-        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
-        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
-        told = tuple(multiples) if self.tells_multiples else None
-        return Release(
-            answers, self.workload.queries, self.guarantee, self.fingerprint, kept=self.kept, multiples=told, law=self
-        )
-
     @cached_property
     def kept(self) -> Floats | None:
         """See `designer.mechanism.release.kept_rows`."""
@@ -530,40 +520,19 @@ class AdditiveMechanism(Mechanism):
         """The measured coordinates that carry noise, (R,)."""
         return np.asarray(~self.norm.silent)
 
-    @cached_property
-    def tells_multiples(self) -> bool:
-        """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
-        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
-
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
         draws: Floats = self.grid.values(self.noise.draw(size, entropy).T).T
         return draws if self.reconstruction is None else draws @ self.reconstruction.T
 
     @cached_property
-    def _measured(self) -> ExactRows:
-        return ExactRows(self.integers)
-
-    @cached_property
     def noise(self) -> Noise:
         """The exact sampler of the noise, in grid steps, and the moments of its law."""
         return noise_for(self.norm, self.grid, self.falloff)
 
-    def certificate_words(self) -> str:
-        return report_lines.certificate_words(self)
-
     def summary_lines(self) -> list[str]:
         rebuilt = None if self.reconstruction is None else self.reconstruction[self.workload.whole_rows]
-        return [*report_lines.summary_lines(self), *report_lines.fraction_lines(rebuilt, self.heard, self.grid.exponents)]
-
-    def design_lines(self) -> list[str]:
-        return self.summary_lines()
-
-    def page_lines(self) -> list[str]:
-        return report_lines.page_lines(self)
-
-    def require_listed(self) -> None:
-        require_listed(self.relation)
+        return [*super().summary_lines(), *fraction_lines(rebuilt, self.heard, self.grid.exponents)]
 
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""

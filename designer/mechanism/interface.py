@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
-from designer.base.arrays import Floats
+from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
 from designer.base.errors import DesignFailed, InvalidProblem
@@ -22,11 +22,13 @@ from designer.base.progress import step
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.guarantee import Optimality
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism.release import Release, SimulatedNoise, require_no_data
+from designer.mechanism.noise import Grid
+from designer.mechanism.release import Release, SimulatedNoise, answers_of, require_no_data, tells
 from designer.problem.compressed_rows import difference, largest_entries
-from designer.problem.histogram import Universe
+from designer.problem.histogram import ExactRows, Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
+from designer.relations.kinds import require_listed
 from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
 from designer.sampling.margins import Margins, NoiseFacts, NoiseReach, seed_of
@@ -197,6 +199,9 @@ class Mechanism(TakesCounts[Release]):
         """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
         return ""
 
+    def require_listed(self) -> None:
+        require_listed(self.relation)
+
     @cached_property
     def universe(self) -> Universe:
         """What counts are joined by."""
@@ -237,55 +242,137 @@ class Mechanism(TakesCounts[Release]):
         return [*self.summary_lines(), *ball, error, *([f"             {self.accuracy_words}"] if self.accuracy_words else [])]
 
 
-# An additive mechanism as text for people: the noise of every query, beside the certificate.
-
-
 ROWS_SHOWN = 12
 
 
-def certificate_words(mechanism: Mechanism) -> str:
-    """The certificate in sentences, and the fingerprint."""
-    lines = mechanism.privacy.lines()
-    return "\n".join([*lines, f"{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"])
+class GridMechanism(Mechanism):
+    """Noise on the grid of the measured queries; answers are rebuilt from noisy multiples of its steps, in sentences for
+    people beside the certificate."""
+
+    grid: Grid
+    integers: NDArray[np.int64]
+    reconstruction: Floats | None
+
+    @property
+    @abstractmethod
+    def heard(self) -> NDArray[np.bool_]:
+        """The measured coordinates that carry noise, (R,)."""
+
+    @property
+    def kept(self) -> Floats | None:
+        """See `designer.mechanism.release.kept_rows`."""
+        return None
+
+    @cached_property
+    def _measured(self) -> ExactRows:
+        return ExactRows(self.integers)
+
+    def _release_of(self, multiples: Sequence[int]) -> Release:
+        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
+        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
+        told = tuple(multiples) if self.tells_multiples else None
+        return Release(
+            answers, self.workload.queries, self.guarantee, self.fingerprint, kept=self.kept, multiples=told, law=self
+        )
+
+    @cached_property
+    def tells_multiples(self) -> bool:
+        """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
+        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
+
+    def certificate_words(self) -> str:
+        """The certificate in sentences, and the fingerprint."""
+        lines = self.privacy.lines()
+        return "\n".join([*lines, f"{delta_words(self)}Fingerprint {self.fingerprint}"])
+
+    def summary_lines(self) -> list[str]:
+        """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
+        queries, elements = self.workload.shape
+        certificate = self.privacy
+        return [
+            f"Workload:    {queries} queries over {elements} universe elements",
+            f"Relation:    {printed(self.relation.sentence())}",
+            f"Mechanism:   {self.family}; expected total squared error {at_most(self.error(), 6)}",
+            *self._noise_lines(),
+            *([f"Norm ball:   {self.ball_words}"] if self.ball_words else []),
+            f"Certificate: {'empty' if self.vacuous else 'holds'}; worst loss / budget "
+            f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
+            f"             {certificate.arithmetic}",
+            *(f"             {line}" for line in delta_words(self).splitlines()),
+            f"Fingerprint: {self.fingerprint}",
+        ]
+
+    def design_lines(self) -> list[str]:
+        return self.summary_lines()
+
+    def _noise_lines(self) -> list[str]:
+        deviations = np.sqrt(self.query_variances())
+        queries = self.workload.queries[:ROWS_SHOWN]
+        names = list(map(printed, queries))
+        units = [printed(self.about.unit(name)) for name in queries]
+        width = min(40, max(map(len, names)))
+        shown = [
+            f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
+            if s
+            else f"  {name:{width}} published exactly: {_why_exact(self, name)}"
+            for name, s, unit in zip(names, deviations, units, strict=False)
+        ]
+        return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
+
+    def page_lines(self) -> list[str]:
+        """A page in Markdown: the guarantee, the noise of every query, the certificate and optimality."""
+        certificate = self.privacy
+        deviations = np.sqrt(self.query_variances())
+        noise = [
+            f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
+            for name, s in zip(self.workload.queries, deviations, strict=True)
+        ]
+        return [
+            f"# Mechanism {self.fingerprint[:12]}",
+            "",
+            "## Guarantee",
+            "",
+            "```",
+            self.guarantee.to_text(),
+            "```",
+            "",
+            "## Noise",
+            "",
+            f"Expected total squared error: {self.error():.8g}.",
+            "",
+            "| query | standard deviation |",
+            "| --- | --- |",
+            *noise,
+            "",
+            *self._proof_lines(),
+            f"{'Empty' if self.vacuous else 'Holds'}. Worst loss over budget: {certificate.ratio or 0.0!r}, over "
+            f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
+            *self._worst_pair(),
+            certificate.theorem,
+            "",
+            "## Optimality",
+            "",
+            optimality_words(self.optimality),
+        ]
+
+    def _worst_pair(self) -> list[str]:
+        """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
+        witness = self.privacy.witness
+        if witness is None:
+            return []
+        told = "budget" if self.delta is None else "a length of at most"
+        return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(self).splitlines()]
+
+    def _proof_lines(self) -> list[str]:
+        """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
+        words = self.ball_words
+        return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
 
 
 def delta_words(mechanism: Mechanism) -> str:
     """A line on the delta that the worst pair spends; nothing where the promise has none."""
     spent = mechanism.spent_delta()
     return "" if spent is None else f"That pair spends delta {spent!r} of {mechanism.delta!r}, recomputed in balls.\n"
-
-
-def summary_lines(mechanism: Mechanism) -> list[str]:
-    """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
-    queries, elements = mechanism.workload.shape
-    certificate = mechanism.privacy
-    return [
-        f"Workload:    {queries} queries over {elements} universe elements",
-        f"Relation:    {printed(mechanism.relation.sentence())}",
-        f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error(), 6)}",
-        *_noise_lines(mechanism),
-        *([f"Norm ball:   {mechanism.ball_words}"] if mechanism.ball_words else []),
-        f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
-        f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
-        f"             {certificate.arithmetic}",
-        *(f"             {line}" for line in delta_words(mechanism).splitlines()),
-        f"Fingerprint: {mechanism.fingerprint}",
-    ]
-
-
-def _noise_lines(mechanism: Mechanism) -> list[str]:
-    deviations = np.sqrt(mechanism.query_variances())
-    queries = mechanism.workload.queries[:ROWS_SHOWN]
-    names = list(map(printed, queries))
-    units = [printed(mechanism.about.unit(name)) for name in queries]
-    width = min(40, max(map(len, names)))
-    shown = [
-        f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
-        if s
-        else f"  {name:{width}} published exactly: {_why_exact(mechanism, name)}"
-        for name, s, unit in zip(names, deviations, units, strict=False)
-    ]
-    return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
 
 
 def fraction_lines(rebuilt: Floats | None, noisy: NDArray[np.bool_], exponents: Sequence[int]) -> list[str]:
@@ -305,58 +392,6 @@ def _why_exact(mechanism: Mechanism, name: str) -> str:
     """Why an answer has no noise: no protected change moves it, or its noise is too small for a float to tell."""
     exact = mechanism.exact
     return "no protected change moves it" if name in exact else "its noise is smaller than floats tell, so it hides nothing"
-
-
-def page_lines(mechanism: Mechanism) -> list[str]:
-    """A page in Markdown: the guarantee, the noise of every query, the certificate and optimality."""
-    certificate = mechanism.privacy
-    deviations = np.sqrt(mechanism.query_variances())
-    noise = [
-        f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
-        for name, s in zip(mechanism.workload.queries, deviations, strict=True)
-    ]
-    return [
-        f"# Mechanism {mechanism.fingerprint[:12]}",
-        "",
-        "## Guarantee",
-        "",
-        "```",
-        mechanism.guarantee.to_text(),
-        "```",
-        "",
-        "## Noise",
-        "",
-        f"Expected total squared error: {mechanism.error():.8g}.",
-        "",
-        "| query | standard deviation |",
-        "| --- | --- |",
-        *noise,
-        "",
-        *_proof_lines(mechanism),
-        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {certificate.ratio or 0.0!r}, over "
-        f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
-        *_worst_pair(mechanism),
-        certificate.theorem,
-        "",
-        "## Optimality",
-        "",
-        optimality_words(mechanism.optimality),
-    ]
-
-
-def _worst_pair(mechanism: Mechanism) -> list[str]:
-    """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
-    witness = mechanism.privacy.witness
-    if witness is None:
-        return []
-    told = "budget" if mechanism.delta is None else "a length of at most"
-    return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(mechanism).splitlines()]
-
-
-def _proof_lines(mechanism: Mechanism) -> list[str]:
-    """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
-    words = mechanism.ball_words
-    return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
 
 
 def optimality_words(best: Optimality | None) -> str:

@@ -6,7 +6,7 @@ What is certified, tails included: docs/theory/staircase.md, section 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -34,11 +34,10 @@ from designer.certificate.guarantee import (
     require_family,
 )
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism import interface as report_lines
 from designer.mechanism.composition import Composition, Protected
-from designer.mechanism.interface import Falloff, Mechanism
+from designer.mechanism.interface import Falloff, GridMechanism
 from designer.mechanism.noise import Grid
-from designer.mechanism.release import Release, answers_of, summed, tells
+from designer.mechanism.release import Release, summed
 from designer.mechanism.spec import GridForm, OnAGrid
 from designer.mechanism.staircase_noise import (
     Difference,
@@ -49,10 +48,10 @@ from designer.mechanism.staircase_noise import (
     noise_from_spec,
     protected_differences,
 )
-from designer.problem.histogram import ExactRows, Universe
+from designer.problem.histogram import Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
-from designer.relations.kinds import RELATION, relation_from_spec, require_listed
+from designer.relations.kinds import RELATION, relation_from_spec
 from designer.sampling.entropy import Entropy
 from designer.sampling.margins import NoiseFacts
 from designer.tradeoff.costs import Cost
@@ -67,7 +66,7 @@ ARITHMETIC = "exact rationals for all {pairs} pairs: whole units of the budgets,
 
 
 @dataclass(frozen=True, eq=False)
-class StaircaseMechanism(Mechanism):
+class StaircaseMechanism(GridMechanism):
     """Releases `reconstruction (M x + z)`: M the measured matrix on a grid, z noise of a tabulated or stepped law.
 
     family: "staircase", or "custom". workload: what was asked, Q (K, N). relation: what is hidden. noise: the law, in steps of
@@ -282,33 +281,6 @@ class StaircaseMechanism(Mechanism):
         noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
         return self._release_of(summed(exact, noise))
 
-    @cached_property
-    def _measured(self) -> ExactRows:
-        return ExactRows(self.integers)
-
-    def _release_of(self, multiples: Sequence[int]) -> Release:
-        """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
-        answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
-        told = tuple(multiples) if self.tells_multiples else None
-        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=told, law=self)
-
-    @cached_property
-    def tells_multiples(self) -> bool:
-        """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
-        return tells(self.reconstruction, self.heard, self.integers, self.relation)
-
-    def certificate_words(self) -> str:
-        return report_lines.certificate_words(self)
-
-    def summary_lines(self) -> list[str]:
-        return report_lines.summary_lines(self)
-
-    def design_lines(self) -> list[str]:
-        return self.summary_lines()
-
-    def page_lines(self) -> list[str]:
-        return report_lines.page_lines(self)
-
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""
         least, most = budget_range(self.relation)
@@ -329,9 +301,6 @@ class StaircaseMechanism(Mechanism):
             timing=TIMING,
             fingerprint=self.fingerprint,
         )
-
-    def require_listed(self) -> None:
-        require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
         return {

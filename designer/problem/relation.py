@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, Immutable, frozen
 from designer.base.checks import assign, names, shown
 from designer.base.errors import InvalidProblem, InvalidSpec
-from designer.base.schema import Named
+from designer.base.schema import Named, spec_of
 from designer.problem.budget_bounds import Nearness
 from designer.problem.histogram import Keys, Unlisted
 
@@ -254,9 +254,14 @@ class Relation(Immutable, ABC):
     def sentence(self) -> str:
         """One sentence: what may change, and what budget it has."""
 
-    @abstractmethod
     def to_spec(self) -> dict[str, Any]:
-        """The relation as plain data, `kind` first; `from_spec` inverts it."""
+        """The relation as plain data, `kind` first; `from_spec` inverts it.
+
+        `InvalidProblem` for a class without a `schema` that does not say it itself.
+        """
+        if not hasattr(self, "schema"):
+            raise InvalidProblem(f"relation: nothing says what a {type(self).__name__} is made of; give it a method to_spec.")
+        return spec_of(self, self.schema)
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Relation:

@@ -121,9 +121,6 @@ class RowGroups(Relation):
             f"sum over the changed groups of: {listed}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "names": list(self.names), "parts": [part.to_spec() for part in self.parts]}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> RowGroups:
         return cls(tuple(read(part) for part in spec["parts"]), tuple(spec["names"]))  # type: ignore[misc]

@@ -257,12 +257,8 @@ class SlowlyScaledSum(OtherNoise):
         return f"Gaussian noise of deviation {noise.deviation} on its {noise.shape} with offset {noise.offset}"
 
     def to_spec(self) -> dict[str, Any]:
-        noise = self.noise
-        if isinstance(noise, StudentNoise):
-            stated = {"law": "student", "scale": str(noise.scale), "power": noise.power}
-        else:
-            stated = {"law": "gaussian", "shape": noise.shape, "offset": str(noise.offset), "deviation": str(noise.deviation)}
-        return {**super().to_spec(), "noise": stated}
+        law = "student" if isinstance(self.noise, StudentNoise) else "gaussian"
+        return {**super().to_spec(), "noise": {"law": law, **self.noise.to_spec()}}
 
 
 def slow_noise_from_spec(spec: Any) -> StudentNoise | TransformedNoise:
@@ -270,16 +266,13 @@ def slow_noise_from_spec(spec: Any) -> StudentNoise | TransformedNoise:
     return LAWS.read(spec)
 
 
-def _student(spec: Mapping[str, Any]) -> StudentNoise:
-    return StudentNoise(spec["scale"], spec["power"])
-
-
-def _transformed(spec: Mapping[str, Any]) -> TransformedNoise:
-    return TransformedNoise(spec["shape"], spec["offset"], spec["deviation"])
-
-
 LAWS: ClosedList[StudentNoise | TransformedNoise] = ClosedList(
-    "noise", {"student": (STUDENT, _student), "gaussian": (GAUSSIAN, _transformed)}, key="law"
+    "noise",
+    {
+        "student": (STUDENT, lambda spec: StudentNoise(spec["scale"], spec["power"])),
+        "gaussian": (GAUSSIAN, lambda spec: TransformedNoise(spec["shape"], spec["offset"], spec["deviation"])),
+    },
+    key="law",
 )
 
 

@@ -306,9 +306,6 @@ class Subsampled(Tradeoff):
     def unseen_ball(self) -> arb:
         return self.base.unseen_ball() if self.rate == 1 else rational_ball(Fraction(0))
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "base": self.base.to_spec(), "rate": str(self.rate)}
-
     def sentence(self) -> str:
         return f"{self.base.sentence()}, of records that are each sampled with probability {float(self.rate)!r}"
 

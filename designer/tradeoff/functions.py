@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, checked, count, rational, rational_from, shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import RATIONAL, Named, of_kind, whole
+from designer.base.schema import RATIONAL, Named, of_kind, spec_of, whole
 from designer.tradeoff.kinks import Kinks, discrete_laplace_kinks, largest_gap, sorted_balls
 from solvers.exact.balls import exp_ball, float_above_real, normal_cdf, normal_quantile, rational_ball
 
@@ -59,9 +59,9 @@ class Tradeoff(Declared, Immutable, ABC):
     def delta_ball(self, slope: arb) -> arb:
         """`sup over alpha of 1 - beta(alpha) - slope alpha` as a ball: delta at epsilon = log(slope), in this direction."""
 
-    @abstractmethod
     def to_spec(self) -> dict[str, Any]:
         """Plain data, `kind` first; `from_spec` inverts it."""
+        return spec_of(self, self.schema)
 
     @abstractmethod
     def sentence(self) -> str:
@@ -189,9 +189,6 @@ class EpsilonDelta(Tradeoff):
     def trivial(self) -> bool:
         return self.epsilon == 0 and self.delta == 0
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "epsilon": str(self.epsilon), "delta": str(self.delta)}
-
     def sentence(self) -> str:
         return f"f_(epsilon, delta) with epsilon = {float(self.epsilon)!r}, delta = {float(self.delta)!r}"
 
@@ -275,9 +272,6 @@ class Gaussian(Tradeoff):
 
     def group(self, size: int) -> Gaussian:
         return Gaussian(self.mu_squared * count(size, "size") ** 2)
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "mu_squared": str(self.mu_squared)}
 
     def sentence(self) -> str:
         return f"G_mu with mu = {self.mu!r}"
@@ -377,9 +371,6 @@ class Group(Tradeoff):
     def group(self, size: int) -> Tradeoff:
         return self.base.group(self.size * count(size, "size"))
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "base": self.base.to_spec(), "size": self.size}
-
     def sentence(self) -> str:
         return f"{self.size} times composed {self.base.sentence()}"
 
@@ -460,9 +451,6 @@ class LaplaceTradeoff(Tradeoff):
     def group(self, size: int) -> LaplaceTradeoff:
         """Exactly that of `size` times the distance: noise of log-concave density composes so."""
         return LaplaceTradeoff(self.epsilon * count(size, "size"))
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "epsilon": str(self.epsilon)}
 
     def sentence(self) -> str:
         return f"the tradeoff function of Laplace noise with epsilon = {float(self.epsilon)!r}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -203,9 +203,6 @@ class PiecewiseLinear(Tradeoff):
     def atoms(self) -> list[Point]:
         """(null, alternative) masses of the pair of distributions that the function stands for."""
         return [*self.segments(), (ZERO, 1 - self.betas[0])]
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "alphas": [str(a) for a in self.alphas], "betas": [str(b) for b in self.betas]}
 
     def sentence(self) -> str:
         return f"a piecewise linear tradeoff function with {len(self.alphas)} corners"

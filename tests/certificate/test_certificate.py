@@ -26,6 +26,7 @@ from designer.relations.metrics.metric import Metric
 
 
 def semimetric(n: int, generator: np.random.Generator) -> np.ndarray:
+    """Random budgets with some 0, some infinite, closed by Floyd and Warshall."""
     d = generator.choice([0.0, 0.5, 1.0, 3.0, math.inf], size=(n, n), p=[0.1, 0.2, 0.3, 0.2, 0.2])
     d = np.minimum(d, d.T)
     np.fill_diagonal(d, 0)

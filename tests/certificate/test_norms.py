@@ -1,18 +1,26 @@
-"""Norms: float evaluation against exact, and the stated error of a scan."""
+"""Norms: float evaluation against exact, and the stated error of a scan. Corners and facets of norm balls as arrays, against
+the norm itself and against Qhull. Norm balls as drawn: every point of an outline has norm 1, and every protected difference
+lies within.
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial import ConvexHull
 
-from designer import InvalidProblem
-from designer.certificate.norm_kinds import BundleNorm
+from designer import InvalidProblem, Problem, Workload, design, metrics, norm_ball
+from designer.certificate.norm_kinds import BundleNorm, CappedNorm
 from designer.certificate.norms import Gauge, Norm, weighted_l1
+from designer.mechanism.interface import Mechanism
+from designer.publish.pictures.balls import ball_corners, boundary, faces, shadow
+from designer.publish.pictures.of_mechanisms import LEVELS, ball_of, levels
 
 ORDERS = ["l1", "l2", "linf"]
 
@@ -169,3 +177,198 @@ def test_bundles_have_gauges_of_as_many_coordinates_as_places(places: tuple[tupl
     else:
         with pytest.raises(InvalidProblem, match=r"norm\.bundles: the differences of each must move all of its places"):
             BundleNorm([gauge] * len(places), places, "sum", 3)
+
+
+def norms() -> dict[str, Norm]:
+    draw = np.random.default_rng(5)
+    differences = draw.integers(-3, 4, (12, 3)).astype(float)
+    quiet = np.insert(differences, 1, 0.0, axis=1)  # a coordinate that nothing moves
+    return {
+        "weighted l1": weighted_l1([0.5, 2.0, 1.0]),
+        "l1 with a coordinate without noise": weighted_l1([0.5, np.inf, 1.0]),
+        "box": Norm(np.array([0.5, 2.0, 3.0]), "linf"),
+        "turned box": Norm(draw.normal(size=(3, 3)), "linf"),
+        "turned l1": Norm(draw.normal(size=(3, 3)), "l1"),
+        "K-norm": Gauge(differences, draw.uniform(0.5, 2, 12), 0.75),
+        "K-norm with a coordinate without noise": Gauge(quiet, draw.uniform(0.5, 2, 12)),
+        **{f"box of {cap:g} sides": CappedNorm(np.array([0.5, 2.0, np.inf, 3.0, 1.0]), cap) for cap in CAPS},
+        **{f"{combine} of bundles": bundles(combine) for combine in ("sum", "max")},
+    }
+
+
+CAPS = (0.75, 1.0, 1.5, 2.0, 2.25, 3.75, 4.0, 9.0)
+
+
+def bundles(combine: str) -> BundleNorm:
+    """A plane of six corners, a line, a coordinate without noise, and a square."""
+    plane = Gauge(np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 2.0]]), np.ones(3))
+    square = Gauge(np.array([[1.0, 1.0], [1.0, -1.0]]), np.array([1.0, 1.0]), 0.5)
+    return BundleNorm((plane, Gauge(np.array([[3.0]]), np.ones(1)), square), ((0, 2), (1,), (4, 5)), combine, 6)
+
+
+@pytest.mark.parametrize("name", ["box", "k_norm", "capped_l1", "bundles", "laplace", "strategy_geometric"])
+def test_every_family_whose_ball_is_a_polytope_gives_its_corners_and_facets(name: str) -> None:
+    """Of what is drawn and frozen, for the same problem: each has both, or says that its norm is none."""
+    problem = Problem(Workload(np.eye(4)), metrics.uniform(4, 1.0))
+    made = design(problem, name).mechanism
+    norm = getattr(made, "norm")  # noqa: B009
+    assert norm.order != "l2" and norm(norm.vertices) == pytest.approx(np.ones(len(norm.vertices)))
+    assert (norm.vertices @ norm.facets.T <= 1 + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", norms())
+def test_corners_have_length_one_and_facets_measure_every_vector(name: str) -> None:
+    norm = norms()[name]
+    heard = ~norm.silent
+    assert norm(norm.vertices) == pytest.approx(np.ones(len(norm.vertices)))
+    assert not norm.vertices[:, ~heard].any() and not norm.facets[:, ~heard].any()
+    points = np.where(heard, np.random.default_rng(0).normal(size=(50, norm.dimension)), 0.0)
+    assert (points @ norm.facets.T).max(axis=1) == pytest.approx(norm(points))
+    touched = np.isclose(norm.vertices @ norm.facets.T, 1.0)
+    assert (touched.sum(axis=1) >= heard.sum()).all() and (touched.sum(axis=0) >= heard.sum()).all()
+    hull = ConvexHull(norm.vertices[:, heard])
+    assert len(hull.vertices) == len(norm.vertices)
+    assert len(np.unique(np.round(-hull.equations[:, :-1] / hull.equations[:, -1:], 9), axis=0)) == len(norm.facets)
+    assert not norm.vertices.flags.writeable and not norm.facets.flags.writeable
+
+
+def test_the_ball_of_a_design_is_the_hull_of_what_is_protected() -> None:
+    made = design(Problem(Workload([[1, 0, 2], [0, 1, 1]]), metrics.uniform(3, 1.0)), "k_norm").mechanism
+    columns = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 1.0]])
+    moved = np.array([a - b for a in columns for b in columns])
+    corners = np.round(made.norm.vertices, 9) + 0.0  # a ball that is larger by what privacy asks of its rounding
+    assert {tuple(row) for row in corners.tolist()} <= {tuple(row) for row in moved.tolist()}
+    assert (moved @ made.norm.facets.T <= 1 + 1e-12).all()
+
+
+def test_what_has_no_corners_is_refused() -> None:
+    with pytest.raises(InvalidProblem, match="vertices: of a Euclidean norm"):
+        _ = Norm(np.eye(2), "l2").vertices
+    with pytest.raises(InvalidProblem, match="facets: 131072 of a weighted l1 norm"):
+        _ = weighted_l1(np.ones(17)).facets
+    with pytest.raises(InvalidProblem, match="vertices: 1048576 of a weighted maximum norm"):
+        _ = Norm(np.ones(20), "linf").vertices
+    assert Norm(np.ones(20), "linf").facets.shape == (40, 20)
+    with pytest.raises(InvalidProblem, match="are not written out"):
+        _ = Norm(np.ones((3, 2)), "l1").vertices
+
+
+FAMILIES = ("k_norm", "ellipsoid", "laplace", "box", "l2_ball", "capped_l1")
+
+
+PLACES = np.random.default_rng(2).random((12, 2))
+
+
+def made(family: str, queries: int) -> Mechanism:
+    problem = Problem(Workload.random(queries, 12, seed=1), metrics.euclidean(PLACES, 4.0))
+    return design(problem, family).mechanism
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_outlines_have_norm_one_and_hold_every_difference(family: str) -> None:
+    mechanism = made(family, 2)
+    ball = ball_of(mechanism)
+    assert ball is not None
+    outline, points = boundary(ball), ball.differences()
+    assert mechanism.norm(outline) == pytest.approx(np.ones(len(outline)), rel=1e-12)  # type: ignore[attr-defined]
+    ratios = mechanism.norm(points)  # type: ignore[attr-defined]
+    assert ratios.max() <= 1 + 1e-9 and ratios.max() > 1 - 1e-6
+    one_way = mechanism.sensitivity().all_pairs().normalised
+    both = {tuple(row) for row in np.concatenate([one_way, -one_way]).tolist()}
+    assert {tuple(row) for row in points.tolist()} == both
+
+
+def test_of_many_differences_those_of_largest_norm_are_drawn_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = made("k_norm", 2)
+    every = ball_of(mechanism)
+    assert every is not None and every.words == "protected differences u / b"
+    monkeypatch.setattr("designer.publish.pictures.balls.MOST_PAIRS", 20)
+    some = ball_of(mechanism)
+    assert some is not None and some.words == "protected differences u / b, those of largest norm"
+    drawn, norms = some.differences(), mechanism.norm(every.differences())  # type: ignore[attr-defined]
+    assert 0 < len(drawn) < len(every.differences()) and {*map(tuple, drawn)} <= {*map(tuple, every.differences())}
+    assert mechanism.norm(drawn).max() == norms.max()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("family", ["k_norm", "laplace", "box"])
+def test_the_outline_of_a_polygon_is_the_hull_of_its_corners(family: str) -> None:
+    """Its area is that of the corners alone, by Qhull: no corner is cut."""
+    from scipy.spatial import ConvexHull
+
+    ball = ball_of(made(family, 2))
+    assert ball is not None
+    found = ball_corners(ball)
+    assert found is not None
+    (x, y), (right, up) = boundary(ball)[:-1].T, boundary(ball)[1:].T
+    assert abs(float((x * up - right * y).sum())) / 2 == pytest.approx(ConvexHull(found).volume, rel=1e-12)
+
+
+@pytest.mark.parametrize("family", ["k_norm", "laplace", "box"])
+def test_corners_and_faces_in_space_have_norm_one(family: str) -> None:
+    mechanism = made(family, 3)
+    ball = ball_of(mechanism)
+    assert ball is not None
+    found = ball_corners(ball)
+    assert found is not None and mechanism.norm(found) == pytest.approx(np.ones(len(found)), rel=1e-10)  # type: ignore[attr-defined]
+    made_of = faces(found)
+    middles = np.array([face.mean(axis=0) for face in made_of])
+    assert mechanism.norm(middles) == pytest.approx(np.ones(len(middles)), rel=1e-7)  # type: ignore[attr-defined]
+    expected = {"laplace": (8, 3), "box": (6, 4)}.get(family)
+    assert expected is None or ({len(made_of)}, {len(face) for face in made_of}) == ({expected[0]}, {expected[1]})
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_shadow_is_that_of_the_ball(family: str) -> None:
+    """No point of the ball falls outside, by rays thrown at random, and it reaches as far as the dual norm everywhere."""
+    mechanism = made(family, 4)
+    ball = ball_of(mechanism)
+    assert ball is not None
+    outline = shadow(ball, [0, 2])
+    rays = np.random.default_rng(0).normal(size=(4000, 4)) * np.abs(ball.differences()).max(axis=0)
+    corners = ball_corners(ball)
+    inside = ball.reached(np.concatenate([rays, ball.differences()[:500]] + ([] if corners is None else [corners])))[:, [0, 2]]
+    turns = np.linspace(0, 2 * np.pi, 90)
+    for t in np.stack([np.cos(turns), np.sin(turns)], axis=1):
+        reach = float((outline @ t).max())
+        assert float((inside @ t).max()) <= reach * (1 + 1e-9)
+        side = np.zeros((1, 4))
+        side[0, [0, 2]] = t
+        assert reach == pytest.approx(float(ball.norm.reach(side)[0]), rel=2e-4)
+
+
+def test_levels_around_a_cloud_are_what_shifts_spend() -> None:
+    for family in ("k_norm", "ellipsoid", "laplace"):
+        mechanism = design(Problem(Workload([[1, 0, 0], [0, 1, 0]]), metrics.uniform(3, 1.0)), family).mechanism
+        drawn = levels(mechanism)
+        assert [level for level, _ in drawn] == list(LEVELS)
+        for level, outline in drawn:
+            spent = mechanism.privacy_loss(answers=outline)
+            assert spent == pytest.approx(np.full(len(outline), level), rel=1e-9)
+
+
+def test_a_reader_chooses_two_queries_of_many() -> None:
+    pytest.importorskip("matplotlib")
+    mechanism = made("k_norm", 4)
+    axes = norm_ball(mechanism, ["q0", "q2"]).plot()
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("change of q0", "change of q2")
+    ball = ball_of(mechanism)
+    assert ball is not None and np.array_equal(axes.lines[0].get_xydata(), shadow(ball, [0, 2]))
+    with pytest.raises(InvalidProblem, match="has 4 dimensions; choose two"):
+        norm_ball(mechanism)
+    with pytest.raises(InvalidProblem, match="'q9' is not measured with noise"):
+        norm_ball(mechanism, ["q0", "q9"])
+    with pytest.raises(InvalidProblem, match="no two of the 4 coordinates"):
+        norm_ball(mechanism, ["q0", "q0"])
+    assert norm_ball(made("k_norm", 3)).depth
+    stairs = design(Problem(Workload([[0, 5, 2]]), metrics.uniform(3, 4.0)), "staircase").mechanism
+    with pytest.raises(InvalidProblem, match="follows no norm"):
+        norm_ball(stairs)
+
+
+def test_faces_of_a_long_box_are_its_six_rectangles() -> None:
+    corners = np.array(list(product((-1.0, 1.0), (-100.0, 100.0), (-1e-3, 1e-3))))
+    found = faces(corners)
+    assert len(found) == 6 and all(len(face) == 4 for face in found)
+    for face in found:  # in order around: opposite sides are equal
+        sides = np.linalg.norm(np.roll(face, -1, axis=0) - face, axis=1)
+        assert sides[0] == pytest.approx(sides[2]) and sides[1] == pytest.approx(sides[3])

@@ -17,22 +17,13 @@ from designer import DesignFailed, Workload, metrics
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.relation import Relation
+from tests.certificate.test_certificate import semimetric
 
 INTEGERS = st.integers(-3, 3).map(float)
 
 
 def matrices(elements: st.SearchStrategy[float] = INTEGERS, side: int = 4) -> st.SearchStrategy[np.ndarray]:
     return hnp.arrays(np.float64, st.tuples(st.integers(1, 3), st.integers(2, side)), elements=elements)
-
-
-def semimetric(n: int, seed: int) -> np.ndarray:
-    """Random budgets with some 0, some infinite, closed by Floyd and Warshall."""
-    d = np.random.default_rng(seed).choice([0.0, 0.5, 1.0, 3.0, math.inf], size=(n, n), p=[0.1, 0.2, 0.3, 0.2, 0.2])
-    d = np.minimum(d, d.T)
-    np.fill_diagonal(d, 0)
-    for k in range(n):
-        d = np.minimum(d, d[:, k, None] + d[None, k])
-    return d
 
 
 def histograms(records: int, elements: int) -> Iterator[tuple[int, ...]]:
@@ -101,7 +92,7 @@ def test_worst_against_brute_force(matrix: np.ndarray, seed: int, order: str) ->
     shape = generator.random((2, len(matrix))) if seed % 2 else generator.random(len(matrix)) + 0.1
     norm = Norm(shape, order)  # type: ignore[arg-type]
     for relation in (
-        metrics.from_matrix(semimetric(n, seed)),
+        metrics.from_matrix(semimetric(n, np.random.default_rng(seed))),
         metrics.uniform(n, 0.7),
         metrics.euclidean(generator.integers(0, 5, (n, 2)).astype(float), 0.3),
         metrics.euclidean(generator.integers(0, 5, n).astype(float), 0.3),
@@ -124,7 +115,7 @@ def test_worst_against_brute_force(matrix: np.ndarray, seed: int, order: str) ->
 def test_silent_coordinates_are_those_that_no_protected_pair_moves(matrix: np.ndarray, seed: int) -> None:
     n = matrix.shape[1]
     for relation in (
-        metrics.from_matrix(semimetric(n, seed)),
+        metrics.from_matrix(semimetric(n, np.random.default_rng(seed))),
         metrics.uniform(n, 1.0),
         metrics.add_remove(n, [1.0, *[math.inf] * (n - 1)]),
     ):
@@ -141,7 +132,10 @@ def test_silent_coordinates_are_those_that_no_protected_pair_moves(matrix: np.nd
 @settings(max_examples=60, deadline=None)
 @given(matrices(INTEGERS, 5), st.integers(0, 10**6))
 def test_rank_and_span_against_numpy(matrix: np.ndarray, seed: int) -> None:
-    for relation in (metrics.from_matrix(semimetric(matrix.shape[1], seed)), metrics.add_remove(matrix.shape[1], 1.0)):
+    for relation in (
+        metrics.from_matrix(semimetric(matrix.shape[1], np.random.default_rng(seed))),
+        metrics.add_remove(matrix.shape[1], 1.0),
+    ):
         sensitivity = SensitivitySet.of(matrix, relation)
         found = sensitivity.all_pairs().differences
         wanted = int(np.linalg.matrix_rank(found)) if len(found) else 0

@@ -11,7 +11,7 @@ import pytest
 from designer import DesignFailed, Domain, InvalidProblem, Problem, Workload, design, invariants, metrics, programs
 from designer.programs.program import Program
 from tests.averages.test_statistical_program import apart
-from tests.tables.policies.test_records_program import KINDS, case
+from tests.tables.policies.test_record_design import KINDS, case
 
 
 def random_problem(seed: int, notion: str = "pure", loss: str = "squared", queries: int = 3) -> Problem:

@@ -1,15 +1,25 @@
-"""The columns of a file of records: the first line or the schema, and nothing of any row."""
+"""The columns of a file of records: the first line or the schema, and nothing of any row. What is said of files of counts
+whose column is not named. A path with a zero byte, or with half of a surrogate pair, is refused by everything that reads a
+file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from designer.base.errors import InvalidProblem
-from designer.files.data_files import LONGEST, FileColumn, columns_of_file
+from designer import load, read_problem
+from designer.accounts.store import content_hash
+from designer.base.errors import InvalidProblem, Refusal
+from designer.files.data_files import LONGEST, FileColumn, _column_words, columns_of_file, require_histogram_file
+from designer.files.signatures import SigningKey
+from designer.problem_file.kinds import read_request
 
 CANARY = "982451653"
+
+
 ROWS = b'4,x\n5\n"broken,\n\xff\xfe\0\n'
 
 
@@ -84,3 +94,36 @@ def test_other_files_are_refused(name: str, told: str, tmp_path: Path) -> None:
         columns_of_file(written(tmp_path, b"age,sex\n", name))
     with pytest.raises(InvalidProblem, match="no such file"):
         columns_of_file(tmp_path / "nothing.csv")
+
+
+def test_a_column_that_was_not_named_is_asked_for() -> None:
+    assert _column_words(None, ["a", "b"]).startswith("has 2 columns; name the one that holds the counts")
+    assert _column_words("c", ["a", "b"]).startswith("has no column 'c'")
+    assert _column_words(None, []).startswith("is empty")
+
+
+def test_a_path_without_a_file_is_refused_before_anything_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    for name in ("none.csv", "folder.csv", "none.npy", "none.parquet"):
+        with pytest.raises(InvalidProblem, match=rf"{name}: no such file; give the file that holds the counts"):
+            require_histogram_file(tmp_path / name)
+    with pytest.raises(InvalidProblem, match=r"none.txt: is not a .csv, .npy or .parquet file"):
+        require_histogram_file(tmp_path / "none.txt")
+    (tmp_path / "here.csv").write_text("1\n")
+    require_histogram_file(tmp_path / "here.csv")
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "load": load,
+    "read_problem": read_problem,
+    "read_request": read_request,
+    "SigningKey.read": SigningKey.read,
+    "content_hash": lambda path: content_hash([Path(path)], "ledger"),
+}
+
+
+@pytest.mark.parametrize("path", ["specs\0.json", "\ud800.json"], ids=["zero byte", "surrogate"])
+@pytest.mark.parametrize("name", READERS)
+def test_a_path_that_names_no_file_is_refused(name: str, path: str) -> None:
+    with pytest.raises(Refusal, match="cannot"):
+        READERS[name](path)

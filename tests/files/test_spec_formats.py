@@ -112,7 +112,7 @@ def test_the_format_decides_the_shape(name: str, tmp_path: Path) -> None:
             read(tmp_path, resealed(mutant))
 
 
-@pytest.mark.parametrize("name", OTHER_THAN_ADDITIVE)
+@pytest.mark.parametrize("name", NAMES)
 def test_structural_mutants_do_not_fit_the_schema(name: str) -> None:
     spec = spec_of(name)
     for path in leaves(spec):

@@ -13,7 +13,7 @@ from scipy.stats import binom, gamma, norm
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, invariants, metrics
 from designer.certificate.norms import Norm, weighted_l1
-from designer.mechanism.interface import Mechanism, summary_lines
+from designer.mechanism.interface import Mechanism
 from designer.mechanism.noise import Grid
 from designer.sampling.integer_margins import gaussian_margin, laplace_margin
 from solvers.programs.tails import ConeLaw, LaplaceLaw, cone_margin, symmetric_margin
@@ -205,7 +205,7 @@ def test_margins_of_rounded_normal_noise_are_those_of_its_law(deviation: float, 
 def test_an_answer_without_noise_says_why_on_its_line() -> None:
     """The total of a public number of records is moved by no protected change; the other answer is."""
     made = design(Problem(Workload([[1, 1], [1, 0]], ["total", "first"]), metrics.uniform(2, 1.0)), "laplace").mechanism
-    lines = [line for line in summary_lines(made) if line.startswith(("  total", "  first"))]
+    lines = [line for line in made.summary_lines() if line.startswith(("  total", "  first"))]
     assert len(lines) == 2
     assert lines[0].split(maxsplit=1)[1].strip() == "published exactly: no protected change moves it"
     assert "noise of standard deviation" in lines[1]

@@ -1,16 +1,24 @@
-"""The first screen and what was verified: what is not protected, not known or failed is said there."""
+"""The first screen and what was verified: what is not protected, not known or failed is said there. What the first screen says
+of accuracy: no median over answers of different units, one law, one rounding. What budgets mean: every change that is told
+has at least the budget that the relation gives it.
+"""
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from designer import About, Domain, Problem, Workload, design, metrics, verify_release
+from designer import About, Domain, Problem, Workload, design, invariants, metrics, verify_release
 from designer.accounts import expense_of
+from designer.accounts.chain import DatasetTerms
 from designer.accounts.composition.privacy_in_words import privacy_words
+from designer.accounts.composition.terms import largest_budget, protected_by
+from designer.accounts.totals import Total
 from designer.audit.verdict import DeepVerdict, Finding, TestPower
 from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
@@ -18,12 +26,19 @@ from designer.domains.marginals_workload import MarginalWorkload
 from designer.files.releases import release_document
 from designer.publish import sections
 from designer.publish.content import Evidence, PageSection, SeenRelease, Sheet
-from designer.publish.meanings import LARGEST, Risk, percent
+from designer.publish.contributor import NOT_PROTECTED, NOT_PROVEN
+from designer.publish.meanings import LARGEST, NO_LIMIT, Risk, meanings_of, off_by, percent
+from designer.publish.of_linear_queries import LinearQueries
 from designer.publish.page import contributor_of
+from designer.publish.pictures.kinds import drawings_of
+from designer.publish.pictures.numerals import no_less
 from designer.publish.sections import deep_section, open_points
-from designer.publish.summary import headlines
+from designer.publish.summary import _restated, headlines
+from designer.relations.metrics.metric import Metric
 from designer.relations.metrics.presence import Presence
 from designer.tables import Count, Groups, TablePlan
+from tests.oracles.metric_kinds import SPECIMENS
+from tests.oracles.spec_specimens import specimens
 
 
 def first_screen(made: FrozenMechanism) -> dict[str, tuple[str, bool]]:
@@ -150,3 +165,138 @@ def table_rows(section: PageSection) -> list[tuple[str, ...]]:
 
 def about_lines(made: FrozenMechanism) -> list[str]:
     return made.about.lines()
+
+
+MIXED = Workload([[10.5, 3.25, 8.0], [1200, 800, 300], [1, 1, 0]], queries=["latitude", "height", "residents"])
+
+
+UNITS = {"latitude": "degrees", "height": "metres", "residents": "residents"}
+
+
+def test_answers_of_different_units_have_no_typical_error() -> None:
+    made = design(Problem(MIXED, metrics.uniform(3, 1.0)), "laplace").mechanism
+    told = LinearQueries().accuracy(made.described(About("Mixed", units=UNITS)))
+    margins = made.margins()
+    stated = ", ".join(f"{off_by(m)} {unit}" for m, unit in zip(margins.tolist(), UNITS.values(), strict=True))
+    assert told.answer == f"±{stated} at most" and "median" not in told.details
+    silent = LinearQueries().accuracy(made)
+    assert silent.answer.endswith("each answer in its own unit") and "median" not in silent.details
+
+
+def test_answers_of_one_unit_and_counts_have_one() -> None:
+    made = design(Problem(MIXED, metrics.uniform(3, 1.0)), "laplace").mechanism
+    same = LinearQueries().accuracy(made.described(About("Alike", units="persons")))
+    assert same.answer == f"±{off_by(float(np.median(made.margins())))} persons for a typical answer"
+    counts = design(Problem(Workload([[1, 1, 0], [0, 0, 1]]), metrics.uniform(3, 1.0)), "laplace").mechanism
+    assert "each answer in its own unit" not in LinearQueries().accuracy(counts).answer
+
+
+@pytest.mark.parametrize("shape", ["l1", "l2", "hull"])
+def test_numbers_of_one_page_are_those_of_one_law_with_one_rounding(shape: str) -> None:
+    """Headline, table, picture, the release's intervals and targets: the same margins and standard errors."""
+    problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0))
+    made = design(problem, "lattice_laplace", shape=shape).mechanism
+    told, errors = LinearQueries().accuracy(made), made.standard_errors()
+    margins, law = made.reach_of_answers(0.95, False)
+    assert np.array_equal(margins, made.margins()) and law and np.allclose(errors, np.sqrt(made.query_variances()), rtol=1e-7)
+    (sheet,) = [piece for piece in told.pieces if hasattr(piece, "columns")]
+    assert [row[1] for row in sheet.rows] == [off_by(error) for error in errors.tolist()]
+    assert [row[2] for row in sheet.rows] == [f"±{off_by(margin)}" for margin in margins.tolist()]
+    assert all(off_by(error) == no_less(error) for error in errors.tolist())
+    assert made.accuracy_words in sheet.note and ("simulated" in sheet.note) == (shape == "hull")
+    picture = next(drawing for drawing in drawings_of(made) if drawing.name == "errors")
+    assert f"from {off_by(float(errors.min()))} (" in picture.alt and f"to {off_by(float(errors.max()))} (" in picture.alt
+
+
+def test_a_total_that_was_stated_anew_is_not_told_to_be_raised() -> None:
+    first, same, more = (DatasetTerms(Total(epsilon=e), p) for e, p in ((1, ()), (1, ("a total",)), (2, ())))
+    assert _restated([first]) == ""
+    assert _restated([first, more]) == " The total was raised once."
+    assert _restated([first, same]) == " The terms were stated anew once, not with a larger total."
+    assert (
+        _restated([first, same, more])
+        == " The total was raised once. The terms were stated anew once, not with a larger total."
+    )
+    assert "raised" not in _restated([more, first])
+
+
+WITHOUT_PLANS = [name for name in specimens() if name != "table plan"]
+
+
+@pytest.mark.parametrize("name", list(SPECIMENS))
+def test_the_largest_change_that_is_told_is_the_largest_that_there_is(name: str) -> None:
+    relation = SPECIMENS[name]
+    told = meanings_of(relation, [f"e{k}" for k in range(relation.size)])
+    finite = [meant.budget for meant in told if meant.budget is not None]
+    largest = largest_budget(relation)
+    assert largest <= max(finite) <= largest * (1 + Fraction(1, 10**6))
+    if isinstance(relation, Metric):
+        unprotected = any(relation.exact_budget(i, j) is None for i, j in combinations(range(relation.size), 2))
+        assert unprotected == any(meant.budget is None for meant in told)
+
+
+def test_within_a_distance_no_pair_has_more_than_its_budget() -> None:
+    places = np.random.default_rng(4).uniform([-10, -20], [10, 20], (30, 2))
+    relation = metrics.great_circle(places, 0.05)
+    told = {meant.change: meant.budget for meant in meanings_of(relation)}
+    assert told["one record moves by at most 1 km"] == Fraction(0.05)
+    for change, budget in told.items():
+        assert budget is not None
+        if "km" in change:
+            reach = Fraction(change.split()[-2].replace(",", ""))
+            pairs = [relation.exact_budget(i, j) for i, j in combinations(range(30), 2)]
+            near = [pair for pair in pairs if pair <= reach * Fraction(0.05)]
+            assert budget == reach * Fraction(0.05) and max(near, default=Fraction(0)) <= budget
+    assert max(relation.exact_budget(i, j) for i, j in combinations(range(30), 2)) <= max(told.values())  # type: ignore[type-var]
+
+
+def test_attributes_are_told_one_by_one_and_all_together() -> None:
+    domain = Domain.of({"sex": ["F", "M"], "age": 3, "place": 2})
+    told = [(meant.change, meant.budget) for meant in meanings_of(metrics.hamming(domain, [0.5, 1.0, math.inf]))]
+    assert told == [
+        ("one record has another value of sex", Fraction(1, 2)),
+        ("one record has another value of age", Fraction(1)),
+        ("one record has another value of place", None),
+        ("one record has other values of all 2 protected attributes", Fraction(3, 2)),
+    ]
+    assert [meant.budget for meant in meanings_of(Presence(epsilon=0.25))] == [Fraction(1, 4)]
+
+
+def test_scaled_budgets_are_those_of_the_part_times_the_factor() -> None:
+    whole, half = metrics.uniform(3, 1.0), 0.5 * metrics.uniform(3, 1.0)
+    assert [meant.budget for meant in meanings_of(half)] == [meant.budget / 2 for meant in meanings_of(whole)]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("name", WITHOUT_PLANS)
+def test_the_worst_row_of_the_table_is_no_better_than_what_the_accountant_says(name: str) -> None:
+    made = specimens()[name]
+    contributor = contributor_of(made)
+    worst, rows = contributor.worst(made), contributor.rows(made)
+    protected = protected_by(made)
+    costs = [cost for _, cost in rows if cost is not None]
+    if worst.cost is None:
+        assert "Markov chain" in worst.reason and not costs
+        return
+    if getattr(protected, "kind", "") == "invariant_distance":
+        return  # of a budget for each unit of distance the accountant speaks of one unit, and the page of whole records
+    assert worst.risk is not None and costs
+    assert max(Risk.of(cost).exponent for cost in costs) >= worst.risk.exponent
+    assert max(Risk.of(cost).guess for cost in costs) >= worst.risk.guess * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("name", list(specimens()))
+def test_every_cell_of_the_budgets_says_something(name: str) -> None:
+    made = specimens()[name]
+    sheets = [piece for piece in contributor_of(made).budgets(made) if hasattr(piece, "columns")]
+    assert sheets
+    for sheet in sheets:
+        assert all(len(row) == len(sheet.columns) for row in sheet.rows)
+        assert all(cell in (NOT_PROTECTED, NOT_PROVEN, NO_LIMIT, "none") or cell.strip() for row in sheet.rows for cell in row)
+
+
+def test_a_plan_tells_what_records_of_several_sizes_lose_and_larger_ones_lose_more() -> None:
+    made = specimens()["table plan"]
+    costs = [cost.rho for _, cost in contributor_of(made).rows(made) if cost is not None]
+    assert len(costs) >= 3 and costs == sorted(costs)
+    small = made.loss({"emp": 50, "pay": 5000, "state": "DE", "county": 1, "naics": "11", "id": 1})  # type: ignore[attr-defined]
+    assert small <= costs[0]

@@ -1,4 +1,6 @@
-"""The exact discrete Gaussian sampler against its law, against wrong samplers, and at its undecided branches."""
+"""The exact discrete Gaussian sampler against its law, against wrong samplers, and at its undecided branches. The staircase of
+whole numbers against its law, also below the levels that one word chooses among.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,13 @@ from designer.sampling import integer_samplers
 from designer.sampling.entropy import SeededEntropy
 from designer.sampling.integer_gaussian import COLUMNS, LARGEST_VARIANCE, DiscreteGaussian, plan_floats
 from designer.sampling.integer_samplers import GaussianPlan, LazyUniform
+from designer.sampling.integer_tails import TABLED, DiscreteStairs
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value_of_integers
-from tests.oracles.scripted import Scripted
+from tests.oracles.scripted import Replayed, Scripted
 
 THIRD = Fraction(1, 3)
+
+
 LAWS = [
     THIRD,
     Fraction(1, 4),
@@ -30,6 +35,8 @@ LAWS = [
     Fraction(2**80) + THIRD,
     Fraction(2**109),
 ]
+
+
 DRAWS = 1_500_000
 
 
@@ -106,9 +113,9 @@ def test_ball_arithmetic_decides_as_the_filter_does(variance: Fraction, monkeypa
     size = discrete_gaussian.BATCH // 4
     noise = DiscreteGaussian([variance])
     words = SeededEntropy(4).random_words(3 * size)
-    filtered = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
+    filtered = noise._propose(np.zeros(size, dtype=np.intp), Replayed(words))
     monkeypatch.setattr(integer_samplers, "CIRCLE_ERROR", 1e9)  # nothing is beyond doubt now
-    exact = noise._propose(np.zeros(size, dtype=np.intp), _Replay(words))
+    exact = noise._propose(np.zeros(size, dtype=np.intp), Replayed(words))
     assert np.array_equal(filtered[1], exact[1])
     assert np.array_equal(filtered[0][filtered[1]], exact[0][exact[1]])
 
@@ -186,23 +193,8 @@ def test_numbers_that_are_decided_in_balls_one_by_one_are_those_of_their_words(
     found = []
     for error in (integer_samplers.CIRCLE_ERROR, 1e9):  # 1e9: nothing is beyond doubt now
         monkeypatch.setattr(discrete_gaussian, "CIRCLE_ERROR", error)
-        found.append(noise._few(40, _Replay(words)))
+        found.append(noise._few(40, Replayed(words)))
     assert found[0] == found[1]
-
-
-class _Replay:
-    """The given words first, then a seeded stream for the further bits."""
-
-    private = False
-
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        self.first, self.later = words, SeededEntropy(5)
-
-    def random_words(self, count: int) -> NDArray[np.uint64]:
-        if self.first.size == count:
-            taken, self.first = self.first, self.first[:0]
-            return taken
-        return self.later.random_words(count)
 
 
 def test_the_law_survives_when_all_is_decided_in_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,3 +305,27 @@ def test_two_numbers_of_one_normal_pair_see_the_same_further_bits() -> None:
     (cosine, sine), _ = DiscreteGaussian([Fraction(2**80)])._propose(np.zeros(2, dtype=np.intp), words)
     assert cosine > 6 * 2**40
     assert sine == pytest.approx(cosine, rel=2.0**-18)
+
+
+@pytest.mark.parametrize("wrong, right", [(1.0, True), (1.1, False)])
+def test_draws_of_very_many_levels_follow_the_law_and_those_of_another_do_not(wrong: float, right: bool) -> None:
+    unit, width, top = Fraction(1, 100), 3, 2
+    drawn = DiscreteStairs(unit, width, top).draw(40_000, SeededEntropy(3))[:, 0]
+    z = np.arange(-20_000, 20_001)
+    masses = np.exp(-wrong * float(unit) * np.ceil(np.maximum(np.abs(z) - top, 0) / width))
+    below = np.cumsum(masses / masses.sum())
+    edges = np.searchsorted(below, np.arange(1, 40) / 40).tolist()
+    assert (np.abs(drawn) > top + 2 * TABLED * width).mean() > 0.25, (
+        "a draw in four lies below twice as many levels as one word chooses among"
+    )
+    found = p_value_of_integers(drawn, lambda at: float(below[at + 20_000]), [edge - 20_000 for edge in edges])
+    assert (found > FAILURE_PROBABILITY) == right
+
+
+@pytest.mark.parametrize("width, top", [(1, 0), (2, 1)])
+def test_the_top_of_narrow_stairs_is_drawn_as_often_as_the_law_says(width: int, top: int) -> None:
+    drawn = DiscreteStairs(Fraction(1), width, top).draw(20_000, SeededEntropy(5))[:, 0]
+    z = np.arange(-80, 81)
+    masses = np.exp(-np.ceil(np.maximum(np.abs(z) - top, 0) / width))
+    below = np.cumsum(masses / masses.sum())
+    assert p_value_of_integers(drawn, lambda at: float(below[at + 80]), list(range(-4, 4))) > FAILURE_PROBABILITY

@@ -24,6 +24,7 @@ from designer.sampling.integer_laplace import DiscreteLaplace
 from designer.sampling.integer_samplers import LazyUniform
 from designer.sampling.round_and_reject import NormLaw, RoundAndReject
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
+from tests.oracles.scripted import Replayed
 
 Shape = Callable[[Fraction, NormLaw], EllipsoidGrid | PolytopeGrid]
 ONE = Fraction(1)
@@ -177,21 +178,6 @@ def test_fine_ellipsoid_has_its_covariance() -> None:
         assert deviation.max() < stats.norm.isf(FAILURE_PROBABILITY / 18)
 
 
-class _Replay:
-    """The given words first, then a seeded stream for the further bits."""
-
-    private = False
-
-    def __init__(self, words: NDArray[np.uint64]) -> None:
-        self.first, self.later = words, SeededEntropy(5)
-
-    def random_words(self, count: int) -> NDArray[np.uint64]:
-        if self.first.size == count:
-            taken, self.first = self.first, self.first[:0]
-            return taken
-        return self.later.random_words(count)
-
-
 @pytest.mark.parametrize("scale", [ONE, FINE])
 @pytest.mark.parametrize("falloff", NormLaw)
 @pytest.mark.parametrize("name", SHAPES)
@@ -201,9 +187,9 @@ def test_ball_arithmetic_decides_as_the_filter_does(
     sampler, rows = RoundAndReject(SHAPES[name](scale, falloff)), 300
     s = sampler.shape.dimension
     words = SeededEntropy(6).random_words(rows * (sampler.shape.word_count + 1 + (s if scale < 1 else 0)))
-    filtered, kept = sampler._propose(rows, _Replay(words))
+    filtered, kept = sampler._propose(rows, Replayed(words))
     monkeypatch.setattr(integer_samplers, "LOG_ERROR", 1e9)  # nothing is beyond doubt now
-    exact, exactly_kept = sampler._propose(rows, _Replay(words))
+    exact, exactly_kept = sampler._propose(rows, Replayed(words))
     assert np.array_equal(kept, exactly_kept)
     assert np.array_equal(filtered[kept], exact[kept])
 
@@ -269,7 +255,7 @@ def test_a_word_between_two_simplices_is_refined() -> None:
         (threshold + 1, 0, -7),
     ):
         words = np.array([word, e, 0], dtype=np.uint64)  # uniform for the acceptance: 0
-        stream = _Replay(words)
+        stream = Replayed(words)
         stream.later = _Constant(further)  # type: ignore[assignment]
         assert sampler._propose(1, stream)[0].tolist() == [[expected]]
 

@@ -71,12 +71,10 @@ def sums_are_exact(columns: NDArray[Any], terms: int) -> bool:
     return bool((bound[largest > 0] < 2.0 ** (lowest[largest > 0] + 53)).all())
 
 
-class ChangeRelation(Relation):
-    """Protected changes v of the histogram written out, one of each pair +-v.
-    Point m is `Q v_m`, and the last point is the origin."""
+class KeepsStatistics(Relation):
+    """Changes of the histogram that keep some statistics."""
 
     invariant: Statistics
-    adjacency: int
     single_records = False
 
     @property
@@ -86,6 +84,16 @@ class ChangeRelation(Relation):
     @property
     def impossible(self) -> tuple[int, ...]:
         return self.invariant.impossible
+
+    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
+        raise InvalidProblem(NO_GRAPH)
+
+
+class ChangeRelation(KeepsStatistics):
+    """Protected changes v of the histogram written out, one of each pair +-v.
+    Point m is `Q v_m`, and the last point is the origin."""
+
+    adjacency: int
 
     @cached_property
     def changes(self) -> Integers:
@@ -120,6 +128,12 @@ class ChangeRelation(Relation):
     def budgets(self) -> Floats:
         """Budget of each change, (M,)."""
 
+    def kept(self) -> Floats:
+        return self.invariant.constraints.astype(np.float64)
+
+    def change_words(self, change: Sequence[tuple[int, int]], elements: Sequence[str]) -> str:
+        return change_words(change, elements)
+
     @property
     def all_protected(self) -> bool:
         """Whether every change has a finite budget."""
@@ -153,9 +167,6 @@ class ChangeRelation(Relation):
     def every_pair(self) -> Iterator[Block]:
         """All changes are written out, those of several records too."""
         return self.blocks()
-
-    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
-        raise InvalidProblem(NO_GRAPH)
 
     def components(self) -> Indices:
         return np.where(np.append(np.isfinite(self.budgets), True), 0, np.arange(len(self.changes) + 1))
@@ -219,7 +230,7 @@ class ChangeRelation(Relation):
 
 
 @dataclass(frozen=True, eq=False)
-class InvariantDistance(Relation):
+class InvariantDistance(KeepsStatistics):
     """A budget of `epsilon` for every unit of distance between two databases with the same statistics, however far apart (INT
     Definition 2 with delta = 0): `b(v) = epsilon ||v||` for every v of the integer kernel. There are infinitely many changes,
     so only noise on the lattice itself, which measures them by the same norm, is designed for it."""
@@ -235,19 +246,10 @@ class InvariantDistance(Relation):
         "Changes of any size that keep the statistics, with a budget of epsilon for every unit of distance; for integer "
         "noise on the kernel only.",
     )
-    single_records = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.distance, str) or self.distance not in ("l1", "l2"):
             raise InvalidProblem(f"per_distance: {shown(self.distance)} is unknown; use 'l1' or 'l2'.", value=self.distance)
-
-    @property
-    def size(self) -> int:
-        return self.invariant.size
-
-    @property
-    def impossible(self) -> tuple[int, ...]:
-        return self.invariant.impossible
 
     def is_vacuous(self) -> bool:
         return self.invariant.freedom == 0
@@ -264,9 +266,6 @@ class InvariantDistance(Relation):
             "state an adjacency in the place of per_distance, or use the notion 'pure' or 'zcdp': the latter with "
             "protect(..., per_distance=..., delta=...), for (epsilon, delta) that grow with the distance."
         )
-
-    def to_networkx(self, elements: Sequence[object] | None = None, *, implied: bool = True) -> Any:
-        raise InvalidProblem(NO_GRAPH)
 
     def exact_budget(self, left: int, right: int) -> Fraction | None:
         raise DesignFailed("relation: its changes are not numbered; ask for the budget of a vector with `budget_of`.")
@@ -299,9 +298,6 @@ class InvariantDistance(Relation):
             f"{self.epsilon!r} for every unit of {self.distance} distance between their histograms (a replaced record: "
             f"{'2' if self.distance == 'l1' else 'root 2'} units)."
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "invariant": self.invariant.to_spec(), "epsilon": self.epsilon, "distance": self.distance}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantDistance:

@@ -403,12 +403,6 @@ class LinkedChanges(ChangeRelation, ByLength):
         """Rows, (R, N), that follow from what is public."""
         return in_row_space(self.invariant.constraints, rows)
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
-
     def is_vacuous(self) -> bool:
         return not self.typical
 
@@ -456,9 +450,6 @@ class LinkedChanges(ChangeRelation, ByLength):
             f"({margins_words})."
             + (f" None of these changes moves anything of {', '.join(unmoved)}: not protected." if unmoved else "")
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "linked": self.linked.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> LinkedChanges:

@@ -279,9 +279,6 @@ class InvariantChanges(ChangeRelation, ByLength):
     def unmoved(self, rows: Floats) -> Booleans:
         return self.without_list.unmoved(rows)
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
     @cached_property
     def without_list(self) -> KnownChanges:
         """What takes the place of the list: closed forms, or bounds for statistics of no known kind."""
@@ -361,18 +358,11 @@ class InvariantChanges(ChangeRelation, ByLength):
             return change_words(((left, self.adjacency), (right, -self.adjacency)), elements)
         return change_words(self.without_list.some_change, elements)
 
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
-
     def largest_exact_budget(self) -> Fraction:
         return Fraction(self.epsilon) * (not self.is_vacuous())
 
     def sentence(self) -> str:
         return f"{self._moved()} are protected from each other with budget {self.epsilon!r} (Semi-DP)."
-
-    def to_spec(self) -> dict[str, Any]:
-        spec = {"kind": self.kind, "invariant": self.invariant.to_spec(), "adjacency": self.adjacency, "epsilon": self.epsilon}
-        return spec | ({"by_length": True} if self.by_length else {})
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantChanges:

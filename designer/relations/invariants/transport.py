@@ -298,12 +298,6 @@ class InvariantMetric(ChangeRelation, ByLength):
         steps = rows[:, order[1:][same]] != rows[:, order[:-1][same]]
         return np.asarray(~steps.any(axis=1))
 
-    def kept(self) -> Floats:
-        return self.invariant.constraints.astype(np.float64)
-
-    def change_words(self, change: Change, elements: Sequence[str]) -> str:
-        return change_words(change, elements)
-
     def nearest(self) -> Floats:
         """The least budget of an exchange of each element, (N,); infinite where none is protected."""
         return self._within.nearest()
@@ -389,15 +383,6 @@ class InvariantMetric(ChangeRelation, ByLength):
             f"record: "
             f"{self.metric.sentence()}"
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "metric": self.metric.to_spec(),
-            "invariant": self.invariant.to_spec(),
-            "adjacency": self.adjacency,
-            **({"by_exchanges": True} if self.by_exchanges else {}),
-        }
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> InvariantMetric:

@@ -128,9 +128,6 @@ class Restricted(Metric):
             f"{inner_words(self.part)}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "part": self.part.to_spec(), "elements": self.elements}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Restricted:
         return restriction(metric_from_spec(spec["part"], read), spec["elements"])

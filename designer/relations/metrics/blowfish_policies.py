@@ -144,11 +144,6 @@ class Threshold(Metric):
             f"each other.{self._longest.words} Apart means the budget of: {inner_words(self.ground)}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "ground": self.ground.to_spec(), "threshold": self.threshold, "epsilon": self.epsilon,
-        }  # fmt: skip
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Threshold:
         return blowfish(metric_from_spec(spec["ground"], read), spec["threshold"], spec["epsilon"])
@@ -207,11 +202,6 @@ class SmoothThreshold(Metric):
             f"{self.threshold!r} and in proportion to the distance beyond. Distance means the budget of: "
             f"{inner_words(self.ground)}."
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind, "ground": self.ground.to_spec(), "threshold": self.threshold, "epsilon": self.epsilon,
-        }  # fmt: skip
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> SmoothThreshold:

@@ -67,9 +67,6 @@ class PerElement(Metric):
             f"which run from {low!r} to {high!r}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "epsilons": self.epsilons}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> PerElement:
         return per_element(spec["epsilons"])
@@ -165,9 +162,6 @@ class Instance(Metric):
             f"budgets, which run from {low!r} to {high!r}{closed}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "epsilons": self.epsilons, "closure": self.closure}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Instance:
         return instance(spec["epsilons"], closure=spec["closure"])
@@ -229,9 +223,6 @@ class Partition(Metric):
             f"Any one record may change to any other value of the same part, with budget {self.epsilon!r}; "
             f"there are {len(set(self.labels))} parts, and which part a record is in is not protected."
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "labels": list(self.labels), "epsilon": self.epsilon}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Partition:

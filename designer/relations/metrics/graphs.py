@@ -290,9 +290,6 @@ class Graph(Metric):
             f"other.{self._longest.words}"
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "nodes": self.nodes, "edges": self.edges, "weights": self.weights, "per_edge": self.per_edge}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Graph:
         edges = [(*edge, weight) for edge, weight in zip(spec["edges"], spec["weights"], strict=True)]

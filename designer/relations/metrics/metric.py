@@ -269,9 +269,6 @@ class Uniform(Metric):
     def sentence(self) -> str:
         return f"Any one record may change to any other value, with budget {self.epsilon!r}."
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "elements": self.elements, "epsilon": self.epsilon}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Uniform:
         return uniform(spec["elements"], spec["epsilon"])
@@ -347,9 +344,6 @@ class Scaled(Metric):
 
     def sentence(self) -> str:
         return f"Any one record may change with {self.factor!r} times the budget of this rule: {inner_words(self.part)}."
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Scaled:
@@ -445,9 +439,6 @@ class Combination(Metric):
     def sentence(self) -> str:
         listed = "; ".join(f"({i + 1}) {inner_words(part)}" for i, part in enumerate(self.parts))
         return f"Any one record may change with {self.what} the budgets of these rules: {listed}."
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:

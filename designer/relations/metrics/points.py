@@ -27,21 +27,21 @@ from solvers.exact.balls import working_precision
 from solvers.exact.rational import root_below
 
 EARTH_RADIUS_KM = 6371.0088  # mean radius R1 of the IUGG
+Straight = Literal["euclidean", "chebyshev", "cityblock"]
 CHORD_ERROR = 1e-14  # of the chord between two points of the unit sphere: coordinates are within 2e-15
 
 
 @dataclass(frozen=True, eq=False)
-class Euclidean(Metric):
-    """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative).
+class CoordinateNorm(Metric):
+    """A norm of the differences of coordinates, times a rate.
 
     places: (N, dimensions). per_unit: nats for each unit.
     """
 
     places: Floats
     per_unit: float
-    kind = "euclidean"
-    schema = of_kind("relation", kind, {"points": MATRIX, "per_unit": POSITIVE})
-    budget_error = 1e-13
+    scipy_name: ClassVar[Straight]
+    order: ClassVar[Order]
 
     @property
     def size(self) -> int:
@@ -50,11 +50,25 @@ class Euclidean(Metric):
     def rectangle(self, rows: slice, columns: slice) -> Floats:
         from scipy.spatial.distance import cdist
 
-        return np.asarray(cdist(self.places[rows], self.places[columns])) * self.per_unit
+        return np.asarray(cdist(self.places[rows], self.places[columns], self.scipy_name)) * self.per_unit
 
     @cached_property
     def nearness(self) -> Nearness | None:
-        return straight(self.places, self.per_unit, "l2")
+        return straight(self.places, self.per_unit, self.order)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
+
+
+@dataclass(frozen=True, eq=False)
+class Euclidean(CoordinateNorm):
+    """d(i, j) = per_unit * ||p_i - p_j||_2, the exact budget rounded down by less than 2^-80 (relative)."""
+
+    kind = "euclidean"
+    schema = of_kind("relation", kind, {"points": MATRIX, "per_unit": POSITIVE})
+    budget_error = 1e-13
+    scipy_name = "euclidean"
+    order = "l2"
 
     def exact_budget(self, left: int, right: int) -> Fraction:
         square = sum(
@@ -67,9 +81,6 @@ class Euclidean(Metric):
             f"Any one record may change to any other point, with budget {self.per_unit!r} for every unit of the "
             f"Euclidean distance between the two ({counted(self.places.shape[1], 'coordinate')})."
         )
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Metric:
@@ -351,9 +362,6 @@ class Ordered(Metric):
         step = f"{days!r} of difference in value" if self.unit == "unit" else f"{days!r} days between them"
         return f"Any one record may change to any other value, with budget {self.epsilon!r} for every {step}."
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "values": self.values, "period": self.period, "epsilon": self.epsilon, "unit": self.unit}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Ordered:
         values = real_array(spec["values"], "metric.values", 1)
@@ -364,17 +372,12 @@ COORDINATES: Mapping[str, Fragment] = {"points": MATRIX, "per_unit": POSITIVE}
 
 
 @dataclass(frozen=True, eq=False)
-class Chebyshev(Metric):
-    """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational.
+class Chebyshev(CoordinateNorm):
+    """d(i, j) = per_unit * max_t |p_i(t) - p_j(t)|, an exact rational; places: (N, T), T at least 2."""
 
-    places: (N, T), T at least 2. per_unit: nats for each unit.
-    """
-
-    places: Floats
-    per_unit: float
     kind = "chebyshev"
     schema = of_kind("relation", kind, COORDINATES, "The largest of the differences of coordinates, two or more.")
-    scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "chebyshev"
+    scipy_name: ClassVar[Straight] = "chebyshev"
     order: ClassVar[Order] = "linf"
     what: ClassVar[str] = "the largest difference at any position of the two series"
 
@@ -383,19 +386,6 @@ class Chebyshev(Metric):
         require_measurable(self.places, self.per_unit)
         # A sum of T nonnegative rounded terms is off by at most T + 2 roundings, relative to itself.
         assign(self, budget_error=(self.places.shape[1] + 4) * 2.0**-52)
-
-    @property
-    def size(self) -> int:
-        return len(self.places)
-
-    def rectangle(self, rows: slice, columns: slice) -> Floats:
-        from scipy.spatial.distance import cdist
-
-        return np.asarray(cdist(self.places[rows], self.places[columns], self.scipy_name)) * self.per_unit
-
-    @cached_property
-    def nearness(self) -> Nearness | None:
-        return straight(self.places, self.per_unit, self.order)
 
     def _moves(self, left: int, right: int) -> list[Fraction]:
         pairs = zip(self.places[left], self.places[right], strict=True)
@@ -410,9 +400,6 @@ class Chebyshev(Metric):
             f"({self.places.shape[1]} numbers each)."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "points": self.places, "per_unit": self.per_unit}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Metric:
         return chebyshev(spec["points"], spec["per_unit"])
@@ -425,8 +412,8 @@ class Manhattan(Chebyshev):
 
     kind = "manhattan"
     schema = of_kind("relation", kind, COORDINATES, "The sum of the differences of coordinates, two or more.")
-    scipy_name: ClassVar[Literal["chebyshev", "cityblock"]] = "cityblock"
-    order: ClassVar[Order] = "l1"
+    scipy_name = "cityblock"
+    order = "l1"
     what: ClassVar[str] = "the sum of the differences at all positions"
 
     def exact_budget(self, left: int, right: int) -> Fraction:

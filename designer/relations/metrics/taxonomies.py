@@ -122,9 +122,6 @@ class Taxonomy(Metric):
             f"they are {', '.join(map(repr, self.budgets.tolist()))}."
         )
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "ancestors": self.ancestors, "budgets": self.budgets, "form": self.form}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Taxonomy:
         return taxonomy(spec["ancestors"], spec["budgets"], form=spec["form"])

@@ -74,9 +74,6 @@ class ConstantPolicy(Policy):
     def sentence(self) -> str:
         return f"{self.loss}"
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "loss": self.loss, "in_unit": self.in_unit}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
         return cls(spec["loss"], spec["in_unit"])
@@ -149,9 +146,6 @@ class Splitting(Policy):
     def sentence(self) -> str:
         ratios = ", ".join(f"|{attribute}| / {bracketed(T)}" for attribute, T in self.thresholds.items())
         return f"{self.loss} * max(1, ceil(max({ratios})))" + ("^2" if self.power == 2 else "")
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "loss": self.loss, "thresholds": dict(self.thresholds), "in_unit": self.in_unit}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
@@ -264,9 +258,6 @@ class GaussianSums(NoisySums):
     def term(measure: str, amount: Fraction) -> str:
         return f"{measure if measure == '1' else measure + '^2'} / {bracketed(2 * amount)}"
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "variances": dict(self.variances), "counts": list(self.counts)}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
         return cls(spec["variances"], spec["counts"])
@@ -301,9 +292,6 @@ class LaplaceSums(NoisySums):
     @staticmethod
     def term(measure: str, amount: Fraction) -> str:
         return f"{measure if measure == '1' else f'|{measure}|'} / {bracketed(amount)}"
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "scales": dict(self.scales), "counts": list(self.counts)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:

@@ -96,9 +96,6 @@ class Combined(Compound):
     def sentence(self) -> str:
         return self.sign.join(f"({part.sentence()})" for part in self.parts)
 
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parts": [part.to_spec() for part in self.parts]}
-
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
         return cls(tuple(map(read, _listed(spec["parts"], "policy.parts"))))
@@ -174,9 +171,6 @@ class ScaledPolicy(Compound):
 
     def sentence(self) -> str:
         return f"{self.factor} * ({self.part.sentence()})"
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "factor": self.factor, "part": self.part.to_spec()}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
@@ -365,9 +359,6 @@ class AsZcdp(Compound):
         if self.rate:
             return f"P - (1 - exp(-P)) r / sinh(r) with r = {self.rate} and P = {self.part.sentence()}"
         return f"P tanh(P / 2) with P = {self.part.sentence()}"
-
-    def to_spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "part": self.part.to_spec(), "rate": str(self.rate)}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:

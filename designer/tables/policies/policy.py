@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Self
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, rational, shown
 from designer.base.errors import InvalidProblem
+from designer.base.schema import as_data
 from designer.relations.records.engines import number_column
 from designer.relations.records.values import entry, python_number
 
@@ -69,9 +71,10 @@ class Policy(Declared, Immutable, ABC):
     def sentence(self) -> str:
         """The formula, in one line."""
 
-    @abstractmethod
     def to_spec(self) -> dict[str, Any]:
-        """Plain data, `kind` first; `kinds.policy_from_spec` inverts it."""
+        """Plain data, `kind` and the fields; `kinds.policy_from_spec` inverts it."""
+        held: Any = self
+        return {"kind": self.kind, **{field.name: as_data(getattr(self, field.name)) for field in fields(held)}}
 
     @classmethod
     @abstractmethod

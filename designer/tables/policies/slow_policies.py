@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -19,6 +19,8 @@ import numpy as np
 from designer.base.arrays import Floats, Immutable
 from designer.base.checks import Declared, assign, checked, count, positive, shown
 from designer.base.errors import InvalidProblem
+from designer.base.json_text import require_keys
+from designer.base.schema import as_data
 from designer.certificate.guarantee import Optimality
 from designer.sampling.integer_gaussian import DiscreteGaussian
 from designer.sampling.integer_tails import LARGEST_POWER, DiscreteStudent
@@ -52,8 +54,25 @@ FINENESS = 20  # the grid has at least 2^20 steps to the noise's scale
 SLACK = Fraction(1, 2**150)  # two transformed numbers are each known to 2^-159
 
 
+class SlowNoise(Declared, Immutable):
+    """Noise in whole steps on sums of one measure, whose loss grows slowly with the record."""
+
+    @abstractmethod
+    def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
+        """Confidential sums enter, noisy steps come out, each with noise of its own."""
+
+    def noisy(self, total: Fraction, entropy: Entropy) -> int:
+        """The same of one sum."""
+        return self.noisy_each([total], entropy)[0]
+
+    def to_spec(self) -> dict[str, Any]:
+        """Its numbers as plain data."""
+        held: Any = self
+        return {field.name: as_data(getattr(self, field.name)) for field in fields(held)}
+
+
 @dataclass(frozen=True)
-class TransformedNoise(Declared, Immutable):
+class TransformedNoise(SlowNoise):
     """Gaussian noise of standard deviation `deviation` on f(S) for a sum S >= 0, f concave, increasing and f(0) = 0.
 
     "log": `f(x) = log(1 + x / offset)`; the error of the estimate is in proportion to `S + offset`. "root": `f(x) = sqrt(x +
@@ -101,12 +120,7 @@ class TransformedNoise(Declared, Immutable):
             return 0
         return math.floor(fraction_below(lambda: self._ball(total) / rational_ball(self.step)) + Fraction(1, 2))
 
-    def noisy(self, total: Fraction, entropy: Entropy) -> int:
-        """The confidential sum enters, a noisy step comes out."""
-        return self.noisy_each([total], entropy)[0]
-
     def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
-        """The same of several sums, each with noise of its own."""
         noise = DiscreteGaussian([(self.deviation / self.step) ** 2]).draw(len(totals), entropy).ravel().tolist()
         return tuple(self.place(Fraction(total)) + z for total, z in zip(totals, noise, strict=True))
 
@@ -148,7 +162,7 @@ class TransformedNoise(Declared, Immutable):
 
 
 @dataclass(frozen=True)
-class StudentNoise(Declared, Immutable):
+class StudentNoise(SlowNoise):
     """Noise on a grid with weights `(scale^2 + z^2)^-power`: a Student law of `2 power - 1` degrees of freedom,
     variance `scale^2 / (2 power - 3)`.
 
@@ -195,12 +209,7 @@ class StudentNoise(Declared, Immutable):
         """How many steps adding a record of that size moves any sum at most."""
         return math.ceil(size / self.step)
 
-    def noisy(self, total: Fraction, entropy: Entropy) -> int:
-        """The confidential sum enters, a noisy step comes out."""
-        return self.noisy_each([total], entropy)[0]
-
     def noisy_each(self, totals: Sequence[Fraction], entropy: Entropy) -> tuple[int, ...]:
-        """The same of several sums, each with noise of its own."""
         noise = DiscreteStudent(self.scale / self.step, self.power).draw(len(totals), entropy).tolist()
         places = (math.floor(Fraction(total) / self.step + Fraction(1, 2)) for total in totals)
         return tuple(place + z for place, z in zip(places, noise, strict=True))
@@ -219,22 +228,24 @@ class SlowSum(Policy):
     """The policy of one sum with the noise of one of the mechanisms above."""
 
     attribute: str
+    mechanism: TransformedNoise | StudentNoise
+    law: ClassVar[type[TransformedNoise | StudentNoise]]
 
     @property
     def attributes(self) -> tuple[str, ...]:
         return (self.attribute,)
-
-    @property
-    @abstractmethod
-    def noise(self) -> TransformedNoise | StudentNoise:
-        """The mechanism."""
 
     @abstractmethod
     def of_moves(self, moves: int) -> Fraction:
         """The loss of moving the sum by some steps."""
 
     def exact(self, record: Mapping[str, object]) -> Fraction:
-        return self.of_moves(self.noise.moves(magnitude(record, self.attribute)))
+        return self.of_moves(self.mechanism.moves(magnitude(record, self.attribute)))
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
+        require_keys(spec["mechanism"], {field.name for field in fields(cls.law)}, "policy.mechanism")
+        return cls(spec["attribute"], cls.law(**spec["mechanism"]))
 
 
 @dataclass(frozen=True)
@@ -244,42 +255,30 @@ class TransformedSum(SlowSum):
 
     mechanism: TransformedNoise
     kind: ClassVar[str] = "transformed_sum"
-
-    @property
-    def noise(self) -> TransformedNoise:
-        return self.mechanism
+    law = TransformedNoise
 
     def of_moves(self, moves: int) -> Fraction:
-        ratio = moves * self.noise.step / self.noise.deviation
+        ratio = moves * self.mechanism.step / self.mechanism.deviation
         return ratio * ratio / 2
 
     def __call__(self, columns: Columns) -> Floats:
-        sizes, noise = magnitudes(column(columns, self.attribute)), self.noise
+        sizes, noise = magnitudes(column(columns, self.attribute)), self.mechanism
         # Two steps more, relative to the deviation, are above any rounding up to whole steps;
         # the smallest records pay them in full.
         roots = raised(noise.transformed(sizes), 16) + 2 * float(noise.step)
         return np.where(sizes > 0, raised((roots / float(noise.deviation)) ** 2 / 2, 12), 0.0)
 
     def expression(self, table: Any) -> Any:
-        size, offset = measure(table, self.attribute), float(self.noise.offset)
+        size, offset = measure(table, self.attribute), float(self.mechanism.offset)
         roots = (size + offset).sqrt() + math.sqrt(offset)
-        f = (1.0 + size / offset).ln() if self.noise.shape == "log" else size / roots
-        return f * f * float(1 / (2 * self.noise.deviation**2))
+        f = (1.0 + size / offset).ln() if self.mechanism.shape == "log" else size / roots
+        return f * f * float(1 / (2 * self.mechanism.deviation**2))
 
     def sentence(self) -> str:
-        x, a = f"|{self.attribute}|", self.noise.offset
-        f = f"log(1 + {x} / {bracketed(a)})" if self.noise.shape == "log" else f"(sqrt({x} + {a}) - sqrt({a}))"
-        return f"{f}^2 / {bracketed(2 * self.noise.deviation**2)}, {f} rounded up to a multiple of {bracketed(self.noise.step)}"
-
-    def to_spec(self) -> dict[str, Any]:
-        noise = self.noise
-        mechanism = {"shape": noise.shape, "offset": noise.offset, "deviation": noise.deviation}
-        return {"kind": self.kind, "attribute": self.attribute, "mechanism": mechanism}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
-        noise = closed(spec["mechanism"], {"shape", "offset", "deviation"})
-        return cls(spec["attribute"], TransformedNoise(noise["shape"], noise["offset"], noise["deviation"]))
+        x, noise = f"|{self.attribute}|", self.mechanism
+        a = noise.offset
+        f = f"log(1 + {x} / {bracketed(a)})" if noise.shape == "log" else f"(sqrt({x} + {a}) - sqrt({a}))"
+        return f"{f}^2 / {bracketed(2 * noise.deviation**2)}, {f} rounded up to a multiple of {bracketed(noise.step)}"
 
 
 @dataclass(frozen=True)
@@ -289,52 +288,31 @@ class StudentSum(SlowSum):
 
     mechanism: StudentNoise
     kind: ClassVar[str] = "student_sum"
-
-    @property
-    def noise(self) -> StudentNoise:
-        return self.mechanism
+    law = StudentNoise
 
     @property
     def unit(self) -> Unit:
         return "pure"
 
     def of_moves(self, moves: int) -> Fraction:
-        ratio = moves * self.noise.step / (2 * self.noise.scale)
-        return fraction_above(lambda: 2 * self.noise.power * rational_ball(ratio).asinh()) if moves else Fraction(0)
+        ratio = moves * self.mechanism.step / (2 * self.mechanism.scale)
+        return fraction_above(lambda: 2 * self.mechanism.power * rational_ball(ratio).asinh()) if moves else Fraction(0)
 
     def __call__(self, columns: Columns) -> Floats:
-        sizes, step = magnitudes(column(columns, self.attribute)), float(self.noise.step)
+        sizes, step = magnitudes(column(columns, self.attribute)), float(self.mechanism.step)
         # A power of two divides exactly; the size is rounded by 2^-53, and half a step lies in the scale's 2^-21.
         moves = np.ceil(sizes / step * (1 + 2.0**-51))
-        losses = 2 * self.noise.power * np.arcsinh(moves * step * float_above(1 / (2 * self.noise.scale)))
+        losses = 2 * self.mechanism.power * np.arcsinh(moves * step * float_above(1 / (2 * self.mechanism.scale)))
         return np.where(sizes > 0, raised(losses, 16), 0.0)
 
     def expression(self, table: Any) -> Any:
-        ratio = measure(table, self.attribute) * float(1 / (2 * self.noise.scale))
-        return (ratio + (ratio * ratio + 1.0).sqrt()).ln() * float(2 * self.noise.power)
+        ratio = measure(table, self.attribute) * float(1 / (2 * self.mechanism.scale))
+        return (ratio + (ratio * ratio + 1.0).sqrt()).ln() * float(2 * self.mechanism.power)
 
     def sentence(self) -> str:
-        size = f"|{self.attribute}| / {bracketed(2 * self.noise.scale)}"
-        return (
-            f"{2 * self.noise.power} asinh({size}), |{self.attribute}| rounded up to a multiple of {bracketed(self.noise.step)}"
-        )
-
-    def to_spec(self) -> dict[str, Any]:
-        mechanism = {"scale": self.noise.scale, "power": self.noise.power}
-        return {"kind": self.kind, "attribute": self.attribute, "mechanism": mechanism}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any], read: Read) -> Self:
-        noise = closed(spec["mechanism"], {"scale", "power"})
-        return cls(spec["attribute"], StudentNoise(noise["scale"], noise["power"]))
-
-
-def closed(data: Any, keys: set[str]) -> Mapping[str, Any]:
-    """Plain data of a mechanism with exactly these keys."""
-    from designer.base.json_text import require_keys
-
-    require_keys(data, keys, "policy.mechanism")
-    return dict(data)
+        x, noise = f"|{self.attribute}|", self.mechanism
+        size = f"{x} / {bracketed(2 * noise.scale)}"
+        return f"{2 * noise.power} asinh({size}), {x} rounded up to a multiple of {bracketed(noise.step)}"
 
 
 def power_of_two_below(number: Fraction) -> Fraction:

@@ -256,7 +256,7 @@ COUNTS = Section(
             "with one-way margins of p features a(t) is at most p + 1",
             Verdict.ERRATUM,
             ("designer/relations/invariants/statistics.py:proven_adjacency", f"{ADJACENCY}:semi_adjacency"),
-            "tests/relations/invariants/test_impossible.py::test_one_impossible_cell_breaks_the_bound_of_the_paper_and_attains_the_proven_one",
+            "tests/relations/invariants/test_invariant_analysis.py::test_one_impossible_cell_breaks_the_bound_of_the_paper_and_attains_the_proven_one",
             databases("three features: the bound p + 1", "three features: attained*", read=Read.THEOREM),
             errata=(
                 Erratum(

@@ -1,4 +1,7 @@
-"""Invariants: what they leave to protect, against brute force over small databases, and the designs built on it."""
+"""Invariants: what they leave to protect, against brute force over small databases, and the designs built on it. What is
+published exactly is listed whole, or with a hash of all names: different lists never read the same. The structure that is
+read off statistics, against the integer kernel of their rows.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,19 @@ from designer import InvalidProblem, Problem, Workload, design, invariants, load
 from designer.base.errors import DesignFailed, InvalidSpec, NotPrivate
 from designer.base.json_text import plain
 from designer.certificate.certificate import certify
+from designer.certificate.frozen import to_spec
 from designer.certificate.norms import weighted_l1
 from designer.certificate.sensitivity import SensitivitySet
 from designer.problem.domain import Domain
 from designer.relations.invariants.one_budget import InvariantChanges
+from designer.relations.invariants.statistics import FREE, Structure, structure_of
 from designer.relations.invariants.transport import LARGEST_TRANSPORT, InvariantMetric
 from designer.relations.kinds import relation_from_spec
 from designer.relations.metrics.metric import Metric
+from designer.verifier import standalone
+from solvers.lattices.kernel import integer_kernel
 from tests.oracles.shallow import shallow
+from tests.verifier.altered import bytes_of, main_verdict, standalone_verdict
 
 INTERSECTING = [[1, 1, 0, 0, 1], [0, 1, 1, 0, 0]]
 
@@ -323,3 +331,124 @@ def test_budgets_per_distance_are_epsilon_times_the_distance() -> None:
     assert keeps.protect(0.25, per_distance="l1").budget_of([3, -1, -2]) == Fraction(3, 2)
     short = keeps.protect(0.25, per_distance="l2").budget_of([3, -1, -2])
     assert short**2 <= Fraction(14, 16) < (short * (1 + Fraction(1, 2**70))) ** 2
+
+
+def said(regions: int, ages: int, margins: list[list[int]]) -> str:
+    return " ".join(invariants.margins((regions, ages), margins).protect(1.0, adjacency=1).unprotected())
+
+
+@pytest.mark.parametrize("regions", [12, 120])
+def test_more_published_totals_read_otherwise(regions: int) -> None:
+    one, both = said(regions, 2, [[0]]), said(regions, 2, [[0], [1]])
+    assert one != both
+    assert ("SHA-256" in one) == (regions > 100)
+    if regions <= 100:
+        assert one.count("axis0=") == regions and both.count("axis1=") == 2
+
+
+@pytest.mark.parametrize("silent", [12, 120])
+def test_answers_without_noise_are_all_named_and_both_verifiers_agree(silent: int) -> None:
+    """Totals of parts, which no change within a part moves."""
+    parts = [k // 2 for k in range(2 * silent)]
+    rows = [[float(part == k) for part in parts] for k in range(silent)] + [[1.0] + [0.0] * (2 * silent - 1)]
+    names = [f"part {k}" for k in range(silent)] + ["first"]
+    problem = Problem(Workload(rows, queries=names), metrics.partition(parts, 1.0))
+    made = design(problem, "laplace").mechanism
+    sentence = made.guarantee.unprotected[0]
+    assert sentence.startswith("Published exactly") and ("SHA-256" in sentence) == (silent > 100)
+    if silent <= 100:
+        assert all(f"part {k}" in sentence for k in range(silent))
+    content = bytes_of(json.loads(json.dumps(plain(to_spec(made)))))
+    assert (main_verdict(content), standalone_verdict(content)[0]) == ("holds", "holds")
+    assert standalone.every_name(names[:-1]) in sentence
+
+
+def _sums(structure: Structure) -> np.ndarray:
+    """The statistics that a structure stands for: a row for each class."""
+    return np.array([row == c for row in structure.classes for c in np.unique(row[row != FREE])], dtype=np.int64)
+
+
+def _same_kernel(rows: np.ndarray, structure: Structure) -> bool:
+    ours, theirs = integer_kernel(_sums(structure)), integer_kernel(rows)
+    both = ours.dimension == theirs.dimension == structure.freedom
+    return both and ours.contains(theirs.basis).all() and theirs.contains(ours.basis).all()
+
+
+def test_random_nested_statistics_amount_to_classes_with_the_same_kernel() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        size = int(rng.integers(2, 9))
+        rows, parts = [], [np.arange(size)]
+        while parts:
+            part = parts.pop()
+            if rng.random() < 0.6:
+                rows.append(np.isin(np.arange(size), part) * int(rng.integers(1, 3)))
+            if len(part) > 1:
+                cut = int(rng.integers(1, len(part)))
+                parts += [part[:cut], part[cut:]] if rng.random() < 0.7 else [part[:cut]]
+        if rows:
+            rows += [np.ones(size, dtype=np.int64)] * int(rng.integers(0, 2))
+            mixed = np.array(rows)[rng.permutation(len(rows))][:, rng.permutation(size)]
+            found = structure_of(mixed)
+            assert found is not None and found.kind in ("partition", "nested")
+            assert _same_kernel(mixed, found)
+
+
+@pytest.mark.parametrize(
+    ("invariant", "kind", "levels", "repeats"),
+    [
+        (invariants.total(5), "partition", (1,), 5),
+        (invariants.partition(list("aabbcc")), "partition", (3,), 2),
+        (invariants.margins((3, 4)), "margins", (3, 4), 1),
+        (invariants.margins((2, 3, 2), [(0, 1), (2,)]), "margins", (6, 2), 1),
+        (invariants.margins((2, 3, 2), [(1,), (2,)]), "margins", (3, 2), 2),
+        (invariants.margins((2, 3, 2), [(0, 1), (0,), (2,)]), "margins", (6, 2), 1),
+        (invariants.margins((1, 4)), "partition", (4,), 1),
+        (invariants.margins((2, 2, 3)), "margins", (2, 2, 3), 1),
+    ],
+)
+def test_known_invariants_have_their_structure(invariant, kind, levels, repeats) -> None:
+    found = invariant.structure
+    assert (found.kind, found.levels, found.repeats) == (kind, levels, repeats)
+    assert _same_kernel(invariant.constraints, found)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1, 1, 0], [0, 1, 1]],
+        [[1, 2, 1]],
+        [[1, -1, 0]],
+        [[0, 0, 0]],
+        invariants.margins((2, 2, 2), [(0, 1), (1, 2)]).matrix.tolist(),
+        np.delete(invariants.margins((3, 3)).constraints, 4, axis=1).tolist(),
+    ],
+)
+def test_other_statistics_have_none(rows) -> None:
+    assert structure_of(np.array(rows)) is None
+
+
+def test_an_element_that_may_not_change_is_a_class_by_itself() -> None:
+    rows = np.array([[1, 1, 1, 0, 0], [0, 0, 0, 1, 1], [0, 1, 0, 0, 0]])
+    found = structure_of(rows)
+    assert found.classes.tolist() == [[0, 2, 0, 1, 1]]
+    assert [block.tolist() for block in found.blocks()] == [[0, 2], [3, 4], [1]]
+    assert found.free.tolist() == []
+
+
+@pytest.mark.parametrize(
+    "invariant",
+    [
+        invariants.margins((2, 3)),
+        invariants.margins((2, 3, 2)),
+        invariants.margins((2, 3, 2), [(0,), (1,)]),
+        invariants.margins((3, 4), [(0,)]),
+        invariants.total(4),
+    ],
+)
+def test_projections_onto_the_changes_are_those_of_least_squares(invariant):
+    """Against the projection along the rows of the statistics, by a solver of least squares."""
+    rows = np.random.default_rng(1).normal(size=(5, invariant.size))
+    along = invariant.constraints.astype(float).T
+    left = rows.T - along @ np.linalg.lstsq(along, rows.T, rcond=None)[0]
+    assert np.allclose(invariant.structure.projected(rows), left.T, atol=1e-12)

@@ -1,23 +1,32 @@
-"""Budgets in both directions: every metric is symmetric, by brute force, and one of a user's own that is not is refused."""
+"""Budgets in both directions: every metric is symmetric, by brute force, and one of a user's own that is not is refused. For
+promises that do not chain a relation lists every pair: each once, with its exact budget up to the stated error. The
+triangle inequality of large matrices: rows two by two, against every triple.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from designer import Domain, InvalidProblem, Problem, ReportProblem, Workload, design, invariants, metrics
 from designer.averages.queries import StatisticalQueries
 from designer.base.arrays import Floats
 from designer.extend import Metric
-from designer.problem.relation import Relation
+from designer.problem.relation import Block, Relation, finite_pairs
 from designer.relations.kinds import RELATIONS
+from designer.relations.metrics.algebra import detours, require_triangle_inequality, shortest_paths
 from designer.relations.metrics.metric import COMPARED, Uniform
 from designer.relations.row_groups import RowGroups
+from tests.oracles.metric_kinds import SPECIMENS, every_metric, with_origin
 
 REFUSED = r"is not symmetric: d\(0, 1\) = 2.* and d\(1, 0\) = (0.5|1/2)"
 
@@ -46,6 +55,8 @@ class OneWay(Metric):
 
 
 SEXES = Domain.of({"sex": ["F", "M"]})
+
+
 ENTRANCES: dict[str, Callable[[Metric], object]] = {
     "a problem": lambda d: Problem(Workload.identity(2), d),
     "scaled": lambda d: 2.0 * d,
@@ -145,8 +156,14 @@ def test_exact_budgets_are_compared_for_pairs_spread_over_a_large_universe() -> 
 
 
 TOWNS = [[52.5, 13.4], [52.4, 13.1], [48.1, 11.6], [53.6, 10.0]]
+
+
 PEOPLE = Domain.of({"sex": ["F", "M"], "age": 2})
+
+
 LINE = metrics.line([0, 1, 3, 4], period=1, epsilon=0.5)
+
+
 METRICS: dict[str, Relation] = {  # by the kind, as files name it
     "uniform": metrics.uniform(4, 0.3),
     "per_element": metrics.per_element([0.1, 0.2, 0.7, np.inf]),
@@ -189,3 +206,152 @@ def test_every_metric_has_the_same_budget_in_both_directions(name: str) -> None:
 def test_every_kind_of_metric_is_among_them() -> None:
     listed = {kind for kind, of in RELATIONS.items() if issubclass(of, Metric)}
     assert listed <= set(METRICS)
+
+
+def listed(blocks: Iterator[Block]) -> dict[tuple[int, int], float]:
+    """The least budget of every pair, the lower number first; pairs without a budget are left out."""
+    found: dict[tuple[int, int], float] = {}
+    for block in blocks:
+        left, right = finite_pairs(block)
+        budgets = block.budgets[np.isfinite(block.budgets)]
+        for i, j, budget in zip(left.tolist(), right.tolist(), budgets.tolist(), strict=True):
+            pair = (min(i, j), max(i, j))
+            found[pair] = min(budget, found.get(pair, math.inf))
+    return found
+
+
+def assert_complete(relation: Relation) -> None:
+    """All pairs of points with a finite exact budget, and no others; clipped budgets count as less."""
+    points = len(relation.points(np.empty((relation.size, 0))))
+    found = listed(relation.every_pair())
+    exact = {pair: relation.exact_budget(*pair) for pair in itertools.combinations(range(points), 2)}
+    assert set(found) == {pair for pair, budget in exact.items() if budget is not None}
+    for pair, budget in found.items():
+        proven = exact[pair]
+        assert proven is not None
+        assert budget <= float(proven) * (1 + 2 * relation.budget_error + 1e-15)
+        assert budget >= float(proven) * (1 - 2 * relation.budget_error - 1e-15) or not 1e-200 < proven < 1e200
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_every_kind_lists_every_pair(name: str) -> None:
+    assert_complete(SPECIMENS[name])
+
+
+@settings(max_examples=60, deadline=None)
+@given(every_metric())
+def test_every_metric_lists_every_pair(metric: Metric) -> None:
+    assert_complete(metric)
+
+
+@settings(max_examples=40, deadline=None)
+@given(with_origin())
+def test_so_does_every_metric_with_an_origin(relation: Relation) -> None:
+    assert_complete(relation)
+
+
+def test_a_change_that_is_longer_than_the_way_through_the_origin_is_listed_at_that_way() -> None:
+    apart = metrics.from_matrix([[0, math.inf], [math.inf, 0]])
+    assert listed(metrics.appear_or_change(apart, [1.0, 2.0], closure=True).every_pair())[0, 1] == 3.0
+    far = metrics.appear_or_change(metrics.uniform(2, 9.0), [1.0, 2.0], closure=True)
+    assert listed(far.every_pair()) == {(0, 1): 3.0, (0, 2): 1.0, (1, 2): 2.0}
+
+
+def test_records_that_appear_and_changes_of_several_records_list_all_that_they_protect() -> None:
+    assert listed(metrics.add_remove(2, [1.0, math.inf]).every_pair()) == {(0, 2): 1.0}
+    tables = invariants.margins((2, 2)).protect(0.5, 2)
+    assert listed(tables.every_pair()) == listed(tables.blocks()) == {(0, 1): 0.5}
+
+
+class Fixed(Metric):
+    """A rule of one's own, of which only the rectangle is known."""
+
+    kind = "fixed"
+    size = 3  # type: ignore[assignment]
+
+    def rectangle(self, rows: slice, columns: slice) -> np.ndarray[Any, Any]:
+        return np.array([[0, 1.0, 2.5], [1.0, 0, 2.0], [2.5, 2.0, 0]])[rows, columns]
+
+    def exact_budget(self, left: int, right: int) -> Fraction:
+        return Fraction(float(self.rectangle(slice(0, 3), slice(0, 3))[left, right]))
+
+    def sentence(self) -> str:
+        return "Mine."
+
+    def to_spec(self) -> dict[str, Any]:
+        return {}
+
+
+class Unlisted(Fixed):
+    """A relation that does not say which pairs its blocks leave out."""
+
+    every_pair = Relation.every_pair
+
+
+def test_metrics_of_ones_own_list_their_rectangle_and_other_relations_have_to_say() -> None:
+    assert_complete(dataclass(frozen=True, eq=False)(Fixed)())
+    with pytest.raises(InvalidProblem, match="give it a method every_pair"):
+        Problem(Workload.identity(3), dataclass(frozen=True, eq=False)(Unlisted)(), notion="approximate", delta=0.1)
+
+
+def test_relations_that_cannot_list_every_pair_say_what_to_do() -> None:
+    groups = RowGroups((metrics.uniform(2, 0.5), metrics.uniform(3, 0.5)), ("sex", "age"))
+    with pytest.raises(InvalidProblem, match=r"metrics\.product"):
+        groups.every_pair()
+    with pytest.raises(InvalidProblem, match="state an adjacency"):
+        invariants.total(3).protect(0.5, per_distance="l1").every_pair()
+
+
+PAIRWISE = "designer.relations.metrics.algebra.PAIRWISE"
+
+
+def matrices(seed: int) -> np.ndarray:
+    """Distances of places, of parts, or with some entries that are too long."""
+    draw = np.random.default_rng(seed)
+    places = draw.integers(0, 6, (30, 2)).astype(float) if seed % 2 else draw.random((30, 2))
+    d = np.abs(places[:, None] - places).sum(axis=-1) if seed % 3 else np.linalg.norm(places[:, None] - places, axis=-1)
+    if seed % 5 == 0:
+        part = draw.integers(0, 2, 30)
+        d = np.where(part[:, None] == part, d, np.inf)
+    for _ in range(seed % 4):
+        i, j = draw.integers(0, 30, 2)
+        if i != j:
+            d[i, j] = d[j, i] = draw.choice([d[i, j] * 1.5 + 1e-3, np.inf, d[i, j] * (1 + 1e-8)])
+    return d
+
+
+@pytest.mark.parametrize("last", [0, 1, 150, 299])
+def test_the_one_point_through_which_a_way_is_shorter_is_found_wherever_it_stands(last: int) -> None:
+    d = np.full((300, 300), 10.0)
+    np.fill_diagonal(d, 0.0)
+    ends = [k for k in (0, 1, 150, 299) if k != last][:2]
+    for end in ends:
+        d[end, last] = d[last, end] = 1.0
+    assert last in detours(d, 1e-9)
+    with pytest.raises(InvalidProblem, match="breaks the triangle inequality"):
+        require_triangle_inequality(d)
+    closed, lowered = shortest_paths(d)
+    assert closed[ends[0], ends[1]] == pytest.approx(2.0) and lowered[ends[0], ends[1]] and closed.max() == 10.0
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_rows_two_by_two_find_what_every_triple_finds(seed: int) -> None:
+    d = matrices(seed)
+    said: list[str] = []
+    for least in (0, 10**6):
+        with patch(PAIRWISE, least):
+            try:
+                require_triangle_inequality(d)
+                said.append("")
+            except InvalidProblem as refusal:
+                said.append(str(refusal))
+    assert said[0] == said[1]
+    with patch(PAIRWISE, 0):
+        closed, lowered = shortest_paths(d)
+    expected, there = shortest_paths(d)
+    assert np.array_equal(closed, expected) and np.array_equal(lowered, there)
+
+
+def test_a_metric_has_no_detours_to_pass_through() -> None:
+    d = np.linalg.norm(np.random.default_rng(0).random((300, 1, 3)) - np.random.default_rng(0).random((300, 3)), axis=-1)
+    assert detours(d, 1e-10) == [] and metrics.from_matrix(d).size == 300

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 from fractions import Fraction
 
 import networkx as nx
@@ -14,7 +13,7 @@ from flint import arb, ctx, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from designer import Domain, InvalidProblem, metrics
+from designer import Domain, metrics
 from designer.base.json_text import plain
 from designer.problem.relation import Relation, finite_pairs
 from designer.relations.kinds import relation_from_spec
@@ -263,73 +262,6 @@ def test_frozen_copies() -> None:
     ):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-
-
-BAD: dict[str, tuple[Callable[[], object], str]] = {
-    "asymmetric": (lambda: metrics.from_matrix([[0, 1], [2, 0]]), "d(0, 1) = 1.0 but d(1, 0) = 2.0"),
-    "asymmetric infinity": (lambda: metrics.from_matrix([[0, math.inf], [2, 0]]), "d(0, 1) = inf but d(1, 0) = 2.0"),
-    "diagonal": (lambda: metrics.from_matrix([[0, 1], [1, 3]]), "d(1, 1) = 3.0 on the diagonal"),
-    "diagonal infinite": (lambda: metrics.from_matrix([[math.inf]]), "d(0, 0) = inf on the diagonal"),
-    "negative": (lambda: metrics.from_matrix([[0, 1, -2], [1, 0, 1], [-2, 1, 0]]), "d(0, 2) = -2.0 is negative"),
-    "minus infinity": (lambda: metrics.from_matrix([[0, -math.inf], [-math.inf, 0]]), "d(0, 1) = -inf is negative"),
-    "NaN": (lambda: metrics.from_matrix([[0, math.nan], [1, 0]]), "entry [0, 1] is nan"),
-    "triangle": (
-        lambda: metrics.from_matrix([[0, 1, 3], [1, 0, 1], [3, 1, 0]]),
-        "d(0, 2) = 3.0 is more than d(0, 1) + d(1, 2) = 2.0",
-    ),
-    "triangle by infinity": (
-        lambda: metrics.from_matrix([[0, 1, math.inf], [1, 0, 1], [math.inf, 1, 0]]),
-        "d(0, 2) = inf is more",
-    ),
-    "triangle by zeros": (lambda: metrics.from_matrix([[0, 0, 1], [0, 0, 0], [1, 0, 0]]), "pass closure=True"),
-    "not square": (lambda: metrics.from_matrix([[0, 1]]), "shape (1, 2)"),
-    "text": (lambda: metrics.from_matrix([["0", "1"], ["1", "0"]]), "metric.matrix"),
-    "epsilon 0": (lambda: metrics.uniform(2, 0), "epsilon: 0.0 is not a positive finite"),
-    "epsilon -1": (lambda: metrics.uniform(2, -1), "epsilon: -1.0"),
-    "epsilon NaN": (lambda: metrics.uniform(2, np.float64("nan")), "epsilon: nan"),
-    "epsilon infinite": (lambda: metrics.uniform(2, math.inf), "epsilon: inf"),
-    "epsilon True": (lambda: metrics.uniform(2, True), "epsilon: True is not a number"),
-    "epsilon text": (lambda: metrics.uniform(2, np.str_("1")), "epsilon: '1' is not a number"),
-    "epsilon 10^400": (lambda: metrics.uniform(2, 10**400), "epsilon: inf"),
-    "n 0": (lambda: metrics.uniform(np.int64(0), 1.0), "n: 0 is not a whole"),
-    "points 3-D": (lambda: metrics.euclidean([[[1.0]]]), "metric.points: has 3 dimensions"),
-    "points ragged": (lambda: metrics.euclidean([[1.0, 2.0], [1.0]]), "metric.points"),
-    "points NaN": (lambda: metrics.euclidean([math.nan]), "metric.points"),
-    "points infinite": (lambda: metrics.euclidean([math.inf, 0]), "metric.points"),
-    "points empty": (lambda: metrics.euclidean([]), "metric.points: is empty"),
-    "points text": (lambda: metrics.euclidean(["a"]), "metric.points"),
-    "points 1e300": (lambda: metrics.euclidean([[0, 0], [1e300, 0]]), "choose units"),
-    "points 1.7e308": (lambda: metrics.euclidean([-1.7e308, 1.7e308]), "choose units"),
-    "points 1e-300": (lambda: metrics.euclidean([[0, 0], [1e-300, 1]]), "choose units"),
-    "per_unit 1e-300": (lambda: metrics.euclidean([[0, 0], [1e-3, 0]], 1e-300), "choose units"),
-    "per_unit 1e300": (lambda: metrics.euclidean([[0, 0], [1e3, 0]], 1e300), "choose units"),
-    "per_unit": (lambda: metrics.euclidean([1, 2], -1), "metric.per_unit: -1.0"),
-    "swapped": (
-        lambda: metrics.great_circle([(40.0, -74.0), (-118.2, 34.0)]),
-        "latitude -118.2 of row 1 is beyond 90.0 degrees; latitude comes first",
-    ),
-    "longitude": (lambda: metrics.great_circle([(0.0, 361.0)]), "longitude 361.0 of row 0"),
-    "three columns": (lambda: metrics.great_circle([(0.0, 1.0, 2.0)]), "3 columns"),
-    "per_km": (lambda: metrics.great_circle([(0.0, 1.0)], math.nan), "metric.per_km: nan"),
-    "hamming short": (lambda: metrics.hamming(DOMAIN, [1.0]), "1 for 3 attributes"),
-    "hamming names": (lambda: metrics.hamming(DOMAIN, {"sex": 1}), "budgets: given for ['sex']"),
-    "hamming zero": (lambda: metrics.hamming(DOMAIN, [1.0, 0.0, 1.0]), "budgets[age]: 0.0"),
-    "hamming NaN": (lambda: metrics.hamming(DOMAIN, [1.0, math.nan, 1.0]), "budgets[age]: nan"),
-    "add_remove short": (lambda: metrics.add_remove(3, [1.0, 2.0]), "2 budgets for 3 elements"),
-    "add_remove zero": (lambda: metrics.add_remove(2, [1.0, 0.0]), "epsilon[1]: 0.0"),
-    "add_remove NaN": (lambda: metrics.add_remove(2, [1.0, math.nan]), "epsilon: entry [1] is nan"),
-    "add_remove 2-D": (lambda: metrics.add_remove(2, [[1.0, 2.0]]), "epsilon: has 2 dimensions"),
-}
-
-
-@pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("name", BAD)
-def test_bad_relations_are_refused_with_place_and_remedy(name: str) -> None:
-    call, text = BAD[name]
-    with pytest.raises(InvalidProblem) as refusal:
-        call()
-    assert text in str(refusal.value)
-    assert "np." not in str(refusal.value)
 
 
 @settings(max_examples=60, deadline=None)

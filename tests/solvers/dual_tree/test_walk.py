@@ -1,13 +1,16 @@
-"""Walks down a tree against itself meet every pair of leaves that no bound has settled, however the work is cut into pieces."""
+"""Walks down a tree against itself meet every pair of leaves that no bound has settled, however the work is cut into pieces.
+How much a norm is at most over a ball of directions, against closed forms.
+"""
 
 from __future__ import annotations
 
+import itertools
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
-from solvers.dual_tree import Boxes, PairWalk, grown, opened
+from solvers.dual_tree import WIDEST, Boxes, PairWalk, grown, opened, steepest
 
 pytestmark = pytest.mark.quick
 
@@ -55,3 +58,22 @@ def test_pairs_between_leaves_are_all_pairs_of_different_points(points: int) -> 
 def test_children_of_a_pair_are_its_pairs_of_children() -> None:
     a, b = opened(np.array([0, 2]), np.array([1, 2]))
     assert sorted(zip(a.tolist(), b.tolist(), strict=True)) == [(0, 2), (0, 3), (1, 2), (1, 3), (4, 4), (4, 5), (5, 5)]
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 3, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_length_of_a_map_over_each_ball(dimension: int, seed: int) -> None:
+    """Straight length of images: the largest column over l1, the corners over the cube, the largest singular value."""
+    matrix = np.random.default_rng(seed).normal(size=(3, dimension))
+
+    def lengths(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(np.linalg.norm(rows @ matrix.T, axis=1))
+
+    corners = np.array(list(itertools.product((-1.0, 1.0), repeat=dimension)))
+    largest = {"l1": np.linalg.norm(matrix, axis=0).max(), "l2": np.linalg.norm(matrix, 2), "linf": lengths(corners).max()}
+    for order, truth in largest.items():
+        found = steepest(lengths, dimension, order)  # type: ignore[arg-type]
+        assert found is not None and truth * (1 - 1e-12) <= found[0] <= truth * (1 + 1e-9)
+        ball = np.linalg.norm(found[1], ord={"l1": 1, "l2": 2, "linf": np.inf}[order])
+        assert ball <= 1 + 1e-12 and lengths(found[1][None])[0] >= truth * (1 - 1e-9)
+    assert all(steepest(lengths, wide + 1, order) is None for order, wide in WIDEST.items())  # type: ignore[arg-type]

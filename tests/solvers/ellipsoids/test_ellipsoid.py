@@ -1,7 +1,11 @@
-"""The ellipsoid program against closed forms, a conic solver that shares no code with it, and its own invariances."""
+"""The ellipsoid program against closed forms, a conic solver that shares no code with it, and its own invariances. Bounds from
+any multipliers: below every feasible value, and tight at the best ones. The proven dual bound of the ellipsoid program:
+below every covariance that is allowed, whatever the directions are.
+"""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import permutations
 
 import numpy as np
@@ -9,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solvers.ellipsoids.dual import DualPoint
+from solvers.ellipsoids.dual import DualPoint, least_trace, proven_trace, trace_bound
 from solvers.ellipsoids.program import Differences, Ellipsoid, minimise_maximum, minimise_trace
 from solvers.ellipsoids.rows import VectorRows
 from solvers.solution import Solution, Status
@@ -332,3 +336,87 @@ def test_too_few_iterations_are_admitted() -> None:
     solution = minimise_trace(np.random.default_rng(0).normal(size=(50, 5)), max_iterations=2)
     assert solution.status is Status.STALLED
     assert 1e-6 < solution.gap < 1.0
+
+
+def feasible(generator: np.random.Generator, rows: np.ndarray) -> np.ndarray:
+    factor = generator.standard_normal((rows.shape[1], rows.shape[1]))
+    precision = factor @ factor.T
+    return np.asarray(precision / np.einsum("mi,ij,mj->m", rows, precision, rows).max())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_feasible_point_is_below_the_bound_of_any_multipliers(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    rows, root = generator.standard_normal((7, 3)), generator.standard_normal((3, 2))
+    bounds = [trace_bound(rows, root, generator.random(7)) for _ in range(20)]
+    values = [float(np.trace(root.T @ np.linalg.inv(feasible(generator, rows)) @ root)) for _ in range(50)]
+    assert max(bounds) <= min(values)
+    assert max(bounds) <= minimise_trace(rows, root @ root.T).value
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_feasible_point_is_below_the_least_trace_with_any_slope(seed: int) -> None:
+    """Slopes with a negative part too; without one the bound is the minimum, taken where `X^-1 L L' X^-1 = G`."""
+    generator = np.random.default_rng(seed)
+    rows, root = generator.standard_normal((3, 3)), generator.standard_normal((3, 3))
+    slope = generator.standard_normal((3, 3))
+    slope = slope + slope.T
+    bound = least_trace(slope, root, rows)
+    for _ in range(200):
+        precision = feasible(generator, rows)
+        assert np.trace(root.T @ np.linalg.inv(precision) @ root) + np.vdot(slope, precision) >= bound
+    positive = slope @ slope
+    best = least_trace(positive, root, rows)
+    middle = np.linalg.cholesky(root @ root.T)
+    values, vectors = np.linalg.eigh(middle.T @ positive @ middle)
+    precision = middle @ (vectors / np.sqrt(values)) @ vectors.T @ middle.T
+    assert best == pytest.approx(np.trace(root.T @ np.linalg.inv(precision) @ root) + np.vdot(positive, precision), rel=1e-9)
+
+
+def test_multipliers_that_vanish_prove_nothing_and_no_columns_cost_nothing() -> None:
+    assert trace_bound(np.eye(2), np.eye(2), np.zeros(2)) == 0.0
+    assert least_trace(np.eye(2), np.zeros((2, 0)), np.eye(2)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_allowed_covariance_has_a_smaller_trace(seed: int) -> None:
+    """Random covariances, vectors on their boundary, random frames and directions that prove little, or the best ones."""
+    rng = np.random.default_rng(seed)
+    queries, order, count = int(rng.integers(2, 6)), int(rng.integers(1, 3)), int(rng.integers(2, 9))
+    root = rng.normal(size=(queries, queries)) * 10.0 ** rng.integers(-3, 4, queries)
+    vectors = rng.normal(size=(count, queries)) @ root.T
+    vectors /= np.linalg.norm(np.linalg.solve(root, vectors.T), axis=0)[:, None]  # r' S^-1 r = 1
+    frame, directions = rng.normal(size=(queries, order)), rng.normal(size=(count, order))
+    trace = float((root**2).sum())
+    assert 0 <= proven_trace(vectors, np.zeros(count), frame, directions) <= trace * (1 + 1e-12)
+
+
+def test_the_bound_is_what_rationals_say() -> None:
+    """Diagonal Gram matrices, so that the spectral norms are rational."""
+    vectors = np.array([[3.1, 0.2], [0.3, 1.7]])
+    frame, directions = np.diag([1.0, 2.0]), np.diag([0.7, 0.1])
+    exact = Fraction(0)
+    for m in range(2):
+        reach = Fraction(directions[m, m]) * Fraction(frame[m, m]) * Fraction(vectors[m, m])
+        exact += reach**2
+    exact /= Fraction(4) * Fraction(0.7) ** 2
+    found = proven_trace(vectors, np.zeros(2), frame, directions)
+    assert exact * (1 - Fraction(1, 10**13)) <= Fraction(found) <= exact
+    assert proven_trace(vectors, np.full(2, 0.1), frame, directions) < 0.97 * float(exact)
+    assert proven_trace(vectors * 1e-160, np.zeros(2), frame, directions) == 0.0
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_solvers_directions_prove_its_bound(seed: int, largest: bool) -> None:
+    """`sum a a'` is the cost (of the mixture of queries), and the farthest row along each direction gives the bound."""
+    rng = np.random.default_rng(seed)
+    rows, queries = rng.normal(size=(30, 3)), rng.normal(size=(5, 3))
+    found = minimise_maximum(rows, queries) if largest else minimise_trace(rows, queries.T @ queries)
+    weights = found.point.query_weights if largest else np.ones(5)
+    cost = (queries * weights[:, None]).T @ queries
+    squares = found.point.directions.T @ found.point.directions
+    scale = np.trace(squares) / np.trace(cost)
+    assert squares / scale == pytest.approx(cost, abs=1e-6 * np.abs(cost).max())
+    reached = (np.abs(rows @ found.point.directions.T).max(axis=0) ** 2).sum() / scale
+    assert reached == pytest.approx(found.lower_bound, rel=2e-6)

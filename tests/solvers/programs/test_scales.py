@@ -1,12 +1,18 @@
-"""The scales solver against an independent modelling layer, a grid search, and its own dual."""
+"""The scales solver against an independent modelling layer, a grid search, and its own dual. Where a descent ends is measured,
+whatever the solver says of it. The search for the least factor, on ratios in steps: such as margins of whole-number noise.
+"""
 
 from __future__ import annotations
+
+import math
+from types import SimpleNamespace
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
 import solvers.programs.scales as scales
+from solvers.programs.loads import least_factor, minimised
 from solvers.programs.noise_costs import NoiseCost
 from solvers.programs.scales import dual_bound, minimise_scales
 from solvers.solution import Status
@@ -152,3 +158,33 @@ def test_what_rounding_spoils_is_solved_for_whole() -> None:
     assert scales._through_few_rows(rows, ratio, curvature, pull) is None
     easy = scales._through_few_rows(rows, np.ones(9), np.ones(70), pull)
     assert easy == pytest.approx(np.linalg.solve(rows.T @ rows + np.eye(70), pull), rel=1e-9)
+
+
+def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:
+    return float(((x - 2) ** 2).sum()), 2 * (x - 2)
+
+
+def test_a_descent_ends_where_the_slope_is_none() -> None:
+    assert minimised(bowl, np.zeros(3), 100)[0] == pytest.approx([2.0] * 3)
+
+
+@pytest.mark.parametrize("end", [[np.nan, 1.0], [np.inf, 1.0], [9.0, 9.0], [-5.0, 2.0]])
+def test_an_end_that_is_worse_than_the_start_gives_way_to_it(end: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = SimpleNamespace(x=np.array(end), nit=3, status=0, success=True, fun=-1.0)
+    monkeypatch.setattr("scipy.optimize.minimize", lambda *_, **__: told)
+    assert minimised(bowl, np.array([1.0, 1.0]), 100) == (pytest.approx([1.0, 1.0]), 3)
+
+
+def test_numbers_below_0_are_0_where_none_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = SimpleNamespace(x=np.array([2.0, -1e-9]), nit=3, status=2, success=False)
+    monkeypatch.setattr("scipy.optimize.minimize", lambda *_, **__: told)
+    assert minimised(bowl, np.zeros(2), 100, nonnegative=True)[0].tolist() == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("wanted", [10.0, 9.999999999, 7.0, 1.0, 1000.0])
+@pytest.mark.parametrize("start", [1e-3, 1.0, 50.0])
+def test_ratios_that_fall_in_steps_are_bracketed_where_they_first_come_down_to_1(wanted: float, start: float) -> None:
+    """`ceil(3 / f) <= wanted` exactly from `3 / floor(wanted)` on."""
+    found = least_factor(lambda factor: math.ceil(3 / factor) / wanted, 1e-4, start)
+    assert found is not None and found.missed < 3 / math.floor(wanted) <= found.met <= found.missed * (1 + 1e-4)
+    assert len(found.evaluations) < 60
