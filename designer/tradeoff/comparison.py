@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from designer.base.arrays import Floats
 from designer.base.checks import checked, rational_from, shown
 from designer.base.errors import InvalidProblem
-from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind
+from designer.base.schema import RATIONAL, ClosedList, Named, either, of_kind, spec_of
 from designer.tradeoff.functions import EpsilonDelta, Gaussian, Group, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.kinks import Kinks
 from designer.tradeoff.piecewise import PiecewiseLinear, below_tangents, ladder, piecewise_below
@@ -305,6 +305,9 @@ class Subsampled(Tradeoff):
 
     def unseen_ball(self) -> arb:
         return self.base.unseen_ball() if self.rate == 1 else rational_ball(Fraction(0))
+
+    def to_spec(self) -> dict[str, Any]:
+        return spec_of(self, SUBSAMPLED)
 
     def sentence(self) -> str:
         return f"{self.base.sentence()}, of records that are each sampled with probability {float(self.rate)!r}"
