@@ -30,7 +30,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
-from designer.problem_file.asked import SHARED, AskingReader, naming
+from designer.problem_file.asked import SHARED, AskingReader
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.keys import FILE, Field, section_of
 from designer.problem_file.linear_forms import (
@@ -44,7 +44,7 @@ from designer.problem_file.linear_forms import (
     design_forms,
 )
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, ExpectedValues, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request, naming
 from designer.relations.metrics.metric import Metric
 
 NUMBERS = "number"

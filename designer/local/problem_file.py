@@ -39,12 +39,12 @@ from designer.local.problem import FAMILIES, LOSSES, ReportProblem
 from designer.local.reports import design_report
 from designer.mechanism.caution_lines import cautions
 from designer.problem.targets import Targets
-from designer.problem_file.asked import AskingReader, naming
+from designer.problem_file.asked import AskingReader
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request, naming
 
 SECTION = record(
     {},

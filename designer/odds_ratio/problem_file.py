@@ -17,9 +17,8 @@ from designer.base.errors import InvalidProblem
 from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
 from designer.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
 from designer.odds_ratio.umpu import Margins
-from designer.problem_file.asked import naming
 from designer.problem_file.forms import ProblemFileKind, Reader
-from designer.problem_file.sections import Choices, Request
+from designer.problem_file.sections import Choices, Request, naming
 from designer.tradeoff.functions import LARGEST_PURE_GROUP, EpsilonDelta, Gaussian, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear
 

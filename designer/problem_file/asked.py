@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, record
 from designer.files.data_files import read_matrix
 from designer.problem.workload import Workload
@@ -90,12 +88,3 @@ class AskingReader(Reader, ABC):
         if 1 not in found.shape:
             raise self.refuse(section, key, self.data[section][key], f"holds {found.shape} numbers; give one row or one column")
         return found.ravel()
-
-
-@contextmanager
-def naming(path: Path, section: str) -> Iterator[None]:
-    """Refusals of what is made of a section name the file and the section."""
-    try:
-        yield
-    except InvalidProblem as error:
-        raise error if str(error).startswith(str(path)) else error.within(f"{path}: [{section}] ") from None

@@ -20,7 +20,7 @@ from designer.base.labels import listed_label
 from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
 from designer.certificate.guarantee import ALL, NOTES, UNITS, About
 from designer.problem.histogram import IN_FILES
-from designer.problem_file.sections import Request, Sections, require_filled
+from designer.problem_file.sections import Request, Sections, naming, require_filled
 
 Keys = tuple[str | int, ...]
 
@@ -439,13 +439,11 @@ class ProblemFileKind:
         """What a file of this kind asks for; every refusal names the file."""
         written = with_dates_written(data)
         require_filled(path, data)
-        try:
+        with naming(path):
             require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
             reader = self.reader(path, written)
             reader.require(self)
             return replace(reader.read(), about=reader.about)
-        except InvalidProblem as error:
-            raise error if str(error).startswith(str(path)) else error.within(f"{path}: ") from None
 
     def whole(self) -> Schema:
         """The form of a file with its heading; `kind` must be there, but for the default."""

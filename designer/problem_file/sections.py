@@ -9,7 +9,7 @@ import tomllib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
@@ -89,6 +89,17 @@ def _toml_remedy(path: Path, content: bytes, error: str) -> str:
     return f"line {place[1]} is {shown(line)}: {next(hints, 'write it as key = value')}"
 
 
+@contextmanager
+def naming(path: Path, section: str = "") -> Iterator[None]:
+    """Refusals name the file, and the section that what is refused is made of."""
+    try:
+        yield
+    except InvalidProblem as error:
+        if (words := str(error)).startswith(str(path)):
+            raise
+        raise error.within(f"{path}: [{section}] " if section and not words.startswith("[") else f"{path}: ") from None
+
+
 class Sections:
     """One problem file being read; knows the file's name for error messages."""
 
@@ -124,16 +135,9 @@ class Sections:
                 to_epsilon = f"is a budget of zCDP, rho = mu^2 / 2; under the notion {shown(self.notion)} give {others[key]}"
                 raise self.refuse(section, key, value, to_mu if zcdp else to_epsilon)
 
-    @contextmanager
-    def at(self, section: str) -> Iterator[None]:
+    def at(self, section: str) -> AbstractContextManager[None]:
         """Refusals of what is made of a section name file and section."""
-        try:
-            yield
-        except InvalidProblem as error:
-            words = str(error)
-            if words.startswith(str(self.path)):
-                raise
-            raise error.within(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}") from None
+        return naming(self.path, section)
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A value of the right type, or the default when one is given."""
@@ -431,19 +435,10 @@ class Request(ABC):
         chosen = choices or Choices()
         chosen.require(self.kind, self.choices)
         start = perf_counter()
-        with self._naming_the_file():
+        with naming(self.files[0]):
             mechanism = self.make(chosen).described(self.about)
         seconds = perf_counter() - start
         return Outcome(mechanism, tuple(self._lines(mechanism, seconds)), to_spec(mechanism))
-
-    @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        """What the parts of a file say together is found wrong only when they are put together: the file is named then, too."""
-        try:
-            yield
-        except InvalidProblem as error:
-            known = not self.files or str(error).startswith(str(self.files[0]))
-            raise error if known else error.within(f"{self.files[0]}: ") from None
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The design at the least factor on all budgets that meets the accuracy that the file asks for."""

@@ -38,11 +38,11 @@ from designer.base.schema import (
 )
 from designer.files.data_files import Table, read_table
 from designer.problem.relation import Relation
-from designer.problem_file.asked import AskingReader, naming, over_a_relation
+from designer.problem_file.asked import AskingReader, over_a_relation
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.keys import FILE
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, ExpectedValues, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request, naming
 from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection, best_selection
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated

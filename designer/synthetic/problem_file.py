@@ -31,10 +31,10 @@ from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_address
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
-from designer.problem_file.asked import RECORDS, AskingReader, naming, over_a_metric
+from designer.problem_file.asked import RECORDS, AskingReader, over_a_metric
 from designer.problem_file.forms import ProblemFileKind
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, ExpectedValues, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Request, naming
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MOST_ROUNDS, MWEM, OUTPUTS, Shares, equal_shares
 from designer.synthetic.queries import (
