@@ -83,7 +83,7 @@ def of_cities() -> dict[str, Drawing]:
 def of_adult() -> dict[str, Drawing]:
     """Education by race under both margins, and marginals of eight attributes."""
     file = read_problem(HERE / "adult_margins.toml")
-    lattice = design(file.matrix_problem, "lattice_gaussian").mechanism
+    lattice = design(file.compared, "lattice_gaussian").mechanism
     counts = datasets.adult_education_race()["count"]
     table = datasets.adult()
     domain = Domain.of({name: sorted(set(values)) for name, values in table.items()})
@@ -124,7 +124,7 @@ def of_business() -> dict[str, Drawing]:
 def of_counties() -> dict[str, Drawing]:
     """102 counties with a public total: the largest of many."""
     file = read_problem(HERE / "illinois.toml")
-    made = design(file.matrix_problem, "lattice_laplace", shape="l1").mechanism
+    made = design(file.compared, "lattice_laplace", shape="l1").mechanism
     people = datasets.us_counties_illinois()["population"]
     return {f"counties {drawing.name}": drawing for drawing in drawings_of(made, made.release(people))}
 

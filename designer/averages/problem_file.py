@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any, Literal
 
 from designer.averages.averages import separable
@@ -30,8 +29,8 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.designing.dispatch import design
 from designer.files.data_files import read_table
 from designer.mechanism.additive import AdditiveMechanism
-from designer.problem_file.asked import SHARED, AskingReader, naming
-from designer.problem_file.forms import ProblemFileKind
+from designer.problem_file.asked import SHARED, AskingReader
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.keys import FILE, Field, section_of
 from designer.problem_file.linear_forms import (
     DELTA_WITH_ITS_NOTION,
@@ -44,7 +43,7 @@ from designer.problem_file.linear_forms import (
     design_forms,
 )
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, ExpectedValues, Request
+from designer.problem_file.sections import Choices, ExpectedValues, naming
 from designer.relations.metrics.metric import Metric
 
 NUMBERS = "number"
@@ -86,11 +85,6 @@ NO_FUNCTION = (
 )
 
 
-def averages_form() -> Schema:
-    """The sections of a whole file; builders of families are imported, with their solvers."""
-    return _form(either(*_fitted_forms(), *design_forms()), **DELTA_WITH_ITS_NOTION)
-
-
 def _form(design_section: Fragment, **of_problem: Any) -> Schema:
     metric, _ = metric_forms()
     problem = record({}, {**PROBLEM["properties"], "weights": WEIGHTS}, PROBLEM_NOTE, **of_problem)
@@ -103,132 +97,24 @@ def _fitted_forms() -> list[Schema]:
     return [section_of([Field("family", exactly(name))], [SOLVER, SOLVER_OPTIONS]) for name in FITTED]
 
 
-@dataclass(frozen=True, kw_only=True)
-class AveragesFile(Request):
-    """Averages to be answered. weights: by name, where some are given; asked: loss, notion, delta, records, allow_vacuous."""
-
-    kind = "statistical_queries"
-    choices = ("family", "solver", "solver_options", "effort", "seconds")
-    path: Path
-    queries: StatisticalQueries
-    asked: Mapping[str, Any]
-    weights: Mapping[str, float]
-    family: str
-    options: Mapping[str, Any]
-
-    @property
-    def named_answers(self) -> tuple[str, ...]:
-        return self.queries.workload.queries
-
-    def make(self, choices: Choices) -> FrozenMechanism:
-        family, options = choices.of_file(self.family, self.options)
-        if choices.solver is not None:
-            options = {**options, "solver": choices.solver, "solver_options": {}}
-        if choices.solver_options:
-            options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
-        if family in FITTED:
-            return self._fitted(family, options, choices)
-        made: FrozenMechanism = design(
-            self.queries.problem(**self._problem()), family, **{**options, **choices.limits}
-        ).mechanism
-        return made
-
-    def _problem(self) -> dict[str, Any]:
-        """Options of the problem of answering the sums."""
-        listed = [self.weights.get(statistic.name, 1.0) for statistic in self.queries.statistics]
-        return {**self.asked, **({"weights": listed} if self.weights else {})}
-
-    def _fitted(self, family: str, options: dict[str, Any], choices: Choices) -> FrozenMechanism:
-        """Answers with a bias where it pays, by a closed form or by a program in CVXPY."""
-        with naming(self.path, "problem"):
-            records, loss = self._records(family), FITTED[family]
-            if self.weights and (loss == "absolute" or "solver" in options):
-                raise InvalidProblem(
-                    f"weights: {shown(dict(self.weights))} go with family = 'squared_averages' without a solver."
-                )
-        for name, value in choices.limits.items():
-            raise InvalidProblem(
-                f"{name}: {shown(value)} does not go with family = {family!r}, which searches nothing.", field=name, value=value
-            )
-        if "solver" in options:
-            program = at_address(PROGRAM)(self.queries, records, loss)
-            made: FrozenMechanism = program.design(options["solver"], **options.get("solver_options", {})).mechanism
-            return made
-        return separable(self.queries, records) if loss == "absolute" else squared_averages(self.queries, records, self.weights)
-
-    def _records(self, family: str) -> float:
-        """The public number of records, with nothing beside it that these families do not know."""
-        wrong = {"loss": (None, FITTED[family]), "notion": (None, "pure"), "delta": (None,), "allow_vacuous": (None, False)}
-        for key, known in wrong.items():
-            if self.asked.get(key) not in known:
-                raise InvalidProblem(
-                    f"{key}: {shown(self.asked[key])} does not go with family = {family!r}; leave it out.",
-                    value=self.asked[key],
-                )
-        if "records" not in self.asked:
-            raise InvalidProblem(
-                f"records: is missing; family = {family!r} weighs bias against noise by the number of records."
-            )
-        records = float(self.asked["records"])
-        if not 1 <= records < 2**53:
-            raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.", value=records)
-        return records
-
-    def listing(self) -> ExpectedValues:
-        groups = [group.domain for group in self.queries.groups]
-        return ExpectedValues(values={name: values for domain in groups for name, values in domain.listed})
-
-    def description(self) -> Mapping[str, object]:
-        statistics, images = self.queries.workload.shape
-        return {
-            "kind": self.kind,
-            "statistics": statistics,
-            "records": self.asked.get("records", "not said"),
-            "rows": self.queries.domain.size,
-            "images": images,
-            "relation": self.queries.sentence().removesuffix(" Seen through the averages:"),
-            "family": self.family,
-        }
-
-    def accuracy_lines(self, made: AdditiveMechanism) -> list[str]:
-        """Standard errors of the sums, and of the averages where the number of records is public."""
-        largest, records = float(made.standard_errors().max()), self.asked.get("records")
-        note = "Answers:     n times the averages; release them with --table RECORDS --counted-by this file"
-        divided = "" if records is None else f", of the averages {largest / float(records):.4g}"
-        return [note, f"Accuracy:    largest standard error {largest:.4g}{divided}"]
-
-
 class AveragesReader(AskingReader):
     """One file for averages being read."""
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         for name, given in (self.data["statistics"] if isinstance(self.data.get("statistics"), dict) else {}).items():
             if isinstance(given, str) or (isinstance(given, dict) and {"function", "python", "lambda"} & set(given)):
                 raise self.refuse("statistics", name, given, NO_FUNCTION)
-        super().require(ProblemFileKind(kind.name, kind.note, lambda: _form({"type": "object"}), kind.reader))
+        self.require_own(kind.whole(_form({"type": "object"})))
 
     def shared(self) -> dict[str, Any]:
         """The metric speaks of all combinations of the domain, which nobody writes out."""
         found = {name: self.data[name] for name in (*SHARED, "problem", "unlisted") if name in self.data}
         return {**found, "workload": {"tables": [[]]}}
 
-    def read(self) -> AveragesFile:
-        asked = dict(self.data.get("problem", {}))
-        options = dict(self.data.get("design", {}))
-        family = options.pop("family", "auto")
-        if not isinstance(family, str):
-            raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        queries = self.queries()
-        return AveragesFile(
-            title=self.title,
-            path=self.path,
-            queries=queries,
-            weights=self._weights(asked.pop("weights", {}), [statistic.name for statistic in queries.statistics]),
-            asked=asked,
-            family=family,
-            options=options,
-            files=self.read_files(),
-        )
+    def read(self) -> Mapping[str, Any]:
+        asked, how, queries = dict(self.data.get("problem", {})), self.family_and_options(), self.queries()
+        weights = self._weights(asked.pop("weights", {}), [statistic.name for statistic in queries.statistics])
+        return {"problem": queries, "weights": weights, "asked": asked, **how}
 
     def queries(self) -> StatisticalQueries:
         """The averages, over images of the rows."""
@@ -238,7 +124,7 @@ class AveragesReader(AskingReader):
             raise self.refuse(
                 "relation", "metric", name, "hides the number of records, over which averages are taken; use another"
             )
-        with naming(self.path, "statistics"):
+        with self.at("statistics"):
             asked = {name: self._terms(name, given) for name, given in self.data["statistics"].items()}
             return StatisticalQueries.of(self.domain, asked, relation)
 
@@ -336,4 +222,96 @@ class AveragesReader(AskingReader):
         return dict(given)
 
 
-AVERAGES = ProblemFileKind("statistical_queries", "Averages of functions of the records.", averages_form, AveragesReader)
+@dataclass(frozen=True, kw_only=True)
+class AveragesFile(ProblemFile):
+    """A file for averages. weights: by name, where some are given; asked: loss, notion, delta, records, allow_vacuous."""
+
+    kind = "statistical_queries"
+    note = "Averages of functions of the records."
+    reader = AveragesReader
+    choices = ("family", "solver", "solver_options", "effort", "seconds")
+    problem: StatisticalQueries
+    asked: Mapping[str, Any]
+    weights: Mapping[str, float]
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a whole file; builders of families are imported, with their solvers."""
+        return _form(either(*_fitted_forms(), *design_forms()), **DELTA_WITH_ITS_NOTION)
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return self.problem.workload.queries
+
+    def make(self, choices: Choices) -> FrozenMechanism:
+        family, options = choices.of_file(self.family, self.options)
+        if family in FITTED:
+            return self._fitted(family, options, choices)
+        made: FrozenMechanism = design(
+            self.problem.problem(**self._problem()), family, **{**options, **choices.limits}
+        ).mechanism
+        return made
+
+    def _problem(self) -> dict[str, Any]:
+        """Options of the problem of answering the sums."""
+        listed = [self.weights.get(statistic.name, 1.0) for statistic in self.problem.statistics]
+        return {**self.asked, **({"weights": listed} if self.weights else {})}
+
+    def _fitted(self, family: str, options: dict[str, Any], choices: Choices) -> FrozenMechanism:
+        """Answers with a bias where it pays, by a closed form or by a program in CVXPY."""
+        with naming(self.files[0], "problem"):
+            records, loss = self._records(family), FITTED[family]
+            if self.weights and (loss == "absolute" or "solver" in options):
+                raise InvalidProblem(
+                    f"weights: {shown(dict(self.weights))} go with family = 'squared_averages' without a solver."
+                )
+        for name, value in choices.limits.items():
+            raise InvalidProblem(
+                f"{name}: {shown(value)} does not go with family = {family!r}, which searches nothing.", field=name, value=value
+            )
+        if "solver" in options:
+            program = at_address(PROGRAM)(self.problem, records, loss)
+            made: FrozenMechanism = program.design(options["solver"], **options.get("solver_options", {})).mechanism
+            return made
+        return separable(self.problem, records) if loss == "absolute" else squared_averages(self.problem, records, self.weights)
+
+    def _records(self, family: str) -> float:
+        """The public number of records, with nothing beside it that these families do not know."""
+        wrong = {"loss": (None, FITTED[family]), "notion": (None, "pure"), "delta": (None,), "allow_vacuous": (None, False)}
+        for key, known in wrong.items():
+            if self.asked.get(key) not in known:
+                raise InvalidProblem(
+                    f"{key}: {shown(self.asked[key])} does not go with family = {family!r}; leave it out.",
+                    value=self.asked[key],
+                )
+        if "records" not in self.asked:
+            raise InvalidProblem(
+                f"records: is missing; family = {family!r} weighs bias against noise by the number of records."
+            )
+        records = float(self.asked["records"])
+        if not 1 <= records < 2**53:
+            raise InvalidProblem(f"records: {records:g} is no number of records; give one from 1 to 2^53.", value=records)
+        return records
+
+    def listing(self) -> ExpectedValues:
+        groups = [group.domain for group in self.problem.groups]
+        return ExpectedValues(values={name: values for domain in groups for name, values in domain.listed})
+
+    def description(self) -> Mapping[str, object]:
+        statistics, images = self.problem.workload.shape
+        return {
+            "kind": self.kind,
+            "statistics": statistics,
+            "records": self.asked.get("records", "not said"),
+            "rows": self.problem.domain.size,
+            "images": images,
+            "relation": self.problem.sentence().removesuffix(" Seen through the averages:"),
+            "family": self.family,
+        }
+
+    def accuracy_lines(self, made: AdditiveMechanism) -> list[str]:
+        """Standard errors of the sums, and of the averages where the number of records is public."""
+        largest, records = float(made.standard_errors().max()), self.asked.get("records")
+        note = "Answers:     n times the averages; release them with --table RECORDS --counted-by this file"
+        divided = "" if records is None else f", of the averages {largest / float(records):.4g}"
+        return [note, f"Accuracy:    largest standard error {largest:.4g}{divided}"]

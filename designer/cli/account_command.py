@@ -61,17 +61,17 @@ def _asked(options: argparse.Namespace) -> TablePlan | tuple[Relation, str, floa
 
     if options.file.suffix == ".toml":
         from designer.problem_file.kinds import read_request
-        from designer.problem_file.linear import ProblemFile
+        from designer.problem_file.linear import LinearFile
         from designer.problem_file.sections import Choices
-        from designer.tables.problem_file import TablePlanRequest
+        from designer.tables.problem_file import TablePlanFile
 
         refuse_signer(options)
         file = read_request(options.file)
-        if isinstance(file, TablePlanRequest):
+        if isinstance(file, TablePlanFile):
             made = file.make(Choices())
             assert isinstance(made, TablePlan)
             return made
-        if isinstance(file, ProblemFile) and isinstance(file.problem.relation, Relation):
+        if isinstance(file, LinearFile) and isinstance(file.problem.relation, Relation):
             return file.problem.relation, file.problem.notion, file.problem.delta
         raise InvalidProblem(
             f"{options.file}: kind {file.kind!r} has nothing to account for; give linear queries or a table plan, or design it "

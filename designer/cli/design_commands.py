@@ -33,10 +33,10 @@ from designer.designing.least import STEP, least_budget
 from designer.designing.printouts import budget_summary
 from designer.files.data_files import columns_of_file
 from designer.files.releases import read_release
-from designer.problem_file.forms import DEFAULT
+from designer.problem_file.forms import DEFAULT, ProblemFile
 from designer.problem_file.kinds import read_request
-from designer.problem_file.linear import ProblemFile
-from designer.problem_file.sections import Choices, Request
+from designer.problem_file.linear import LinearFile
+from designer.problem_file.sections import Choices
 from designer.problem_file.templates import QUESTIONS, STARTS, Question, decided_file, starting_file
 from designer.publish.exploring import POINTS, explored, explorer_html
 from designer.publish.page import template
@@ -110,7 +110,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     file = read_request(options.file)
-    if not isinstance(file, ProblemFile):
+    if not isinstance(file, LinearFile):
         return _other_budget(file, options)
     check_output(options, file.files)
     if file.targets is None:
@@ -130,7 +130,7 @@ def _budget(options: argparse.Namespace) -> tuple[str, Any]:
     return text, {"title": file.title, **result.to_dict()}
 
 
-def _other_budget(request: Request, options: argparse.Namespace) -> tuple[str, Any]:
+def _other_budget(request: ProblemFile, options: argparse.Namespace) -> tuple[str, Any]:
     """The same for what is no matrix of queries."""
     if options.plot:
         raise request.without("--plot", "error against budget is drawn for linear queries")
@@ -326,7 +326,7 @@ def _drawings(options: argparse.Namespace) -> tuple[Drawing, ...]:
 def _of_problem(options: argparse.Namespace) -> tuple[Drawing, ...]:
     """What a problem file protects; the rest needs a design, and is not designed for a picture that needs none."""
     request = read_request(options.file)
-    if not isinstance(request, ProblemFile):
+    if not isinstance(request, LinearFile):
         mechanism = request.make(Choices())
         return _with_map(options, mechanism, None, drawings_of(mechanism))
     own = problem_drawings(request.problem)

@@ -237,11 +237,11 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
         )
     if options.table is None or options.histogram is not None:
         raise InvalidProblem(f"{FLAG}: says how records are counted; give them as --table, and no --histogram.")
-    if getattr(mechanism, "workload", None) != request.queries.workload:
+    if getattr(mechanism, "workload", None) != request.problem.workload:
         raise InvalidProblem(
             f"{FLAG}: {options.counted_by} asks for other averages than the spec; give the file of its design."
         )
-    attributes = [name for group in request.queries.groups for name in group.domain.attributes]
+    attributes = [name for group in request.problem.groups for name in group.domain.attributes]
     require_records_file(options.table)
     row = RowUnit(entity=options.entity, rows_per_entity=options.rows_per_entity)
     stated, given = mechanism.guarantee_for(row), (options.table, attributes, options.delimiter)
@@ -255,12 +255,12 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
 
     def release() -> Released:
         if row.entity is None:
-            return _released(mechanism, request.queries, read_records(*given), row, stated)
+            return _released(mechanism, request.problem, read_records(*given), row, stated)
         from designer.tables.records import open_table
 
         table = open_table(options.table, delimiter=options.delimiter)
         own = row.with_left_out(table, mechanism.left_out_rate)
-        return _released(mechanism, request.queries, partial(_bounded, table, row, attributes), own, stated)
+        return _released(mechanism, request.problem, partial(_bounded, table, row, attributes), own, stated)
 
     return ready, release
 

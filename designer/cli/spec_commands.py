@@ -32,7 +32,7 @@ from designer.mechanism.caution_lines import cautions
 
 if TYPE_CHECKING:
     from designer.audit.verdict import DeepVerdict
-    from designer.problem_file.sections import Request
+    from designer.problem_file.forms import ProblemFile
 
 
 # `verify --deep`: beside the certificate, laws written out and the sampler's own draws.
@@ -217,34 +217,30 @@ def _show(options: argparse.Namespace) -> tuple[str, Any]:
     return f"{summary(mechanism)}\n{privacy_line(mechanism)}", to_spec(mechanism)
 
 
-def _asked(file: Request) -> dict[str, str]:
+def _asked(file: ProblemFile) -> dict[str, str]:
     """Epsilon and delta of what a problem file asks for, where that is known before the design."""
-    from designer.domains.marginals_file import MarginalsRequest
+    from designer.domains.marginals_file import MarginalsFile
     from designer.odds_ratio.problem_file import OddsRatioFile
-    from designer.problem_file.linear import ProblemFile
+    from designer.problem_file.linear import LinearFile
     from designer.selection.problem_file import SelectionFile
     from designer.synthetic.problem_file import SyntheticFile
     from designer.tradeoff.costs import cost_of_tradeoff
 
     if isinstance(file, OddsRatioFile):
         return {"privacy": cost_words(cost_of_tradeoff(file.promise))}
-    if isinstance(file, MarginalsRequest):
-        return {"privacy": asked_words(file.protection, file.notion)}
-    if isinstance(file, SelectionFile):
-        return {"privacy": asked_words(file.relation, "pure")}
-    if isinstance(file, (ProblemFile, SyntheticFile)):
-        return {"privacy": asked_words(file.problem.relation, file.problem.notion, file.problem.delta)}
+    if isinstance(file, (LinearFile, MarginalsFile, SelectionFile, SyntheticFile)):
+        return {"privacy": asked_words(file.problem.relation, file.problem.notion, getattr(file.problem, "delta", None))}
     return {"privacy": "dp-designer design states epsilon and delta of what it makes"}
 
 
-def _drawn(file: Request, options: argparse.Namespace) -> Path | None:
+def _drawn(file: ProblemFile, options: argparse.Namespace) -> Path | None:
     """The picture of what a problem file protects, where one is asked for."""
-    from designer.problem_file.linear import ProblemFile
+    from designer.problem_file.linear import LinearFile
     from designer.publish.pictures.of_designs import save_relation_picture
 
     if not options.output:
         return None
-    if not isinstance(file, ProblemFile):
+    if not isinstance(file, LinearFile):
         raise file.without("--plot", "pictures are drawn of what linear queries protect")
     check_output(options, file.files)
     problem = file.compared

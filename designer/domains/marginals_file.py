@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any
 
 import numpy as np
 
@@ -29,22 +28,21 @@ from designer.base.schema import (
     record,
     text,
 )
-from designer.certificate.frozen import FrozenMechanism, to_spec
-from designer.domains.design import design_marginal, least_marginal
+from designer.certificate.frozen import FrozenMechanism
+from designer.designing.dispatch import design
+from designer.domains.design import least_marginal
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.marginals_least import table_names
-from designer.domains.marginals_plan import OBJECTIVES, Loss
+from designer.domains.marginals_plan import OBJECTIVES
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.domains.problem import MarginalProblem
 from designer.domains.protection import Protection
 from designer.files.data_files import read_table
-from designer.mechanism.caution_lines import cautions
 from designer.problem.domain import Domain
-from designer.problem.targets import Targets
-from designer.problem_file.forms import ProblemFileKind, Reader
+from designer.problem_file.forms import ProblemFile, Reader, require_form
 from designer.problem_file.keys import BY_ATTRIBUTE, EPSILON, FILE, SCALARS, SUBSETS
 from designer.problem_file.linear_forms import TARGETS
-from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome
 from designer.relations import metrics
 from designer.relations.metrics.presence import Presence
 
@@ -95,15 +93,6 @@ PROBLEM = record(
 )
 
 
-def marginals_form() -> Schema:
-    """The sections of a file; the name of a budget in [relation] is that of the notion."""
-    said = {"properties": {"notion": exactly("pure")}, "required": ["notion"]}
-    names = [key.name for key in EPSILON.both]
-    one = {"oneOf": needs_one_of("budgets", *names)}
-    pure, zcdp = ({"properties": {"relation": {**one, **either(*needs_one_of("budgets", name))}}} for name in names)
-    return {**_sections(), "if": {"properties": {"problem": said}, "required": ["problem"]}, "then": pure, "else": zcdp}
-
-
 def _sections() -> Schema:
     return record(
         {
@@ -113,85 +102,6 @@ def _sections() -> Schema:
         },
         {"problem": PROBLEM, "targets": noted("By table: its attributes joined by ' x ', in their order.", TARGETS)},
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class MarginalsRequest(Request):
-    """Tables, what is protected, and how accurate the tables should be."""
-
-    kind: ClassVar[str] = "marginals"
-    choices: ClassVar[tuple[str, ...]] = ("family",)
-    workload: MarginalWorkload
-    protection: Protection
-    loss: Loss = "squared"
-    tolerance: float | None = None
-    allow_vacuous: bool = False
-    notion: Literal["zcdp", "pure"] = "zcdp"
-    targets: Targets | None = None
-
-    @property
-    def named_answers(self) -> tuple[str, ...]:
-        return table_names(self.workload)
-
-    def make(self, choices: Choices) -> FrozenMechanism:
-        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
-        made: FrozenMechanism = design_marginal(
-            problem, choices.family or "auto", targets=self.targets, tolerance=self.tolerance
-        ).mechanism
-        return made
-
-    def listing(self) -> ExpectedValues:
-        return ExpectedValues.of_domain(self.workload.domain, self.workload.used)
-
-    def description(self) -> Mapping[str, object]:
-        return {
-            "kind": self.kind,
-            "tables": len(self.workload.subsets),
-            "cells": f"{self.workload.cells.sum():.15g}",
-            "domain": f"{len(self.workload.domain.attributes)} attributes, {self.workload.domain.size:.6g} elements",
-            "relation": self.protection.sentence(),
-            "notion": self.notion,
-        }
-
-    def accuracy_lines(self, made: Any) -> list[str]:
-        names = table_names(self.workload)
-        subsets = self.workload.subsets.tuples()
-        shown_tables = list(enumerate(zip(names, subsets, strict=True)))[:ROWS_SHOWN]
-        errors = [
-            (name, math.sqrt(_largest_variance(made, k, self.workload.names(subset)))) for k, (name, subset) in shown_tables
-        ]
-        rest = len(names) - len(errors)
-        return [
-            f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / self._weight):.6g} of a cell",
-            *(f"             {printed(name)}: standard error {error:.6g}" for name, error in errors),
-            *([f"             and {rest} more"] if rest else []),
-        ]
-
-    @property
-    def _weight(self) -> float:
-        return float(self.workload.weights @ self.workload.cells)
-
-    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
-        """The least factor on all budgets at which the tables meet [targets]."""
-        if self.targets is None:
-            raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
-        chosen = choices or Choices()
-        chosen.require(self.kind, self.choices)
-        problem = MarginalProblem(self.workload, self.protection, self.loss, self.allow_vacuous, self.notion)
-        found = least_marginal(problem, self.targets, chosen.family or "auto", step=1e-4 if step is None else step)
-        mechanism = found.mechanism.described(self.about)
-        title = printed(self.title)
-        rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
-        lines = (
-            *(title, "=" * len(title), *cautions(mechanism)),
-            f"Least factor: {found.factor:.6g} times all budgets{rho}",
-            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
-            *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for {found.bounded}"] if found.lower_bound else []),
-            *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
-            *self.accuracy_lines(mechanism),
-        )
-        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
-        return Outcome(mechanism, lines, {**data, "reached": dict(found.reached), "spec": to_spec(mechanism)})
 
 
 def _largest_variance(made: Any, place: int, names: tuple[str, ...]) -> float:
@@ -207,22 +117,16 @@ class MarginalsReader(Reader):
 
     usual_notion = "zcdp"
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         """The form, and the budget of the notion."""
-        super().require(ProblemFileKind(kind.name, kind.note, _sections, kind.reader))
+        require_form(self.path, kind.whole(_sections()), self.data)
         self.refuse_keys("relation", {"metric", "budgets", *(key.name for key in EPSILON.both)}, "marginals")
 
-    def read(self) -> MarginalsRequest:
-        problem = self.data.get("problem", {})
-        workload = self.workload
-        return MarginalsRequest(
-            title=self.title,
-            workload=workload,
-            protection=self.protection,
-            targets=self.targets_of(table_names(workload)),
-            files=tuple(self.files),
-            **problem,
-        )
+    def read(self) -> Mapping[str, Any]:
+        asked = dict(self.data.get("problem", {}))
+        options = {"tolerance": asked.pop("tolerance", None)}
+        problem = MarginalProblem(self.workload, self.protection, **asked)
+        return {"problem": problem, "options": options, "targets": self.targets_of(table_names(self.workload))}
 
     @cached_property
     def domain(self) -> Domain:
@@ -280,6 +184,70 @@ class MarginalsReader(Reader):
         return metrics.hamming(self.domain, given["budgets"])
 
 
-MARGINALS = ProblemFileKind(
-    "marginals", "Noisy tables over subsets of attributes, for domains of any size.", marginals_form, MarginalsReader
-)
+class MarginalsFile(ProblemFile):
+    """A problem file for tables."""
+
+    kind = "marginals"
+    note = "Noisy tables over subsets of attributes, for domains of any size."
+    reader = MarginalsReader
+    choices = ("family",)
+    problem: MarginalProblem
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a file; the name of a budget in [relation] is that of the notion."""
+        said = {"properties": {"notion": exactly("pure")}, "required": ["notion"]}
+        names = [key.name for key in EPSILON.both]
+        one = {"oneOf": needs_one_of("budgets", *names)}
+        pure, zcdp = ({"properties": {"relation": {**one, **either(*needs_one_of("budgets", name))}}} for name in names)
+        return {**_sections(), "if": {"properties": {"problem": said}, "required": ["problem"]}, "then": pure, "else": zcdp}
+
+    @property
+    def named_answers(self) -> tuple[str, ...]:
+        return table_names(self.problem.workload)
+
+    def make(self, choices: Choices) -> FrozenMechanism:
+        family = choices.family or "auto"
+        made: FrozenMechanism = design(self.problem, family, targets=self.targets, **self.options).mechanism
+        return made
+
+    def listing(self) -> ExpectedValues:
+        return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)
+
+    def description(self) -> Mapping[str, object]:
+        asked = self.problem.workload
+        return {
+            "kind": self.kind,
+            "tables": len(asked.subsets),
+            "cells": f"{asked.cells.sum():.15g}",
+            "domain": f"{len(asked.domain.attributes)} attributes, {asked.domain.size:.6g} elements",
+            "relation": self.problem.relation.sentence(),
+            "notion": self.problem.notion,
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        asked = self.problem.workload
+        names, weight = table_names(asked), float(asked.weights @ asked.cells)
+        shown_tables = list(enumerate(zip(names, asked.subsets.tuples(), strict=True)))[:ROWS_SHOWN]
+        errors = [(name, math.sqrt(_largest_variance(made, k, asked.names(subset)))) for k, (name, subset) in shown_tables]
+        rest = len(names) - len(errors)
+        return [
+            f"Tables:      {len(names)}, root mean squared error {np.sqrt(made.error() / weight):.6g} of a cell",
+            *(f"             {printed(name)}: standard error {error:.6g}" for name, error in errors),
+            *([f"             and {rest} more"] if rest else []),
+        ]
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The least factor on all budgets at which the tables meet [targets]."""
+        if self.targets is None:
+            raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there how accurate the tables must be.")
+        family = self.checked_choices(choices).family or "auto"
+        found = least_marginal(self.problem, self.targets, family, step=1e-4 if step is None else step)
+        rho = "" if found.rho_factor is None else f", which is {found.rho_factor:.6g} times rho"
+        lines = (
+            f"Least factor: {found.factor:.6g} times all budgets{rho}",
+            f"Missed at:    {found.missed_at:.6g}, smaller by {found.step:g}: {printed(found.missed)}",
+            *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for {found.bounded}"] if found.lower_bound else []),
+            *(f"Reached:      {printed(name)}: {value:.6g}" for name, value in found.reached.items()),
+        )
+        return self.least_outcome(found, lines, dict(found.reached))

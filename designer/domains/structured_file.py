@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ from designer.domains.structured_problem import StructuredDesign, StructuredProb
 from designer.files.data_files import read_matrix
 from designer.mechanism.caution_lines import cautions
 from designer.problem_file.keys import EPSILON, FILE, SUBSETS, WEIGHTS, Field, Form, section_of
-from designer.problem_file.linear import LinearReader, ProblemFile
+from designer.problem_file.linear import LinearFile, LinearReader
 from designer.problem_file.sections import ExpectedValues
 from designer.relations.metrics.attributes import Hamming, Product
 from designer.relations.metrics.presence import Presence
@@ -39,26 +38,6 @@ PROTECTIONS = ("add_remove", "hamming", "product")
 QUERIES = f'use one of {list(ASKED_KINDS)}, {{widths = 7}}, {{matrix = "rows.csv"}} or rows of numbers'
 
 
-@dataclass(frozen=True, kw_only=True)
-class StructuredFile(ProblemFile):
-    """A parsed problem file whose queries nobody writes out."""
-
-    @property
-    def compared(self) -> Problem:
-        found: Problem = self.problem.written_out()
-        return found
-
-    @property
-    def named_answers(self) -> None:
-        return None
-
-    def summaries(self, made: Any) -> tuple[str, ...]:
-        return (structured_summary(self.title, made),) if isinstance(made, StructuredDesign) else super().summaries(made)
-
-    def listing(self) -> ExpectedValues:
-        return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)
-
-
 def structured_summary(title: str, made: StructuredDesign) -> str:
     """What was designed, in lines for the terminal."""
     title, mechanism = printed(title), made.mechanism
@@ -70,8 +49,8 @@ def structured_summary(title: str, made: StructuredDesign) -> str:
 class StructuredReader(LinearReader):
     """One problem file of a structured workload being read."""
 
-    def read(self) -> ProblemFile:
-        return self.file_of(StructuredFile, self.structured_problem())
+    def read(self) -> Mapping[str, Any]:
+        return {"problem": self.structured_problem(), **self.family_and_options()}
 
     @cached_property
     def asked_size(self) -> int:
@@ -191,3 +170,24 @@ class StructuredReader(LinearReader):
             if name not in self.domain.attributes:
                 words = f"[domain] has no attribute {shown(name)}; {meant(name, self.domain.attributes)}it has "
                 raise self.refuse("workload", key, names, f"{words}{shown(list(self.domain.attributes))}")
+
+
+class StructuredFile(LinearFile):
+    """A problem file whose queries nobody writes out."""
+
+    reader = StructuredReader
+
+    @property
+    def compared(self) -> Problem:
+        found: Problem = self.problem.written_out()
+        return found
+
+    @property
+    def named_answers(self) -> None:
+        return None
+
+    def summaries(self, made: Any) -> tuple[str, ...]:
+        return (structured_summary(self.title, made),) if isinstance(made, StructuredDesign) else super().summaries(made)
+
+    def listing(self) -> ExpectedValues:
+        return ExpectedValues.of_domain(self.problem.workload.domain, self.problem.workload.used)

@@ -10,12 +10,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from designer.base.checks import shown
-from designer.base.display import at_least, at_most, printed
+from designer.base.display import at_least, at_most
 from designer.base.errors import InvalidProblem
 from designer.base.schema import (
     MATRIX,
@@ -30,21 +29,19 @@ from designer.base.schema import (
     record,
     text,
 )
-from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.frozen import FrozenMechanism
 from designer.designing.least import STEP
 from designer.files.data_files import read_matrix
 from designer.local.design import least_report
 from designer.local.mechanism import Channel
 from designer.local.problem import FAMILIES, LOSSES, ReportProblem
-from designer.local.reports import design_report
-from designer.mechanism.caution_lines import cautions
 from designer.problem.targets import Targets
-from designer.problem_file.asked import AskingReader, naming
-from designer.problem_file.forms import ProblemFileKind
+from designer.problem_file.asked import AskingReader
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear import listing_of
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import by_notion, metric_forms
-from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, naming
 
 SECTION = record(
     {},
@@ -70,42 +67,87 @@ SECTION = record(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReportFile(Request):
+class ReportReader(AskingReader):
+    """One file for an own report being read."""
+
+    def shared(self) -> dict[str, Any]:
+        """There are no queries; all counts stand for them, so that relations know how many elements there are."""
+        if not {"elements", "domain"} & set(self.data):
+            raise InvalidProblem(f"{self.path}: [elements] or [domain] is missing; name the values that a person can have.")
+        return {**super().shared(), "workload": {"builder": "identity"}}
+
+    def read(self) -> Mapping[str, Any]:
+        counted, section = self.workload(), self.data.get("report", {})
+        with self.at("relation"):
+            metric: Any = self.question.relation()
+        with self.at("report"):
+            problem = ReportProblem(
+                metric,
+                section.get("reports"),
+                self._prior(),
+                self._loss(),
+                counted.elements,
+                counted.keys,
+            )
+        with self.at("targets"):
+            targets = Targets(**self.data["targets"]) if "targets" in self.data else None
+        return {"problem": problem, "family": section.get("family", "auto"), "targets": targets}
+
+    def _loss(self) -> Any:
+        given = self.get("report", "loss", (str, list), "distance")
+        if not isinstance(given, str) or given in LOSSES:
+            return given
+        if "." not in given:
+            raise self.refuse("report", "loss", given, f"is unknown; use one of {sorted(LOSSES)}, or the name of a file")
+        return read_matrix(self.file("report", "loss"))
+
+    def _prior(self) -> Any:
+        given = self.get("report", "prior", (str, list), "equal")
+        if given in ("equal", "worst"):
+            return None if given == "equal" else given
+        if isinstance(given, str) and "." not in given:
+            raise self.refuse("report", "prior", given, f"is unknown; say equal, worst, numbers, or a file, not {shown(given)}")
+        return self.row_of_numbers("report", "prior")
+
+
+class ReportFile(ProblemFile):
     """A channel to be made."""
 
     kind = "own_report"
+    note = "A report that each person draws alone, with no trusted party."
+    reader = ReportReader
     choices = ("family",)
     explored = True
-    path: Path
     problem: ReportProblem
-    family: str
-    targets: Targets | None
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a whole file."""
+        metric, _ = metric_forms()
+        targets = record(
+            {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)},
+            note="How good reports must be.",
+        )
+        free: dict[str, Fragment] = {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets}
+        return record({"relation": metric}, free, **by_notion())
 
     def make(self, choices: Choices) -> FrozenMechanism:
-        with naming(self.path, "report"):
-            made: FrozenMechanism = design_report(self.problem, choices.family or self.family, targets=self.targets).mechanism
-        return made
+        with naming(self.files[0], "report"):
+            return super().make(choices)
 
     def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
         """The least factor on all budgets at which a report loses no more than [targets] says."""
         if self.targets is None:
-            raise InvalidProblem(f"{self.path}: section [targets] is missing; say there what a report may lose, as loss.")
-        chosen = choices or Choices()
-        chosen.require(self.kind, self.choices)
-        with naming(self.path, "report"):
-            family = chosen.family or self.family
+            raise InvalidProblem(f"{self.files[0]}: section [targets] is missing; say there what a report may lose, as loss.")
+        family = self.checked_choices(choices).family or self.family
+        with naming(self.files[0], "report"):
             found = least_report(self.problem, self.targets, family, step=STEP if step is None else step)
-        made, title = found.mechanism.described(self.about), printed(self.title)
         lines = (
-            *(title, "=" * len(title), *cautions(made)),
             f"Least factor: {at_most(found.factor, 6)} times all budgets",
             f"Missed at:    {at_least(found.missed_at, 6)}, smaller by {found.step:g}",
             *([f"Lower bound:  {at_least(found.lower_bound, 6)}, for every private channel"] if found.lower_bound else []),
-            *replace(self, problem=found.problem).accuracy_lines(made),
         )
-        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
-        return Outcome(made, lines, {**data, "reached": found.reached, "spec": to_spec(made)})
+        return replace(self, problem=found.problem).least_outcome(found, lines, found.reached)
 
     @property
     def compared(self) -> ReportProblem:
@@ -131,68 +173,3 @@ class ReportFile(Request):
             f"Accuracy:    {self.problem.loss_words}: {loss:.4g}",
             f"Attacker:    who knows the prior guesses the value from a report in {100 * made.best_guess:.3g} % of all cases",
         ]
-
-
-class ReportReader(AskingReader):
-    """One file for an own report being read."""
-
-    def shared(self) -> dict[str, Any]:
-        """There are no queries; all counts stand for them, so that relations know how many elements there are."""
-        if not {"elements", "domain"} & set(self.data):
-            raise InvalidProblem(f"{self.path}: [elements] or [domain] is missing; name the values that a person can have.")
-        return {**super().shared(), "workload": {"builder": "identity"}}
-
-    def read(self) -> ReportFile:
-        counted, section = self.workload(), self.data.get("report", {})
-        with naming(self.path, "relation"):
-            metric: Any = self.question.relation()
-        with naming(self.path, "report"):
-            problem = ReportProblem(
-                metric,
-                section.get("reports"),
-                self._prior(),
-                self._loss(),
-                counted.elements,
-                counted.keys,
-            )
-        with naming(self.path, "targets"):
-            targets = Targets(**self.data["targets"]) if "targets" in self.data else None
-        return ReportFile(
-            title=self.title,
-            path=self.path,
-            problem=problem,
-            family=section.get("family", "auto"),
-            targets=targets,
-            files=self.read_files(),
-        )
-
-    def _loss(self) -> Any:
-        given = self.get("report", "loss", (str, list), "distance")
-        if not isinstance(given, str) or given in LOSSES:
-            return given
-        if "." not in given:
-            raise self.refuse("report", "loss", given, f"is unknown; use one of {sorted(LOSSES)}, or the name of a file")
-        return read_matrix(self.file("report", "loss"))
-
-    def _prior(self) -> Any:
-        given = self.get("report", "prior", (str, list), "equal")
-        if given in ("equal", "worst"):
-            return None if given == "equal" else given
-        if isinstance(given, str) and "." not in given:
-            raise self.refuse("report", "prior", given, f"is unknown; say equal, worst, numbers, or a file, not {shown(given)}")
-        return self.row_of_numbers("report", "prior")
-
-
-def report_form() -> Schema:
-    """The sections of a whole file."""
-    metric, _ = metric_forms()
-    targets = record(
-        {"loss": noted("The most that a report may lose, as [report] measures it.", POSITIVE)}, note="How good reports must be."
-    )
-    free: dict[str, Fragment] = {"elements": ELEMENTS, "domain": DOMAIN, "report": SECTION, "targets": targets}
-    return record({"relation": metric}, free, **by_notion())
-
-
-OWN_REPORT = ProblemFileKind(
-    "own_report", "A report that each person draws alone, with no trusted party.", report_form, ReportReader
-)

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
 from designer.base.schema import Schema, either, exactly, list_of, needs_one_of, noted, number, one_of, record, text, whole
 from designer.odds_ratio.mechanism import TWO_COUNTS, OddsRatioTest
 from designer.odds_ratio.umpu import Margins
-from designer.problem_file.asked import naming
-from designer.problem_file.forms import ProblemFileKind, Reader
-from designer.problem_file.sections import Choices, Request
+from designer.problem_file.forms import ProblemFile, Reader
+from designer.problem_file.sections import Choices, naming
 from designer.tradeoff.functions import LARGEST_PURE_GROUP, EpsilonDelta, Gaussian, LaplaceTradeoff, Tradeoff
 from designer.tradeoff.piecewise import PiecewiseLinear
 
@@ -75,72 +73,20 @@ TEST = record(
 )
 
 
-def odds_ratio_form() -> Schema:
-    """The sections of a whole file."""
-    return record(
-        {
-            "margins": MARGINS,
-            "promise": noted(
-                "What is promised for one basic move of the table: epsilon, with a delta, or mu.", either(*PROMISES.values())
-            ),
-        },
-        {"test": TEST},
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class OddsRatioFile(Request):
-    """A test to be made. options: adjacency, noise and exponent, where the file has them."""
-
-    kind = "odds_ratio_test"
-    path: Path
-    margins: Margins
-    promise: Tradeoff
-    options: Mapping[str, Any]
-
-    def make(self, choices: Choices) -> OddsRatioTest:
-        with naming(self.path, "test"):
-            return OddsRatioTest(self.margins, self.promise, **self.options)
-
-    def description(self) -> Mapping[str, object]:
-        return {
-            "kind": self.kind,
-            "rows": list(self.margins.rows),
-            "columns": list(self.margins.columns),
-            "promise": self.promise.sentence(),
-            **self.options,
-        }
-
-    def accuracy_lines(self, made: OddsRatioTest) -> list[str]:
-        """The power of the one-sided test at the usual level, and what a release carries."""
-        powers = ", ".join(f"{made.test.power(LEVEL, ratio):.3f} at odds ratio {ratio:g}" for ratio in RATIOS)
-        return [
-            f"Accuracy:    power of the one-sided test at level {LEVEL:.0%}: {powers}",
-            "             a release holds the p-values of both one-sided tests, and limits of the odds ratio",
-        ]
-
-
 class OddsRatioReader(Reader):
     """One file for a test of an odds ratio being read."""
 
-    def read(self) -> OddsRatioFile:
+    def read(self) -> Mapping[str, Any]:
         if "unlisted" in self.data:
             raise InvalidProblem(f"{self.path}: unlisted: this releases from four counts, not from records; leave it out.")
-        with naming(self.path, "margins"):
+        with self.at("margins"):
             margins = Margins(self.data["margins"]["rows"], self.data["margins"]["columns"])
-        return OddsRatioFile(
-            title=self.title,
-            path=self.path,
-            margins=margins,
-            promise=self.promise(),
-            options=self.data.get("test", {}),
-            files=tuple(self.files),
-        )
+        return {"problem": margins, "promise": self.promise(), "options": self.data.get("test", {})}
 
     def promise(self) -> Tradeoff:
         """The promise for one basic move, or for a group of them."""
         section = self.data["promise"]
-        with naming(self.path, "promise"):
+        with self.at("promise"):
             return self._of_one(section).group(section.get("group", 1))
 
     def _of_one(self, section: Mapping[str, Any]) -> Tradeoff:
@@ -159,9 +105,47 @@ class OddsRatioReader(Reader):
         return found
 
 
-ODDS_RATIO = ProblemFileKind(
-    "odds_ratio_test",
-    "The private test of the odds ratio of a 2x2 table with public margins.",
-    odds_ratio_form,
-    OddsRatioReader,
-)
+@dataclass(frozen=True, kw_only=True)
+class OddsRatioFile(ProblemFile):
+    """A problem file for a test. problem: the margins. options: adjacency, noise and exponent, where the file has them."""
+
+    kind = "odds_ratio_test"
+    note = "The private test of the odds ratio of a 2x2 table with public margins."
+    reader = OddsRatioReader
+    problem: Margins
+    promise: Tradeoff
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a whole file."""
+        return record(
+            {
+                "margins": MARGINS,
+                "promise": noted(
+                    "What is promised for one basic move of the table: epsilon, with a delta, or mu.",
+                    either(*PROMISES.values()),
+                ),
+            },
+            {"test": TEST},
+        )
+
+    def make(self, choices: Choices) -> OddsRatioTest:
+        with naming(self.files[0], "test"):
+            return OddsRatioTest(self.problem, self.promise, **self.options)
+
+    def description(self) -> Mapping[str, object]:
+        return {
+            "kind": self.kind,
+            "rows": list(self.problem.rows),
+            "columns": list(self.problem.columns),
+            "promise": self.promise.sentence(),
+            **self.options,
+        }
+
+    def accuracy_lines(self, made: OddsRatioTest) -> list[str]:
+        """The power of the one-sided test at the usual level, and what a release carries."""
+        powers = ", ".join(f"{made.test.power(LEVEL, ratio):.3f} at odds ratio {ratio:g}" for ratio in RATIOS)
+        return [
+            f"Accuracy:    power of the one-sided test at level {LEVEL:.0%}: {powers}",
+            "             a release holds the p-values of both one-sided tests, and limits of the odds ratio",
+        ]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, Fragment, Named, Schema, either, noted, record
 from designer.files.data_files import read_matrix
 from designer.problem.workload import Workload
-from designer.problem_file.forms import ProblemFileKind, Reader, require_form
-from designer.problem_file.linear import LINEAR, MATRICES, WORKLOAD_NOTE, LinearReader
+from designer.problem_file.forms import ProblemFile, Reader, require_form
+from designer.problem_file.linear import MATRICES, WORKLOAD_NOTE, LinearFile, LinearReader
 from designer.problem_file.linear_forms import DOMAIN, ELEMENTS
 from designer.problem_file.relations import BUDGETED, INVARIANT, RELATION_NOTE, by_notion, metric_forms, relation_rules
 
@@ -45,13 +43,16 @@ def over_a_relation(needed: Mapping[str, Fragment], **rules: Any) -> Schema:
 class AskingReader(Reader, ABC):
     """A file with sections of its own beside those of linear queries, which `question` reads."""
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         """Hold own sections against their form; the reader of linear queries looks into the shared ones."""
-        whole = kind.whole()
+        self.require_own(kind.whole())
+
+    def require_own(self, whole: Schema) -> None:
+        """The same, for the form of the whole file."""
         forms = {name: {"type": "object"} if name in SHARED else form for name, form in whole["properties"].items()}
         needed = {name: forms.pop(name) for name in whole["required"]}
         require_form(self.path, record(needed, forms), self.data)
-        self.question.require(LINEAR)
+        self.question.require(LinearFile)
 
     @cached_property
     def question(self) -> LinearReader:
@@ -90,12 +91,3 @@ class AskingReader(Reader, ABC):
         if 1 not in found.shape:
             raise self.refuse(section, key, self.data[section][key], f"holds {found.shape} numbers; give one row or one column")
         return found.ravel()
-
-
-@contextmanager
-def naming(path: Path, section: str) -> Iterator[None]:
-    """Refusals of what is made of a section name the file and the section."""
-    try:
-        yield
-    except InvalidProblem as error:
-        raise error if str(error).startswith(str(path)) else error.within(f"{path}: [{section}] ") from None

@@ -19,8 +19,9 @@ from designer.base.frames import columns_of
 from designer.base.labels import EXACT, Labels, is_missing, listed_label, number_of, texts_of, values_of
 from designer.files.data_files import parquet_columns
 from designer.problem.histogram import OTHERS, REFUSE, WORDS
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.kinds import read_request
-from designer.problem_file.sections import ExpectedValues, Request
+from designer.problem_file.sections import ExpectedValues
 from designer.relations.records.csv_rows import Marks, batches, header
 from designer.relations.records.values import python_number
 
@@ -102,7 +103,7 @@ class RecordsReport:
 
 
 def check_records(
-    problem: str | Path | Request,
+    problem: str | Path | ProblemFile,
     data: Any,
     *,
     entity: str | None = None,
@@ -120,7 +121,7 @@ def check_records(
     confidential. Nothing is spent. Raises `InvalidProblem` for
     files and columns that are not there.
     """
-    request = problem if isinstance(problem, Request) else read_request(problem)
+    request = problem if isinstance(problem, ProblemFile) else read_request(problem)
     listing = request.listing()
     needed = (*listing.columns, *([] if entity is None or entity in listing.columns else [entity]))
     columns = _columns(data, needed, Marks(delimiter, decimal, thousands), listing.compared)
@@ -139,7 +140,7 @@ def check_records(
 
 
 def check_counts(
-    problem: str | Path | Request,
+    problem: str | Path | ProblemFile,
     path: str | Path,
     column: str,
     *,
@@ -153,7 +154,7 @@ def check_counts(
     problem: as in `check_records`. path, column: the file, and its column of counts. delimiter, decimal, thousands: how it is
     written. The report is confidential. Nothing is spent. Raises `InvalidProblem` for files and columns that are not there.
     """
-    request = problem if isinstance(problem, Request) else read_request(problem)
+    request = problem if isinstance(problem, ProblemFile) else read_request(problem)
     file, marks = Path(path), Marks(delimiter, decimal, thousands)
     if file.suffix != ".csv" or not file.is_file():
         raise InvalidProblem(f"{file}: is no .csv file that is there; give the file that holds the counts.")

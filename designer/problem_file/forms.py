@@ -8,19 +8,25 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import date, time
 from pathlib import Path
-from typing import Any, NoReturn
+from time import perf_counter
+from typing import Any, ClassVar, NoReturn, Self
 
 from designer.base.checks import meant, shown
 from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
 from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
-from designer.certificate.guarantee import ALL, NOTES, UNITS, About
+from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.guarantee import ALL, NOTES, NOTHING, UNITS, About
+from designer.designing.dispatch import design
+from designer.designing.printouts import optimality_lines
+from designer.mechanism.caution_lines import cautions
 from designer.problem.histogram import IN_FILES
-from designer.problem_file.sections import Request, Sections, require_filled
+from designer.problem.targets import Targets
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Sections, naming, require_filled
 
 Keys = tuple[str | int, ...]
 
@@ -333,12 +339,11 @@ RULES: Mapping[str, Callable[[Schema, Any, Keys], None]] = {
 }
 
 
-# What a kind of problem files is: its name, the form of its sections, and its reader.
+# What a kind of problem files is.
 #
-# The form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is
-# made of it, and the reader holds every file against it (`designer.problem_file.forms`), so a key stands in one place. To
-# add a kind, write a file with a `Reader`, a `Request` and a `ProblemFileKind`, and put the last into the list of
-# `designer.problem_file.kinds`.
+# Its form is a fragment of JSON Schema (`designer.base.schema.record`), with a note for each key. The published schema is
+# made of it, and the reader holds every file against it, so a key stands in one place. To add a kind, write a file with a
+# `Reader` and a `ProblemFile`, and put the latter into the list of `designer.problem_file.kinds`.
 #
 # The words of a problem file about itself, which go with what is made of it: `title`, and the section [about].
 #
@@ -401,56 +406,160 @@ HEADING: Mapping[str, Fragment] = {
 }
 
 
+AT_EACH_BUDGET = "change its budget or noise, and read what dp-designer design prints of accuracy and privacy"
+
+
 class Reader(Sections, ABC):
     """One problem file of a kind being read; its form was checked before."""
 
-    @property
-    def title(self) -> str:
-        """The title that the file states, or its name."""
-        return str(self.data.get("title", self.path.stem))
-
-    @property
-    def about(self) -> About:
-        """What the file says about itself, for readers of what is made of it."""
-        return about_of(self.data)
-
     @abstractmethod
-    def read(self) -> Request:
-        """What the file asks for."""
+    def read(self) -> Mapping[str, Any]:
+        """The problem, how it is designed, and what its kind adds: fields of its `ProblemFile`."""
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         """Refuse a file that does not have the form of its kind."""
         require_form(self.path, kind.whole(), self.data)
 
+    def class_of_file(self, kind: Any) -> Any:
+        """The class of the file: that of its kind, or a narrower one with a reader of its own."""
+        return kind
 
-@dataclass(frozen=True)
-class ProblemFileKind:
-    """One kind of problem files.
+    def family_and_options(self) -> dict[str, Any]:
+        """What [design] says of linear queries."""
+        options = dict(self.data.get("design", {}))
+        family = options.pop("family", "auto")
+        if not isinstance(family, str):
+            raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
+        return {"family": family, "options": options}
 
-    note: a sentence that says what such a file is for. form: makes the sections of the whole file, a `record`.
+    def read_files(self) -> tuple[Path, ...]:
+        """All files that were read, the problem file first."""
+        return tuple(self.files)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemFile(ABC):
+    """A problem file that was read. Each kind of such files is a class: its form, its reader, and how its mechanism is made.
+
+    kind: its name in the closed list of kinds. note: a sentence that says what such a file is for. choices: the names of those
+    `Choices` that it takes. explored: may it be designed at other budgets? files: those that were read, the problem file first.
+    problem: what is asked. family, options, targets: how it is designed, and how accurate the answers must be. about: what the
+    file says about itself, which goes with what is made of it.
     """
 
-    name: str
-    note: str
-    form: Callable[[], Schema]
-    reader: type[Reader]
+    kind: ClassVar[str]
+    note: ClassVar[str]
+    reader: ClassVar[type[Reader]]
+    choices: ClassVar[tuple[str, ...]] = ()
+    explored: ClassVar[bool] = False
+    title: str
+    files: tuple[Path, ...]
+    problem: Any
+    family: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    targets: Targets | None = None
+    about: About = NOTHING
 
-    def read(self, path: Path, data: dict[str, Any]) -> Request:
+    @classmethod
+    @abstractmethod
+    def form(cls) -> Schema:
+        """The sections of the whole file, a `record`."""
+
+    @classmethod
+    def read(cls, path: Path, data: dict[str, Any]) -> Self:
         """What a file of this kind asks for; every refusal names the file."""
         written = with_dates_written(data)
         require_filled(path, data)
-        try:
+        with naming(path):
             require_form(path, record({}, HEADING), {key: written[key] for key in HEADING if key in written})
-            reader = self.reader(path, written)
-            reader.require(self)
-            return replace(reader.read(), about=reader.about)
-        except InvalidProblem as error:
-            raise error if str(error).startswith(str(path)) else error.within(f"{path}: ") from None
+            reader = cls.reader(path, written)
+            reader.require(cls)
+            own: type[Self] = reader.class_of_file(cls)
+            reader = reader if own is cls else own.reader(path, written)
+            asked, title = reader.read(), str(written.get("title", path.stem))
+            return own(title=title, files=reader.read_files(), about=about_of(written), **asked)
 
-    def whole(self) -> Schema:
-        """The form of a file with its heading; `kind` must be there, but for the default."""
-        form, name = self.form(), {"kind": exactly(self.name)}
-        needed, free = ({}, name) if self.name == DEFAULT else (name, {})
+    @classmethod
+    def whole(cls, form: Schema | None = None) -> Schema:
+        """The form of a file with its heading, of these sections or its own; `kind` must be there, but for the default."""
+        form, name = cls.form() if form is None else form, {"kind": exactly(cls.kind)}
+        needed, free = ({}, name) if cls.kind == DEFAULT else (name, {})
         rules = {word: rule for word, rule in form.items() if word not in ("type", "properties", "required")}
-        whole = record(needed, {**free, **HEADING, **form["properties"]}, note=self.note, **rules)
+        whole = record(needed, {**free, **HEADING, **form["properties"]}, note=cls.note, **rules)
         return {**whole, "required": [*whole["required"], *form["required"]]}
+
+    def __post_init__(self) -> None:
+        if self.named_answers is not None:
+            self.about.require_units_of(self.named_answers)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        """The names of the answers, which units are stated for; None where they are not all known before the design."""
+        return None
+
+    def designed(self, choices: Choices) -> Any:
+        """The design, by the family and the options of the file, or those that the caller chose in their place."""
+        family, options = choices.of_file(self.family, self.options)
+        return design(self.problem, family, targets=self.targets, **{**options, **choices.limits})
+
+    def make(self, choices: Choices) -> FrozenMechanism:
+        """The frozen object that the file asks for."""
+        made: FrozenMechanism = self.designed(choices).mechanism
+        return made
+
+    @abstractmethod
+    def description(self) -> Mapping[str, object]:
+        """What is asked and what is protected, a few words each, for `show`."""
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        """How accurate the answers of what was made are, for the terminal."""
+        return []
+
+    def made(self, choices: Choices | None = None) -> Outcome:
+        """The frozen object, and lines about it: what was made, its certificate, accuracy, and optimality where it is known.
+
+        Raises `InvalidProblem` for choices that this kind does not take, `DesignFailed` where there is no mechanism.
+        """
+        chosen = self.checked_choices(choices)
+        start = perf_counter()
+        with naming(self.files[0]):
+            made = self.make(chosen).described(self.about)
+        seconds = f"Time:        {perf_counter() - start:.2f} s"
+        said = (*made.summary_lines(), *self.accuracy_lines(made), *optimality_lines(made.optimality), seconds)
+        return Outcome(made, (*self.title_lines(made), *said), to_spec(made))
+
+    def checked_choices(self, choices: Choices | None) -> Choices:
+        """The choices of the caller; refused where this kind does not take them."""
+        chosen = choices or Choices()
+        chosen.require(self.kind, self.choices)
+        return chosen
+
+    def title_lines(self, made: FrozenMechanism) -> tuple[str, ...]:
+        """The title, and what readers must be told before anything else."""
+        title = printed(self.title)
+        return (title, "=" * len(title), *cautions(made))
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
+        raise self.without("budget", f"no accuracy is stated in it; {AT_EACH_BUDGET}")
+
+    def least_outcome(self, found: Any, lines: Sequence[str], reached: object) -> Outcome:
+        """What a search for that found: the lines about its factor, and how accurate its mechanism is."""
+        made = found.mechanism.described(self.about)
+        data = {"title": self.title, "factor": found.factor, "missed_at": found.missed_at, "lower_bound": found.lower_bound}
+        said = (*self.title_lines(made), *lines, *self.accuracy_lines(made))
+        return Outcome(made, said, {**data, "reached": reached, "spec": to_spec(made)})
+
+    @property
+    def compared(self) -> Any:
+        """The problem whose families `compare` puts side by side."""
+        each = "design it with each --family NAME, and compare what is printed"
+        raise self.without("compare", each if "family" in self.choices else "it has one design, which dp-designer design makes")
+
+    def listing(self) -> ExpectedValues:
+        """Which values, groups and numbers the records are expected to have."""
+        raise self.without("check", "it does not say which columns of records it reads")
+
+    def without(self, command: str, remedy: str) -> InvalidProblem:
+        """The refusal of a command that this kind of file does not have; for the caller to raise."""
+        return InvalidProblem(f"{command}: does not go with a file of kind {self.kind!r}; {remedy}.")

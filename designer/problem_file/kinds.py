@@ -8,28 +8,28 @@ from pathlib import Path
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_address
-from designer.problem_file.forms import DEFAULT, ProblemFileKind
-from designer.problem_file.sections import Request, toml_of
+from designer.problem_file.forms import DEFAULT, ProblemFile
+from designer.problem_file.sections import toml_of
 
 # In the order in which schema and pages list them; the first is that of files that name none.
 LISTED: Mapping[str, str] = {
-    "linear_queries": "designer.problem_file.linear:LINEAR",
-    "marginals": "designer.domains.marginals_file:MARGINALS",
-    "table_plan": "designer.tables.problem_file:TABLE_PLAN",
-    "selection": "designer.selection.problem_file:SELECTION",
-    "mwem": "designer.synthetic.problem_file:MWEM_KIND",
-    "small_db": "designer.synthetic.problem_file:SMALL_DB",
-    "statistical_queries": "designer.averages.problem_file:AVERAGES",
-    "odds_ratio_test": "designer.odds_ratio.problem_file:ODDS_RATIO",
-    "own_report": "designer.local.problem_file:OWN_REPORT",
+    "linear_queries": "designer.problem_file.linear:LinearFile",
+    "marginals": "designer.domains.marginals_file:MarginalsFile",
+    "table_plan": "designer.tables.problem_file:TablePlanFile",
+    "selection": "designer.selection.problem_file:SelectionFile",
+    "mwem": "designer.synthetic.problem_file:MwemFile",
+    "small_db": "designer.synthetic.problem_file:SmallDbFile",
+    "statistical_queries": "designer.averages.problem_file:AveragesFile",
+    "odds_ratio_test": "designer.odds_ratio.problem_file:OddsRatioFile",
+    "own_report": "designer.local.problem_file:ReportFile",
 }
 
 
-class _Kinds(Mapping[str, ProblemFileKind]):
+class _Kinds(Mapping[str, type[ProblemFile]]):
     """The kinds by their names; the room of a kind is imported when it is first asked for."""
 
-    def __getitem__(self, name: str) -> ProblemFileKind:
-        kind: ProblemFileKind = at_address(LISTED[name])
+    def __getitem__(self, name: str) -> type[ProblemFile]:
+        kind: type[ProblemFile] = at_address(LISTED[name])
         return kind
 
     def __iter__(self) -> Iterator[str]:
@@ -39,10 +39,10 @@ class _Kinds(Mapping[str, ProblemFileKind]):
         return len(LISTED)
 
 
-KINDS: Mapping[str, ProblemFileKind] = _Kinds()
+KINDS: Mapping[str, type[ProblemFile]] = _Kinds()
 
 
-def read_request(path: str | Path) -> Request:
+def read_request(path: str | Path) -> ProblemFile:
     """What a problem file of any kind asks for; paths in it are relative to it.
 
     Raises `InvalidProblem` that names file, section, key, value and remedy.

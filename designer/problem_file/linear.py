@@ -1,4 +1,4 @@
-"""Problem files: TOML in, `ProblemFile` out. The only parser; every refusal names file, key, value and remedy.
+"""Problem files: TOML in, `LinearFile` out. The only parser; every refusal names file, key, value and remedy.
 
 [elements]  table = "cities.csv", names = ["name", "state"]
             the universe, one row each; names: the columns that tell rows apart (optional)
@@ -22,23 +22,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from designer.base.checks import meant, shown
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
 from designer.base.lazy_imports import at_address, at_addresses
 from designer.base.schema import COUNT, Schema, all_keys, either, exactly, list_of, one_of, text, whole
-from designer.certificate.frozen import FrozenMechanism, to_spec
-from designer.designing.dispatch import design
+from designer.certificate.frozen import to_spec
 from designer.designing.printouts import design_in_brief, design_summary
 from designer.problem.histogram import Keys
-from designer.problem.targets import Targets
 from designer.problem.workload import Workload
-from designer.problem_file.forms import DEFAULT, HEADING, ProblemFileKind, Reader
+from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile, Reader
 from designer.problem_file.keys import COLUMNS, FILE, NAMES, SCALARS, SIZE, SUBSETS, Field, Form, section_of
 from designer.problem_file.linear_forms import DESIGN_NOTE, DOMAIN, ELEMENTS, PROBLEM, TARGETS, design_forms
 from designer.problem_file.relations import (
@@ -51,7 +49,7 @@ from designer.problem_file.relations import (
     metric_forms,
     relation_rules,
 )
-from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request, toml_of
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome, toml_of
 from designer.relations.problem import Problem
 
 # What a problem file for linear queries asks for.
@@ -67,69 +65,7 @@ def listing_of(keys: Sequence[Keys | None]) -> ExpectedValues:
     return ExpectedValues.of_keys(*known)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProblemFile(Request):
-    """A parsed problem file for linear queries: the problem, the family asked for, its options, and the accuracy asked for."""
-
-    kind: ClassVar[str] = "linear_queries"
-    choices: ClassVar[tuple[str, ...]] = ("family", "solver", "solver_options", "effort", "seconds")
-    explored: ClassVar[bool] = True
-    problem: Any  # a `Problem`, or that of queries that nobody writes out
-    family: str
-    options: dict[str, Any]
-    targets: Targets | None = None
-
-    @property
-    def compared(self) -> Problem:
-        found: Problem = self.problem
-        return found
-
-    def designed(self, choices: Choices) -> Any:
-        """The design, by the family and the options of the file, or those that the caller chose in their place."""
-        # Options of a solver in the file belong to that solver.
-        family, options = choices.of_file(self.family, self.options)
-        if choices.solver is not None:
-            options = {**options, "solver": choices.solver, "solver_options": {}}
-        if choices.solver_options:
-            options["solver_options"] = {**options.get("solver_options", {}), **choices.solver_options}
-        options |= choices.limits
-        return design(self.problem, family, targets=self.targets, **options)
-
-    def make(self, choices: Choices) -> FrozenMechanism:
-        made: FrozenMechanism = self.designed(choices).mechanism
-        return made
-
-    def made(self, choices: Choices | None = None) -> Outcome:
-        found = self.designed(choices or Choices())
-        described = replace(found, mechanism=found.mechanism.described(self.about))
-        full, *brief = self.summaries(described)
-        return Outcome(described.mechanism, (full,), to_spec(described.mechanism), tuple(brief))
-
-    def summaries(self, made: Any) -> tuple[str, ...]:
-        """A design in all lines, and in fewer."""
-        return design_summary(self.title, made), design_in_brief(self.title, made)
-
-    @property
-    def named_answers(self) -> tuple[str, ...] | None:
-        names: tuple[str, ...] = self.problem.workload.queries
-        return names
-
-    def listing(self) -> ExpectedValues:
-        return listing_of(self.problem.relation.counted_tables or (self.problem.workload.keys,))
-
-    def description(self) -> Mapping[str, object]:
-        queries, elements = self.problem.workload.shape
-        return {
-            "queries": queries,
-            "elements": elements,
-            "relation": self.problem.relation.sentence(),
-            "notion": self.problem.notion,
-            **({} if self.problem.delta is None else {"delta": self.problem.delta}),
-            "family": self.family,
-        }
-
-
-def read_problem(path: str | Path) -> ProblemFile:
+def read_problem(path: str | Path) -> LinearFile:
     """Read a TOML problem file for linear queries; paths in it are relative to it.
 
     Raises `InvalidProblem` with the section, the key, its value and the remedy.
@@ -143,28 +79,18 @@ def read_problem(path: str | Path) -> ProblemFile:
             f"{place}: kind = {shown(data['kind'])}: is no problem of linear queries; read_request reads files of every kind, "
             "and dp-designer design makes what they ask for."
         )
-    found = LINEAR.read(place, data)
-    assert isinstance(found, ProblemFile)
-    return found
+    return LinearFile.read(place, data)
 
 
 class LinearReader(RelationReader, Reader):
     """One whole problem file for linear queries being read."""
 
-    def read(self) -> ProblemFile:
-        if self.is_structured:
-            found: ProblemFile = at_address(STRUCTURED)(self.path, self.data).read()
-            return found
+    def read(self) -> Mapping[str, Any]:
         problem = self.plain_problem()
-        return self.file_of(ProblemFile, problem, self.targets_of(problem.workload.queries))
+        return {"problem": problem, "targets": self.targets_of(problem.workload.queries), **self.family_and_options()}
 
-    def file_of(self, kind: type[ProblemFile], problem: Any, targets: Targets | None = None) -> ProblemFile:
-        """What the file asks for, with the family and the options of [design]."""
-        options = dict(self.data.get("design", {}))
-        family = options.pop("family", "auto")
-        if not isinstance(family, str):
-            raise self.refuse("design", "family", family, "name a family, or leave it out for the best that applies")
-        return kind(title=self.title, files=tuple(self.files), problem=problem, family=family, options=options, targets=targets)
+    def class_of_file(self, kind: Any) -> Any:
+        return at_address(STRUCTURED) if self.is_structured else kind
 
     @property
     def is_structured(self) -> bool:
@@ -186,7 +112,7 @@ class LinearReader(RelationReader, Reader):
             hidden = self.relation()
         return Problem(asked, hidden, **self.data.get("problem", {}))
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         """What sections there may be depends on one another; their own readers look into them."""
         for name, section in self.data.items():
             if name == "kind" or name in HEADING:
@@ -422,12 +348,12 @@ MATRICES: tuple[Form[Workload], ...] = (
     Form("builder", [Field("builder", one_of(*BUILDERS), RULE)], LinearReader.built, [SIZE], [NAMES_OF_QUERIES]),
     RANDOM,
 )
-STRUCTURED = "designer.domains.structured_file:StructuredReader"  # of workloads whose queries nobody writes out
+STRUCTURED = "designer.domains.structured_file:StructuredFile"  # of workloads whose queries nobody writes out
 
 
 def workloads() -> tuple[Form[Any], ...]:
     """All forms of [workload]."""
-    return (*MATRICES, *(form for reader in at_addresses([STRUCTURED]) for form in reader.forms()))
+    return (*MATRICES, *(form for file in at_addresses([STRUCTURED]) for form in file.reader.forms()))
 
 
 WORKLOAD_NOTE = "What is asked: a matrix, predicates, tables, ranges, groups, or products of queries of attributes."
@@ -454,25 +380,67 @@ def known_keys() -> Mapping[str, set[str]]:
     }
 
 
-def linear_form() -> Schema:
-    """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
-    _, without = metric_forms()
-    # [relation] is narrowed by the rules; editors complete by what stands here.
-    return section_of(
-        [
-            Field("workload", either(*(form.schema for form in workloads())), WORKLOAD_NOTE),
-            Field("relation", either(without, BUDGETED), RELATION_NOTE),
-        ],
-        [
-            Field("elements", ELEMENTS),
-            Field("domain", DOMAIN),
-            INVARIANT,
-            Field("problem", PROBLEM),
-            Field("design", either(*design_forms()), DESIGN_NOTE),
-            Field("targets", TARGETS),
-        ],
-        **relation_rules(),
-    )
+class LinearFile(ProblemFile):
+    """A problem file for linear queries."""
 
+    kind = "linear_queries"
+    note = "Noise around the answers of linear queries."
+    reader = LinearReader
+    choices = ("family", "solver", "solver_options", "effort", "seconds")
+    explored = True
+    problem: Any  # a `Problem`, or that of queries that nobody writes out
 
-LINEAR = ProblemFileKind(DEFAULT, "Noise around the answers of linear queries.", linear_form, LinearReader)
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a whole file for linear queries; builders of families are imported, with their solvers."""
+        _, without = metric_forms()
+        # [relation] is narrowed by the rules; editors complete by what stands here.
+        return section_of(
+            [
+                Field("workload", either(*(form.schema for form in workloads())), WORKLOAD_NOTE),
+                Field("relation", either(without, BUDGETED), RELATION_NOTE),
+            ],
+            [
+                Field("elements", ELEMENTS),
+                Field("domain", DOMAIN),
+                INVARIANT,
+                Field("problem", PROBLEM),
+                Field("design", either(*design_forms()), DESIGN_NOTE),
+                Field("targets", TARGETS),
+            ],
+            **relation_rules(),
+        )
+
+    @property
+    def compared(self) -> Problem:
+        found: Problem = self.problem
+        return found
+
+    def made(self, choices: Choices | None = None) -> Outcome:
+        found = self.designed(choices or Choices())
+        described = replace(found, mechanism=found.mechanism.described(self.about))
+        full, *brief = self.summaries(described)
+        return Outcome(described.mechanism, (full,), to_spec(described.mechanism), tuple(brief))
+
+    def summaries(self, made: Any) -> tuple[str, ...]:
+        """A design in all lines, and in fewer."""
+        return design_summary(self.title, made), design_in_brief(self.title, made)
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        names: tuple[str, ...] = self.problem.workload.queries
+        return names
+
+    def listing(self) -> ExpectedValues:
+        return listing_of(self.problem.relation.counted_tables or (self.problem.workload.keys,))
+
+    def description(self) -> Mapping[str, object]:
+        queries, elements = self.problem.workload.shape
+        return {
+            "queries": queries,
+            "elements": elements,
+            "relation": self.problem.relation.sentence(),
+            "notion": self.problem.notion,
+            **({} if self.problem.delta is None else {"delta": self.problem.delta}),
+            "family": self.family,
+        }

@@ -7,7 +7,7 @@ from typing import Any
 
 from designer.base.schema import Fragment, Named, Schema, bundle, either, exactly, noted, one_of
 from designer.files.schema import DRAFT
-from designer.problem_file.forms import DEFAULT, HEADING, ProblemFileKind
+from designer.problem_file.forms import DEFAULT, HEADING, ProblemFile
 from designer.problem_file.kinds import KINDS
 
 
@@ -35,17 +35,17 @@ def problem_schema() -> dict[str, Any]:
     return bundle({**head, "type": "object", "properties": {"kind": kinds, **HEADING, **completed}, "allOf": rules})
 
 
-def _sections(kind: ProblemFileKind) -> Iterator[tuple[str, Named]]:
+def _sections(kind: type[ProblemFile]) -> Iterator[tuple[str, Named]]:
     """The sections that this kind of file may have, each a definition of its own."""
     for name, form in kind.form()["properties"].items():
-        yield name, form if isinstance(form, Named) else Named(f"{kind.name}_{name}", form)
+        yield name, form if isinstance(form, Named) else Named(f"{kind.kind}_{name}", form)
 
 
-def _rule(kind: ProblemFileKind) -> Schema:
+def _rule(kind: type[ProblemFile]) -> Schema:
     """The form of a file of this kind; that of the default holds where no kind is named, too."""
     whole = kind.whole()
     properties = {**whole["properties"], **dict(_sections(kind))}
-    named: dict[str, Any] = {"properties": {"kind": exactly(kind.name)}}
-    if kind.name != DEFAULT:
+    named: dict[str, Any] = {"properties": {"kind": exactly(kind.kind)}}
+    if kind.kind != DEFAULT:
         named["required"] = ["kind"]
     return {"if": named, "then": {**whole, "properties": properties}}

@@ -6,17 +6,15 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import product, zip_longest
 from pathlib import Path
-from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +24,8 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
 from designer.base.output import mistaken
-from designer.certificate.frozen import FrozenMechanism, to_spec
-from designer.certificate.guarantee import NOTHING, About
-from designer.designing.printouts import optimality_lines
+from designer.certificate.frozen import FrozenMechanism
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
-from designer.mechanism.caution_lines import cautions
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, Keys, Universe, Unlisted, checked_rule
 from designer.problem.targets import Targets
@@ -89,6 +84,17 @@ def _toml_remedy(path: Path, content: bytes, error: str) -> str:
     return f"line {place[1]} is {shown(line)}: {next(hints, 'write it as key = value')}"
 
 
+@contextmanager
+def naming(path: Path, section: str = "") -> Iterator[None]:
+    """Refusals name the file, and the section that what is refused is made of."""
+    try:
+        yield
+    except InvalidProblem as error:
+        if (words := str(error)).startswith(str(path)):
+            raise
+        raise error.within(f"{path}: [{section}] " if section and not words.startswith("[") else f"{path}: ") from None
+
+
 class Sections:
     """One problem file being read; knows the file's name for error messages."""
 
@@ -124,16 +130,9 @@ class Sections:
                 to_epsilon = f"is a budget of zCDP, rho = mu^2 / 2; under the notion {shown(self.notion)} give {others[key]}"
                 raise self.refuse(section, key, value, to_mu if zcdp else to_epsilon)
 
-    @contextmanager
-    def at(self, section: str) -> Iterator[None]:
+    def at(self, section: str) -> AbstractContextManager[None]:
         """Refusals of what is made of a section name file and section."""
-        try:
-            yield
-        except InvalidProblem as error:
-            words = str(error)
-            if words.startswith(str(self.path)):
-                raise
-            raise error.within(f"{self.path}: {'' if words.startswith('[') else f'[{section}] '}") from None
+        return naming(self.path, section)
 
     def get(self, section: str, key: str, kind: type | tuple[type, ...], default: Any = ...) -> Any:
         """A value of the right type, or the default when one is given."""
@@ -336,10 +335,7 @@ class ExpectedValues:
         return iter(())
 
 
-# What a problem file of any kind asks for: made into a frozen object, with lines for the terminal.
-
-
-AT_EACH_BUDGET = "change its budget or noise, and read what dp-designer design prints of accuracy and privacy"
+# What the caller of a design decides, and what comes of it.
 
 
 @dataclass(frozen=True)
@@ -359,11 +355,14 @@ class Choices:
         return {name: value for name, value in given.items() if value is not None}
 
     def of_file(self, family: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The family to take and its options: those of the file, unless the caller names another family."""
-        if self.family in (None, family):
-            return family, dict(options)
-        assert self.family is not None
-        return self.family, {}
+        """The family to take and its options: those of the file, unless the caller names another family, or another solver, to
+        which options of the file's solver do not belong."""
+        named, own = (family, dict(options)) if self.family in (None, family) else (str(self.family), {})
+        if self.solver is not None:
+            own |= {"solver": self.solver, "solver_options": {}}
+        if self.solver_options:
+            own["solver_options"] = {**own.get("solver_options", {}), **self.solver_options}
+        return named, own
 
     def require(self, kind: str, takes: tuple[str, ...]) -> None:
         """Refuse choices that a kind of file does not take."""
@@ -385,88 +384,6 @@ class Outcome:
     lines: tuple[str, ...]
     data: Mapping[str, Any]
     brief: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request(ABC):
-    """A problem file that was read: its title, the files that were read for it, and how its mechanism is made.
-
-    kind: its name in the closed list of kinds. choices: the names of those `Choices` that it takes. explored: may it be
-    designed at other budgets? about: what the file says about itself, which goes with what is made of it.
-    """
-
-    kind: ClassVar[str]
-    choices: ClassVar[tuple[str, ...]] = ()
-    explored: ClassVar[bool] = False
-    title: str
-    files: tuple[Path, ...] = ()
-    about: About = NOTHING
-
-    def __post_init__(self) -> None:
-        if self.named_answers is not None:
-            self.about.require_units_of(self.named_answers)
-
-    @property
-    def named_answers(self) -> tuple[str, ...] | None:
-        """The names of the answers, which units are stated for; None where they are not all known before the design."""
-        return None
-
-    @abstractmethod
-    def make(self, choices: Choices) -> FrozenMechanism:
-        """The frozen object that the file asks for."""
-
-    @abstractmethod
-    def description(self) -> Mapping[str, object]:
-        """What is asked and what is protected, a few words each, for `show`."""
-
-    def accuracy_lines(self, made: Any) -> list[str]:
-        """How accurate the answers of what was made are, for the terminal."""
-        return []
-
-    def made(self, choices: Choices | None = None) -> Outcome:
-        """The frozen object, and lines about it: what was made, its certificate, accuracy, and optimality where it is known.
-
-        Raises `InvalidProblem` for choices that this kind does not take, `DesignFailed` where there is no mechanism.
-        """
-        chosen = choices or Choices()
-        chosen.require(self.kind, self.choices)
-        start = perf_counter()
-        with self._naming_the_file():
-            mechanism = self.make(chosen).described(self.about)
-        seconds = perf_counter() - start
-        return Outcome(mechanism, tuple(self._lines(mechanism, seconds)), to_spec(mechanism))
-
-    @contextmanager
-    def _naming_the_file(self) -> Iterator[None]:
-        """What the parts of a file say together is found wrong only when they are put together: the file is named then, too."""
-        try:
-            yield
-        except InvalidProblem as error:
-            known = not self.files or str(error).startswith(str(self.files[0]))
-            raise error if known else error.within(f"{self.files[0]}: ") from None
-
-    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
-        """The design at the least factor on all budgets that meets the accuracy that the file asks for."""
-        raise self.without("budget", f"no accuracy is stated in it; {AT_EACH_BUDGET}")
-
-    @property
-    def compared(self) -> Any:
-        """The problem whose families `compare` puts side by side."""
-        each = "design it with each --family NAME, and compare what is printed"
-        raise self.without("compare", each if "family" in self.choices else "it has one design, which dp-designer design makes")
-
-    def listing(self) -> ExpectedValues:
-        """Which values, groups and numbers the records are expected to have."""
-        raise self.without("check", "it does not say which columns of records it reads")
-
-    def without(self, command: str, remedy: str) -> InvalidProblem:
-        """The refusal of a command that this kind of file does not have; for the caller to raise."""
-        return InvalidProblem(f"{command}: does not go with a file of kind {self.kind!r}; {remedy}.")
-
-    def _lines(self, made: FrozenMechanism, seconds: float) -> list[str]:
-        title = printed(self.title)
-        head = [title, "=" * len(title), *cautions(made), *made.summary_lines()]
-        return [*head, *self.accuracy_lines(made), *optimality_lines(made.optimality), f"Time:        {seconds:.2f} s"]
 
 
 # Places of a starting file that are still to be filled in: a text that begins with `FILL IN`, wherever it stands.

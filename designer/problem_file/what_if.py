@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from designer.base.errors import InvalidProblem
+from designer.problem_file.forms import AT_EACH_BUDGET, ProblemFile
 from designer.problem_file.kinds import KINDS, read_request
 from designer.problem_file.relations import APPEARING, RELATIONS
-from designer.problem_file.sections import AT_EACH_BUDGET, Request, text_of_toml, toml_of
+from designer.problem_file.sections import text_of_toml, toml_of
 
 # What one number in [relation] multiplies all budgets, and what it is a budget of.
 BUDGETS = {
@@ -47,12 +48,12 @@ class Varied:
         """The file with these numbers in the places of the same names."""
         return "".join(values[piece] if k % 2 else piece for k, piece in enumerate(self.pieces))
 
-    def request(self, values: Values) -> Request:
+    def request(self, values: Values) -> ProblemFile:
         """What it asks for then."""
         return KINDS[self.data.get("kind", "linear_queries")].read(self.path, _parsed(self.path, self.text(values)))
 
 
-def varied_file(path: Path) -> tuple[Varied, Request]:
+def varied_file(path: Path) -> tuple[Varied, ProblemFile]:
     """The file with its places, and what it asks for as it stands.
 
     There is a place for the budget, for the adjacency of an invariant that has one, and for the delta of (epsilon, delta).

@@ -39,7 +39,7 @@ from designer.designing.printouts import loss_words, rank
 from designer.designing.stretching import certificate_work, stretched, stretches
 from designer.local.problem import ReportProblem
 from designer.problem.relation import Relation
-from designer.problem_file.sections import Request
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.what_if import Varied, varied_file
 from designer.publish.content import named
 from designer.publish.contributor import odds_but_for, odds_row
@@ -87,7 +87,7 @@ class Explorer:
     """
 
     file: Varied
-    request: Request
+    request: ProblemFile
     effort: str
     choices: dict[str, tuple[str, ...]]
     base: dict[str, Design[Any]]
@@ -366,7 +366,7 @@ def _floor(problem: Any, designs: Mapping[str, Design[Any]]) -> list[str]:
     return [*each, "" if found is None else at_least(found.value)]
 
 
-def _told(problem: Any, request: Request) -> list[dict[str, str]]:
+def _told(problem: Any, request: ProblemFile) -> list[dict[str, str]]:
     """What is told of every design: of what, in which unit, and what the number is."""
     together = {"name": "all answers together", "unit": "", "words": loss_words(problem)}
     if isinstance(problem, ReportProblem):

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from designer.base.checks import meant, shown
 from designer.base.display import printed
@@ -37,13 +37,13 @@ from designer.base.schema import (
     text,
 )
 from designer.files.data_files import Table, read_table
-from designer.problem.relation import Relation
-from designer.problem_file.asked import AskingReader, naming, over_a_relation
-from designer.problem_file.forms import ProblemFileKind
+from designer.problem_file.asked import AskingReader, over_a_relation
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.keys import FILE
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, ExpectedValues, Request
-from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, RateConstant, Selection, best_selection
+from designer.problem_file.sections import Choices, ExpectedValues, naming
+from designer.selection.mechanism import LAWS, LEAST_RATE, LawName, Selection, best_selection
+from designer.selection.problem import SelectionProblem
 from designer.selection.scores import AbsoluteError, Closeness, LargestError, Linear, Score
 from designer.selection.tabulated import Tabulated
 
@@ -104,52 +104,10 @@ NO_FUNCTION = (
 )
 
 
-def selection_form() -> Schema:
-    """The sections of a whole file."""
-    return over_a_relation({"selection": noted(SELECTION_NOTE, either(*SELECTION_FORMS.values()))}, **TABLE_OR_WORKLOAD)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SelectionFile(Request):
-    """A choice to be made. rate: None for the largest that is private."""
-
-    kind = "selection"
-    path: Path
-    score: Score
-    relation: Relation
-    law: LawName
-    constant: RateConstant
-    rate: float | None
-
-    def make(self, choices: Choices) -> Selection:
-        with naming(self.path, "selection"):
-            if self.rate is not None:
-                return Selection(self.score, self.relation, self.rate, self.law)
-            return best_selection(self.score, self.relation, self.law, self.constant)
-
-    def listing(self) -> ExpectedValues:
-        return listing_of([self.score.workload.keys])
-
-    def description(self) -> Mapping[str, object]:
-        return {
-            "kind": self.kind,
-            "candidates": len(self.score.candidates),
-            "elements": self.score.size,
-            "score": self.score.sentence(),
-            "relation": self.relation.sentence(),
-            "law": self.law,
-        }
-
-    def accuracy_lines(self, made: Selection) -> list[str]:
-        """How far the choice may fall short of the best score, whatever the data."""
-        bound = made.shortfall_bound(0.05)
-        return [f"Accuracy:    with probability 95 % the score of the choice is at most {bound:.4g} below the best score"]
-
-
 class SelectionReader(AskingReader):
     """One file for a choice being read."""
 
-    def require(self, kind: ProblemFileKind) -> None:
+    def require(self, kind: type[ProblemFile]) -> None:
         section = self.data.get("selection")
         given = section.get("score") if isinstance(section, dict) else None
         score = given if isinstance(given, str) else ""
@@ -169,22 +127,14 @@ class SelectionReader(AskingReader):
             found["workload"] = {"builder": "identity", **named}
         return found
 
-    def read(self) -> SelectionFile:
+    def read(self) -> Mapping[str, Any]:
         section = self.data["selection"]
         if {"rate", "constant"} <= set(section):
             raise self.refuse("selection", "constant", section["constant"], "says how a rate is found; rate gives one already")
-        with naming(self.path, "selection"):
+        with self.at("selection"):
             score = self.score()
-        return SelectionFile(
-            title=self.title,
-            path=self.path,
-            score=score,
-            relation=self.question.relation(),
-            law=section.get("law", "exponential"),
-            constant=section.get("constant", "range"),
-            rate=section.get("rate"),
-            files=self.read_files(),
-        )
+        problem = SelectionProblem(score, self.question.relation(), section.get("constant", "range"))
+        return {"problem": problem, "family": section.get("law", "exponential"), "rate": section.get("rate")}
 
     def score(self) -> Score:
         """What the selection should make large."""
@@ -248,6 +198,42 @@ class SelectionReader(AskingReader):
         return value
 
 
-SELECTION = ProblemFileKind(
-    "selection", "A choice of one of several candidates by a private score.", selection_form, SelectionReader
-)
+@dataclass(frozen=True, kw_only=True)
+class SelectionFile(ProblemFile):
+    """A problem file for a choice, whose family is its law. rate: None for the largest that is private."""
+
+    kind = "selection"
+    note = "A choice of one of several candidates by a private score."
+    reader = SelectionReader
+    problem: SelectionProblem
+    rate: float | None
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a whole file."""
+        return over_a_relation({"selection": noted(SELECTION_NOTE, either(*SELECTION_FORMS.values()))}, **TABLE_OR_WORKLOAD)
+
+    def make(self, choices: Choices) -> Selection:
+        with naming(self.files[0], "selection"):
+            asked, law = self.problem, cast(LawName, self.family)
+            if self.rate is not None:
+                return Selection(asked.score, asked.relation, self.rate, law)
+            return best_selection(asked.score, asked.relation, law, asked.constant)
+
+    def listing(self) -> ExpectedValues:
+        return listing_of([self.problem.score.workload.keys])
+
+    def description(self) -> Mapping[str, object]:
+        return {
+            "kind": self.kind,
+            "candidates": len(self.problem.score.candidates),
+            "elements": self.problem.score.size,
+            "score": self.problem.score.sentence(),
+            "relation": self.problem.relation.sentence(),
+            "law": self.family,
+        }
+
+    def accuracy_lines(self, made: Selection) -> list[str]:
+        """How far the choice may fall short of the best score, whatever the data."""
+        bound = made.shortfall_bound(0.05)
+        return [f"Accuracy:    with probability 95 % the score of the choice is at most {bound:.4g} below the best score"]

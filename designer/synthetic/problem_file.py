@@ -19,24 +19,23 @@ Files for SmallDB, one small histogram that answers well: kind = "small_db".
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from designer.base.checks import rational, shown
 from designer.base.errors import InvalidProblem
 from designer.base.lazy_imports import at_address
 from designer.base.schema import COUNT, Schema, either, list_of, noted, number, one_of, record, text, whole
 from designer.certificate.guarantee import Optimality
-from designer.problem_file.asked import RECORDS, AskingReader, naming, over_a_metric
-from designer.problem_file.forms import ProblemFileKind
+from designer.problem_file.asked import RECORDS, AskingReader, over_a_metric
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear import listing_of
-from designer.problem_file.sections import Choices, ExpectedValues, Request
+from designer.problem_file.sections import Choices, ExpectedValues, naming
 from designer.relations.problem import Problem
 from designer.synthetic.multiplicative import MOST_ROUNDS, MWEM, OUTPUTS, Shares, equal_shares
+from designer.synthetic.problem import SyntheticProblem
 from designer.synthetic.queries import (
     FARTHEST,
     LARGEST_CONSTANT,
@@ -54,19 +53,19 @@ from designer.synthetic.release import LAWS
 from designer.synthetic.small_databases import SmallDB
 
 
-def synthetic_form(name: str, section: Schema) -> Schema:
-    """The sections of a whole file, of which `name` is the mechanism's own."""
-    return over_a_metric({"problem": RECORDS}, {name: section, "preprocessing": PREPROCESSING})
-
-
 @dataclass(frozen=True, kw_only=True)
-class SyntheticFile(Request):
-    """A synthetic histogram to be made of answers to the queries of a problem."""
+class SyntheticFile(ProblemFile):
+    """A problem file for a synthetic histogram. section: the form of the section of its kind."""
 
+    section: ClassVar[Schema]
     choices = ("solver", "solver_options")
-    path: Path
-    problem: Problem
+    problem: SyntheticProblem
     preprocessing: Preprocessing
+    selection: str
+
+    @classmethod
+    def form(cls) -> Schema:
+        return over_a_metric({"problem": RECORDS}, {cls.kind: cls.section, "preprocessing": PREPROCESSING})
 
     @property
     def named_answers(self) -> tuple[str, ...]:
@@ -81,7 +80,7 @@ class SyntheticFile(Request):
             "kind": self.kind,
             "queries": queries,
             "elements": elements,
-            "records": records_of(self.problem),
+            "records": records_of(self.problem.linear),
             "relation": self.problem.relation.sentence(),
             "constant": self.preprocessing.constant,
         }
@@ -93,18 +92,23 @@ class SyntheticFile(Request):
         return [f"Accuracy:    with probability 95 % no answer is further off than {made.bound(0.05):.4g}"]
 
 
-class SyntheticReader(AskingReader, ABC):
+class SyntheticReader(AskingReader):
     """One file for a synthetic histogram being read."""
 
-    def problem(self) -> Problem:
-        """Queries, metric, and the public number of records."""
-        with naming(self.path, "problem"):
-            return Problem(self.workload(), self.question.relation(), records=self.data["problem"]["records"])
+    @property
+    def section(self) -> dict[str, Any]:
+        """The section of its kind."""
+        found: dict[str, Any] = self.data.get(self.data["kind"], {})
+        return found
 
-    def preprocessing(self) -> Preprocessing:
-        """Which stand-in queries are asked."""
-        with naming(self.path, "preprocessing"):
-            return Preprocessing(**self.data.get("preprocessing", {}))
+    def read(self) -> Mapping[str, Any]:
+        """Queries, metric, the public number of records, and which stand-in queries are asked."""
+        with self.at("problem"):
+            problem = SyntheticProblem(self.workload(), self.question.relation(), self.data["problem"]["records"])
+        with self.at("preprocessing"):
+            preprocessing = Preprocessing(**self.data.get("preprocessing", {}))
+        law = self.section.get("selection", "exponential")
+        return {"problem": problem, "family": self.data["kind"], "preprocessing": preprocessing, "selection": law}
 
 
 Synthetic = Literal["mwem", "small_db"]
@@ -214,39 +218,14 @@ SECTION = record(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class MwemFile(SyntheticFile):
-    """An MWEM to be made. rounds: None for the number that makes the bound least; shares: in the place of rounds and choice."""
-
-    kind = "mwem"
-    rounds: int | None
-    choice: Fraction
-    shares: Shares | None
-    selection: str
-    output: str
-
-    def make(self, choices: Choices) -> MWEM:
-        size = len(self.shares) if self.shares else self.rounds
-        with naming(self.path, self.kind):
-            queries, optimality, found = self.preprocessing.queries(self.problem, "mwem", size, choices)
-            best = self.preprocessing.sizes(self.problem, "mwem").best(queries.constant) if size is None else size
-            shares = self.shares or equal_shares(best, self.choice)
-            made = MWEM(queries, records_of(self.problem), shares, self.selection, self.output)
-        return made.annotated({**found, "family": self.kind}, optimality)
-
-    def description(self) -> Mapping[str, object]:
-        rounds = len(self.shares) if self.shares else self.rounds
-        return {**super().description(), "rounds": rounds or "as many as make the bound least", "output": self.output}
-
-
 class MwemReader(SyntheticReader):
     """One file for an MWEM being read."""
 
-    def read(self) -> MwemFile:
-        section = self.data.get(MwemFile.kind, {})
+    def read(self) -> Mapping[str, Any]:
+        section = self.section
         if "shares" in section and (extra := next((key for key in ("rounds", "choice") if key in section), None)):
             raise self.refuse(MwemFile.kind, extra, section[extra], "shares say it for each round; leave one of the two out")
-        with naming(self.path, MwemFile.kind):
+        with self.at(MwemFile.kind):
             choice = rational(section.get("choice", "1/2"), "choice")
             if not 0 < choice < 1:
                 raise InvalidProblem(
@@ -256,26 +235,36 @@ class MwemReader(SyntheticReader):
                 (rational(a, f"shares[{t}][0]"), rational(b, f"shares[{t}][1]"))
                 for t, (a, b) in enumerate(section.get("shares", []))
             )
-        return MwemFile(
-            title=self.title,
-            path=self.path,
-            problem=self.problem(),
-            preprocessing=self.preprocessing(),
-            rounds=section.get("rounds"),
-            choice=choice,
-            shares=shares or None,
-            selection=section.get("selection", "exponential"),
-            output=section.get("output", "average"),
-            files=self.read_files(),
-        )
+        how = {"rounds": section.get("rounds"), "choice": choice, "shares": shares or None}
+        return {**super().read(), **how, "output": section.get("output", "average")}
 
 
-def mwem_form() -> Schema:
-    """The sections of a whole file."""
-    return synthetic_form(MwemFile.kind, SECTION)
+@dataclass(frozen=True, kw_only=True)
+class MwemFile(SyntheticFile):
+    """An MWEM to be made. rounds: None for the number that makes the bound least; shares: in the place of rounds and choice."""
 
+    kind = "mwem"
+    note = "A synthetic histogram, by rounds of a choice and a measurement."
+    reader = MwemReader
+    section = SECTION
+    rounds: int | None
+    choice: Fraction
+    shares: Shares | None
+    output: str
 
-MWEM_KIND = ProblemFileKind("mwem", "A synthetic histogram, by rounds of a choice and a measurement.", mwem_form, MwemReader)
+    def make(self, choices: Choices) -> MWEM:
+        size = len(self.shares) if self.shares else self.rounds
+        with naming(self.files[0], self.kind):
+            asked = self.problem.linear
+            queries, optimality, found = self.preprocessing.queries(asked, "mwem", size, choices)
+            best = self.preprocessing.sizes(asked, "mwem").best(queries.constant) if size is None else size
+            shares = self.shares or equal_shares(best, self.choice)
+            made = MWEM(queries, records_of(asked), shares, self.selection, self.output)
+        return made.annotated({**found, "family": self.kind}, optimality)
+
+    def description(self) -> Mapping[str, object]:
+        rounds = len(self.shares) if self.shares else self.rounds
+        return {**super().description(), "rounds": rounds or "as many as make the bound least", "output": self.output}
 
 
 SMALL_DB_SECTION = record(
@@ -288,46 +277,30 @@ SMALL_DB_SECTION = record(
 )
 
 
+class SmallDbReader(SyntheticReader):
+    """One file for a SmallDB being read."""
+
+    def read(self) -> Mapping[str, Any]:
+        return {**super().read(), "size": self.section.get("size")}
+
+
 @dataclass(frozen=True, kw_only=True)
 class SmallDbFile(SyntheticFile):
     """A SmallDB to be made. size: None for the number of synthetic records that makes the bound least."""
 
     kind = "small_db"
+    note = "A small histogram that answers all queries well, chosen privately."
+    reader = SmallDbReader
+    section = SMALL_DB_SECTION
     size: int | None
-    selection: str
 
     def make(self, choices: Choices) -> SmallDB:
-        with naming(self.path, self.kind):
-            queries, optimality, found = self.preprocessing.queries(self.problem, "small_db", self.size, choices)
-            best = self.preprocessing.sizes(self.problem, "small_db").best(queries.constant)
-            made = SmallDB(queries, records_of(self.problem), best if self.size is None else self.size, self.selection)
+        with naming(self.files[0], self.kind):
+            asked = self.problem.linear
+            queries, optimality, found = self.preprocessing.queries(asked, "small_db", self.size, choices)
+            best = self.preprocessing.sizes(asked, "small_db").best(queries.constant)
+            made = SmallDB(queries, records_of(asked), best if self.size is None else self.size, self.selection)
         return made.annotated({**found, "family": self.kind}, optimality)
 
     def description(self) -> Mapping[str, object]:
         return {**super().description(), "size": self.size or "as many as make the bound least"}
-
-
-class SmallDbReader(SyntheticReader):
-    """One file for a SmallDB being read."""
-
-    def read(self) -> SmallDbFile:
-        section = self.data.get(SmallDbFile.kind, {})
-        return SmallDbFile(
-            title=self.title,
-            path=self.path,
-            problem=self.problem(),
-            preprocessing=self.preprocessing(),
-            size=section.get("size"),
-            selection=section.get("selection", "exponential"),
-            files=self.read_files(),
-        )
-
-
-def small_db_form() -> Schema:
-    """The sections of a whole file."""
-    return synthetic_form(SmallDbFile.kind, SMALL_DB_SECTION)
-
-
-SMALL_DB = ProblemFileKind(
-    "small_db", "A small histogram that answers all queries well, chosen privately.", small_db_form, SmallDbReader
-)

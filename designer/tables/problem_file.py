@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +16,13 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_of, texts_of
 from designer.base.schema import Fragment, Named, Schema, either, exactly, needs_one_of, noted, record, text
+from designer.designing.dispatch import design
 from designer.files.data_files import numeric_column
-from designer.problem.histogram import OTHERS, REFUSE, Unlisted
+from designer.problem.histogram import OTHERS
 from designer.problem.targets import Targets
-from designer.problem_file.forms import ProblemFileKind
+from designer.problem_file.forms import ProblemFile
 from designer.problem_file.linear_forms import TARGETS
-from designer.problem_file.sections import Choices, ExpectedValues, Outcome, Request
+from designer.problem_file.sections import Choices, ExpectedValues, Outcome
 from designer.tables.condition import Condition
 from designer.tables.groups import Groups, tree
 from designer.tables.least import least_plan
@@ -50,9 +51,8 @@ from designer.tables.plan_sections import (
 )
 from designer.tables.policies.design import COUNT, Accuracy, PriorRecords
 from designer.tables.policies.slow_policies import StudentNoise, TransformedNoise
+from designer.tables.problem import HierarchyProblem, PlanProblem
 from designer.tables.queries import Additive, Average, Count, CountDistinct, Query, Sum, variance_for
-from designer.tables.records import design_table_plan
-from designer.tables.unit_splitting import UnitSplitting
 from designer.tables.variance_by import VarianceBy
 
 # The queries of a table, from the section [queries] of a problem file of kind "table_plan".
@@ -225,151 +225,6 @@ QUERIES: Mapping[str, Asking] = dict(
 ROWS_SHOWN = 24
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class LevelsDesign:
-    """What is asked of a design over the levels of a hierarchy: the arguments of `design_table_plan`."""
-
-    levels: Levels
-    measures: Sequence[Measure]
-    accuracies: Sequence[Accuracy]
-    prior: PriorRecords
-    where: tuple[Condition, ...] = ()
-    tolerance: float = 1e-6
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanValues(ExpectedValues):
-    """groups: each with the conditions of the queries about it."""
-
-    groups: Mapping[Groups, Sequence[tuple[Condition, ...]]]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*(name for each in self.groups.items() for name in _columns_of(*each)[0]), *self.numbers]))
-
-    @property
-    def compared(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys([*self.numbers, *(name for each in self.groups.items() for name in _columns_of(*each)[1])]))
-
-    def outside(self, columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, Mapping[Any, int], Iterable[str]]]:
-        for groups, wheres in self.groups.items():
-            asked, numbers = _columns_of(groups, wheres)
-            seen = ([number_of(v) for v in columns[name]] if name in numbers else texts_of(columns[name]) for name in asked)
-            rows: Counter[tuple[object, ...]] = Counter()
-            for cell, count in Counter(zip(*seen, strict=True)).items():
-                record = dict(zip(asked, cell, strict=True))
-                met = any(all(condition.meets(record) for condition in where) for where in wheres)
-                if met and groups.label(record) is None:
-                    rows[tuple(record[key.column] for key in groups.columns)] += count
-            if rows:
-                known = {label for key in groups.keys or () for label in key}
-                yield " x ".join(key.name for key in groups.columns), rows, known
-
-
-def _columns_of(groups: Groups, wheres: Sequence[tuple[Condition, ...]]) -> tuple[list[str], list[str]]:
-    """The columns that groups and conditions look at, and those that conditions compare with numbers."""
-    conditions = [condition for where in wheres for condition in where]
-    asked = dict.fromkeys([*(key.column for key in groups.columns), *(each.column for each in conditions)])
-    return list(asked), [each.column for each in conditions if each.values and isinstance(each.values[0], int)]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TablePlanRequest(Request):
-    """Queries, what they may cost or how accurate they should be, and a coarser policy to state beside the exact one."""
-
-    kind: ClassVar[str] = "table_plan"
-    queries: tuple[Query, ...] = ()
-    wanted: LevelsDesign | None = None
-    splitting: UnitSplitting | None = None
-    rho: Fraction | None = None
-    constant: Fraction | None = None
-    targets: Targets | None = None
-    unlisted: Unlisted = REFUSE
-
-    @property
-    def named_answers(self) -> tuple[str, ...] | None:
-        if self.wanted is not None:
-            return None
-        return tuple(dict.fromkeys([query.name for query in self.queries]))
-
-    def make(self, choices: Choices) -> TablePlan:
-        beside = self.queries
-        if self.targets is not None:
-            beside = tuple(least_plan(beside, self.targets).queries)
-        if self.wanted is None:
-            return self._stated(TablePlan(beside, unlisted=self.unlisted))
-        wanted = self.wanted
-        made = design_table_plan(
-            wanted.levels,
-            wanted.measures,
-            wanted.accuracies,
-            wanted.prior,
-            where=wanted.where,
-            beside=beside,
-            tolerance=wanted.tolerance,
-            unlisted=self.unlisted,
-        )
-        return self._stated(made)
-
-    def _stated(self, plan: TablePlan) -> TablePlan:
-        """The plan with the coarser policy that the file states."""
-        if self.splitting is None:
-            return plan
-        made = TablePlan(plan.queries, self.splitting, self.rho, self.constant, self.unlisted)
-        return made.annotated(plan.provenance, plan.optimality)
-
-    def listing(self) -> ExpectedValues:
-        queries: list[tuple[Groups, tuple[Condition, ...]]] = [(query.groups, query.where) for query in self.queries]
-        measures = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
-        if self.wanted is not None:
-            queries += [(level, self.wanted.where) for level in self.wanted.levels.values()]
-            measures += self.wanted.measures
-        levels: dict[Groups, list[tuple[Condition, ...]]] = {}
-        for groups, where in queries:
-            levels.setdefault(groups, []).append(where)
-        numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
-        return PlanValues(rule=self.unlisted, groups=levels, numbers=numbers)
-
-    def description(self) -> Mapping[str, object]:
-        names = [query.name for query in self.queries]
-        designed = [] if self.wanted is None else [a.measure for a in self.wanted.accuracies]
-        return {
-            "kind": self.kind,
-            "queries": ", ".join(names) or "none stated",
-            **({"designed": f"{', '.join(designed)} by {', '.join(self.wanted.levels)}"} if self.wanted else {}),
-            "relation": "Any one record may appear or disappear.",
-            "notion": "zCDP with a loss of its own for every record",
-        }
-
-    def accuracy_lines(self, made: Any) -> list[str]:
-        noisy = [part for part in made.noisy if isinstance(part, Additive)]
-        lines = [f"Noise:       {printed(part.name)}: standard error {_deviations(part.variances)}" for part in noisy]
-        rest = [f"             and {len(lines) - ROWS_SHOWN} more"] if len(lines) > ROWS_SHOWN else []
-        return [*lines[:ROWS_SHOWN], *rest, *self._consistent_lines(made), f"Policy:      {printed(made.policy.sentence())}"]
-
-    def _consistent_lines(self, made: TablePlan) -> list[str]:
-        """How accurate the answers of each level are when they are made consistent."""
-        if self.wanted is None:
-            return []
-        hierarchy, lines = tree([*self.wanted.levels.values()]), []
-        for accuracy in self.wanted.accuracies:
-            precisions = np.zeros(hierarchy.size)
-            for (level, groups), rows in zip(self.wanted.levels.items(), hierarchy.slices, strict=True):
-                asked = [part for part in made.noisy if part.name == f"{accuracy.measure} by {level}"]
-                for part in asked:
-                    assert isinstance(part, Additive)
-                    precisions[rows] = [float(1 / part.variance_of(key)) for key in groups.keys or ()]
-            variances = hierarchy.variances(precisions)
-            for level, rows in zip(self.wanted.levels, hierarchy.slices, strict=True):
-                title = f"{accuracy.measure} by {level}"
-                lines.append(f"Consistent:  {printed(title)}: standard error {_deviations(variances[rows].tolist())}")
-        return lines
-
-    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
-        """None is searched for: noise by targets, and a design, cost every record least already."""
-        raise self.without("budget", "with [targets] or [design], dp-designer design makes the plan of least loss already")
-
-
 def _deviations(variances: Sequence[float | Fraction]) -> str:
     """One standard deviation, or the least and the largest."""
     low, high = (float(pick(variances)) ** 0.5 for pick in (min, max))
@@ -379,21 +234,14 @@ def _deviations(variances: Sequence[float | Fraction]) -> str:
 class TablePlanReader(QueryReader):
     """A file of kind "table_plan" being read."""
 
-    def read(self) -> TablePlanRequest:
+    def read(self) -> Mapping[str, Any]:
         queries = self.queries()
         with self.at("splitting"):
             split = self.named("splitting")
             stated: dict[str, Any] = {key: self.exact(split[key], key) for key in ("rho", "constant") if key in split}
-        return TablePlanRequest(
-            title=self.title,
-            queries=queries,
-            wanted=self._wanted(),
-            splitting=self.splitting,
-            targets=self._targets(queries),
-            unlisted=self.unlisted,
-            files=tuple(self.files),
-            **stated,
-        )
+        problem, given = self._problem(queries), self.data.get("design", {})
+        options = {"tolerance": given["tolerance"]} if "tolerance" in given else {}
+        return {"problem": problem, "options": options, "targets": self._targets(queries), **stated}
 
     def _targets(self, queries: tuple[Query, ...]) -> Targets | None:
         if "targets" in self.data and not queries:
@@ -403,10 +251,10 @@ class TablePlanReader(QueryReader):
         noisy = [part.name for part in TablePlan(queries).noisy if isinstance(part, Additive)] if queries else []
         return self.targets_of(noisy)
 
-    def _wanted(self) -> LevelsDesign | None:
-        """The design that is asked for."""
+    def _problem(self, queries: tuple[Query, ...]) -> PlanProblem | HierarchyProblem:
+        """The queries alone, or beside those of the design that is asked for."""
         if "design" not in self.data:
-            return None
+            return PlanProblem(queries, self.splitting, self.unlisted)
         given = self.data["design"]
         name = given["hierarchy"]
         self.require_known("design", "hierarchy", name, [*self.levels], "[hierarchies]")
@@ -417,13 +265,15 @@ class TablePlanReader(QueryReader):
         with self.at("design"):
             measures = [self.measure("design.accuracy", measure, measure) for measure in given["accuracy"] if measure != COUNT]
             accuracies = [self._accuracy(measure, own, self.levels[name]) for measure, own in given["accuracy"].items()]
-            return LevelsDesign(
+            return HierarchyProblem(
                 levels=self.levels[name],
                 measures=measures,
                 accuracies=accuracies,
                 prior=self._prior(given["prior"], measures),
                 where=self.where("design", given),
-                tolerance=given.get("tolerance", 1e-6),
+                beside=queries,
+                splitting=self.splitting,
+                unlisted=self.unlisted,
             )
 
     def column_of(self, measure: str) -> str:
@@ -479,24 +329,147 @@ class TablePlanReader(QueryReader):
         return PriorRecords.sample(columns)
 
 
-def plan_form() -> Schema:
-    """The sections of a file: queries that are stated, a design, or both."""
-    return record(
-        {},
-        {
-            "measures": by_name(MEASURE, "Numeric columns as whole steps between public bounds, by name."),
-            "conditions": by_name(CONDITION, "Conditions on a record, by name."),
-            "groups": by_name(GROUPS, "Groups that queries ask by, by name."),
-            "hierarchies": by_name(HIERARCHY, "Nested groups, by name."),
-            "queries": by_name(either(*(asking.form for asking in QUERIES.values())), "Queries, by name."),
-            "design": DESIGN,
-            "splitting": SPLITTING,
-            "targets": noted("By name of a noisy number; an average has two, NAME.sum and NAME.count.", TARGETS),
-        },
-        anyOf=needs_one_of("queries", "design"),
-    )
+@dataclass(frozen=True, kw_only=True)
+class PlanValues(ExpectedValues):
+    """groups: each with the conditions of the queries about it."""
+
+    groups: Mapping[Groups, Sequence[tuple[Condition, ...]]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*(name for each in self.groups.items() for name in _columns_of(*each)[0]), *self.numbers]))
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys([*self.numbers, *(name for each in self.groups.items() for name in _columns_of(*each)[1])]))
+
+    def outside(self, columns: Mapping[str, Sequence[object]]) -> Iterator[tuple[str, Mapping[Any, int], Iterable[str]]]:
+        for groups, wheres in self.groups.items():
+            asked, numbers = _columns_of(groups, wheres)
+            seen = ([number_of(v) for v in columns[name]] if name in numbers else texts_of(columns[name]) for name in asked)
+            rows: Counter[tuple[object, ...]] = Counter()
+            for cell, count in Counter(zip(*seen, strict=True)).items():
+                record = dict(zip(asked, cell, strict=True))
+                met = any(all(condition.meets(record) for condition in where) for where in wheres)
+                if met and groups.label(record) is None:
+                    rows[tuple(record[key.column] for key in groups.columns)] += count
+            if rows:
+                known = {label for key in groups.keys or () for label in key}
+                yield " x ".join(key.name for key in groups.columns), rows, known
 
 
-TABLE_PLAN = ProblemFileKind(
-    "table_plan", "Sums, counts, averages and quantiles of a table of records, by group.", plan_form, TablePlanReader
-)
+def _columns_of(groups: Groups, wheres: Sequence[tuple[Condition, ...]]) -> tuple[list[str], list[str]]:
+    """The columns that groups and conditions look at, and those that conditions compare with numbers."""
+    conditions = [condition for where in wheres for condition in where]
+    asked = dict.fromkeys([*(key.column for key in groups.columns), *(each.column for each in conditions)])
+    return list(asked), [each.column for each in conditions if each.values and isinstance(each.values[0], int)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePlanFile(ProblemFile):
+    """A problem file for queries of a table. rho, constant: of a coarser policy that is stated beside the exact one."""
+
+    kind = "table_plan"
+    note = "Sums, counts, averages and quantiles of a table of records, by group."
+    reader = TablePlanReader
+    problem: PlanProblem | HierarchyProblem
+    rho: Fraction | None = None
+    constant: Fraction | None = None
+
+    @classmethod
+    def form(cls) -> Schema:
+        """The sections of a file: queries that are stated, a design, or both."""
+        return record(
+            {},
+            {
+                "measures": by_name(MEASURE, "Numeric columns as whole steps between public bounds, by name."),
+                "conditions": by_name(CONDITION, "Conditions on a record, by name."),
+                "groups": by_name(GROUPS, "Groups that queries ask by, by name."),
+                "hierarchies": by_name(HIERARCHY, "Nested groups, by name."),
+                "queries": by_name(either(*(asking.form for asking in QUERIES.values())), "Queries, by name."),
+                "design": DESIGN,
+                "splitting": SPLITTING,
+                "targets": noted("By name of a noisy number; an average has two, NAME.sum and NAME.count.", TARGETS),
+            },
+            anyOf=needs_one_of("queries", "design"),
+        )
+
+    @property
+    def named_answers(self) -> tuple[str, ...] | None:
+        if self.wanted is not None:
+            return None
+        return tuple(dict.fromkeys([query.name for query in self.queries]))
+
+    @property
+    def wanted(self) -> HierarchyProblem | None:
+        """What is asked of the levels of a hierarchy."""
+        return self.problem if isinstance(self.problem, HierarchyProblem) else None
+
+    @property
+    def queries(self) -> tuple[Query, ...]:
+        """The queries that are stated, or whose targets are."""
+        return tuple(self.problem.queries if isinstance(self.problem, PlanProblem) else self.problem.beside)
+
+    def make(self, choices: Choices) -> TablePlan:
+        asked, beside = self.problem, self.queries
+        if self.targets is not None:
+            beside = tuple(least_plan(beside, self.targets).queries)
+        if isinstance(asked, PlanProblem):
+            plan = TablePlan(beside, unlisted=asked.unlisted)
+        else:
+            plan = design(replace(asked, beside=beside, splitting=None), **self.options).mechanism
+        if asked.splitting is None:
+            return plan
+        made = TablePlan(plan.queries, asked.splitting, self.rho, self.constant, asked.unlisted)
+        return made.annotated(plan.provenance, plan.optimality)
+
+    def listing(self) -> ExpectedValues:
+        queries: list[tuple[Groups, tuple[Condition, ...]]] = [(query.groups, query.where) for query in self.queries]
+        measures = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
+        if self.wanted is not None:
+            queries += [(level, tuple(self.wanted.where)) for level in self.wanted.levels.values()]
+            measures += self.wanted.measures
+        levels: dict[Groups, list[tuple[Condition, ...]]] = {}
+        for groups, where in queries:
+            levels.setdefault(groups, []).append(where)
+        numbers = {measure.column: (measure.lower, measure.upper) for measure in measures}
+        return PlanValues(rule=self.problem.unlisted, groups=levels, numbers=numbers)
+
+    def description(self) -> Mapping[str, object]:
+        names = [query.name for query in self.queries]
+        designed = [] if self.wanted is None else [a.measure for a in self.wanted.accuracies]
+        return {
+            "kind": self.kind,
+            "queries": ", ".join(names) or "none stated",
+            **({"designed": f"{', '.join(designed)} by {', '.join(self.wanted.levels)}"} if self.wanted else {}),
+            "relation": "Any one record may appear or disappear.",
+            "notion": "zCDP with a loss of its own for every record",
+        }
+
+    def accuracy_lines(self, made: Any) -> list[str]:
+        noisy = [part for part in made.noisy if isinstance(part, Additive)]
+        lines = [f"Noise:       {printed(part.name)}: standard error {_deviations(part.variances)}" for part in noisy]
+        rest = [f"             and {len(lines) - ROWS_SHOWN} more"] if len(lines) > ROWS_SHOWN else []
+        return [*lines[:ROWS_SHOWN], *rest, *self._consistent_lines(made), f"Policy:      {printed(made.policy.sentence())}"]
+
+    def _consistent_lines(self, made: TablePlan) -> list[str]:
+        """How accurate the answers of each level are when they are made consistent."""
+        if self.wanted is None:
+            return []
+        hierarchy, lines = tree([*self.wanted.levels.values()]), []
+        for accuracy in self.wanted.accuracies:
+            precisions = np.zeros(hierarchy.size)
+            for (level, groups), rows in zip(self.wanted.levels.items(), hierarchy.slices, strict=True):
+                asked = [part for part in made.noisy if part.name == f"{accuracy.measure} by {level}"]
+                for part in asked:
+                    assert isinstance(part, Additive)
+                    precisions[rows] = [float(1 / part.variance_of(key)) for key in groups.keys or ()]
+            variances = hierarchy.variances(precisions)
+            for level, rows in zip(self.wanted.levels, hierarchy.slices, strict=True):
+                title = f"{accuracy.measure} by {level}"
+                lines.append(f"Consistent:  {printed(title)}: standard error {_deviations(variances[rows].tolist())}")
+        return lines
+
+    def least(self, choices: Choices | None = None, *, step: float | None = None) -> Outcome:
+        """None is searched for: noise by targets, and a design, cost every record least already."""
+        raise self.without("budget", "with [targets] or [design], dp-designer design makes the plan of least loss already")

@@ -62,7 +62,7 @@ def test_averages_are_released_from_the_records_that_the_problem_file_counts(
     request = read_request(problem)
     assert isinstance(request, AveragesFile)
     adult = read_table(DATA / "adult.csv")
-    ages = dict(zip(request.queries.domain.values[0], (20.5, 29.5, 39.5, 49.5, 59.5, 70.0), strict=True))
+    ages = dict(zip(request.problem.domain.values[0], (20.5, 29.5, 39.5, 49.5, 59.5, 70.0), strict=True))
     rich = sum(sex == "Female" and income == ">50K" for sex, income in zip(adult["sex"], adult["income"], strict=True))
     true = [sum(ages[age] for age in adult["age_group"]), rich]
     asked = [release["answers"]["mean age"], release["answers"]["share of women with more than 50K"]]

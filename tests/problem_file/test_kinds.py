@@ -15,7 +15,7 @@ import pytest
 
 from designer import InvalidProblem
 from designer.base.schema import Named, record
-from designer.problem_file.forms import RULES, ProblemFileKind, _fits, require_form, with_dates_written
+from designer.problem_file.forms import RULES, ProblemFile, _fits, require_form, with_dates_written
 from designer.problem_file.kinds import KINDS, read_request
 from designer.problem_file.schema import problem_schema
 from designer.problem_file.sections import Choices
@@ -38,16 +38,16 @@ def written(folder: Path, data: dict[str, Any]) -> Path:
     return path
 
 
-def own_sections(kind: ProblemFileKind) -> Any:
+def own_sections(kind: type[ProblemFile]) -> Any:
     """The form without the sections that are read as those of linear queries, by a reader of their own."""
     whole, own = kind.whole(), {name.split()[0] for name in GOOD}
     shared = (
-        () if kind.name in own else ("workload", "relation", "invariant", "domain", "elements", "problem", "design", "targets")
+        () if kind.kind in own else ("workload", "relation", "invariant", "domain", "elements", "problem", "design", "targets")
     )
     return record({name: form for name, form in whole["properties"].items() if name not in shared})
 
 
-def fits(kind: ProblemFileKind, data: dict[str, Any]) -> bool:
+def fits(kind: type[ProblemFile], data: dict[str, Any]) -> bool:
     try:
         require_form(Path("p.toml"), kind.whole(), with_dates_written(data))
     except InvalidProblem:

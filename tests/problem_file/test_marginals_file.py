@@ -26,7 +26,7 @@ from designer import (
 from designer.accounts import expense_of, spent
 from designer.certificate.guarantee import NOTIONS
 from designer.cli.entry import main
-from designer.domains.marginals_file import MarginalsRequest
+from designer.domains.marginals_file import MarginalsFile
 from designer.domains.marginals_least import marginals_meeting
 from designer.problem.domain import Domain
 from designer.problem_file.kinds import read_request
@@ -58,10 +58,10 @@ def test_values_stand_in_the_order_of_their_table_and_budgets_go_by_name(folder:
     swapped = MARGINALS.replace("sex = 1, age = 0.5, region = inf, place = 2", "place = 2, region = inf, age = 0.5, sex = 1")
     assert swapped != MARGINALS
     request = read_request(write(folder, swapped))
-    assert isinstance(request, MarginalsRequest)
+    assert isinstance(request, MarginalsFile)
     domain = Domain.of({"sex": ["F", "M"], "age": 3, "region": ["S", "W", "N"], "place": ["S", "W", "N"]})
-    assert request.workload.domain == domain
-    assert request.protection.to_spec() == metrics.hamming(domain, [1, 0.5, np.inf, 2]).to_spec()
+    assert request.problem.workload.domain == domain
+    assert request.problem.relation.to_spec() == metrics.hamming(domain, [1, 0.5, np.inf, 2]).to_spec()
 
 
 def test_targets_in_a_file_are_those_of_python(folder: Path) -> None:
