@@ -26,7 +26,7 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import number_in_file
 from designer.base.output import mistaken
-from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.frozen import FrozenMechanism, summary_lines, to_spec
 from designer.certificate.guarantee import NOTHING, About
 from designer.designing.printouts import optimality_lines
 from designer.files.data_files import Table, column_names, numeric_column, read_matrix, read_table
@@ -465,7 +465,7 @@ class Request(ABC):
 
     def _lines(self, made: FrozenMechanism, seconds: float) -> list[str]:
         title = printed(self.title)
-        head = [title, "=" * len(title), *cautions(made), *made.summary_lines()]
+        head = [title, "=" * len(title), *cautions(made), *summary_lines(made)]
         return [*head, *self.accuracy_lines(made), *optimality_lines(made.optimality), f"Time:        {seconds:.2f} s"]
 
 
