@@ -34,7 +34,7 @@ import numpy as np
 
 from benchmarks.ledger_release import main as of_ledgers
 from designer import DesignFailed, Problem, Workload, design, invariants, load, metrics
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, release_lines
 from designer.certificate.guarantee import Guarantee
 from designer.certificate.norms import Norm
 from designer.cli import main as run_command
@@ -275,7 +275,7 @@ def path(made: FrozenMechanism, data: list[int]) -> None:
 
         def intervals() -> None:
             loaded = pickle.loads(pickle.dumps(made))
-            loaded.answer_lines(loaded.release(data))
+            release_lines(loaded, loaded.release(data))
 
         parts = {
             "the command": command,

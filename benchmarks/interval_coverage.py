@@ -46,6 +46,8 @@ from designer.domains.products_plan import design_structured
 from designer.domains.products_release import reach_of_terms
 from designer.lattice.chain import ChainPlan
 from designer.lattice.mechanism import LatticeMechanism
+from designer.mechanism.interface import reach_of_answers
+from designer.mechanism.release import known_errors
 from designer.sampling.entropy import Entropy, SeededEntropy
 from designer.synthetic.multiplicative import MWEM, mwem
 from designer.synthetic.small_databases import SmallDB, small_db
@@ -179,10 +181,10 @@ Measured = Symmetric | Plan | Bounded
 
 def of_mechanism(mechanism: Any) -> Symmetric:
     """A mechanism for linear queries."""
-    errors = mechanism.known_errors()
+    errors = known_errors(mechanism)
     return Symmetric(
         mechanism.noise_in_answers,
-        lambda level, joint: mechanism.reach_of_answers(level, joint)[0],
+        lambda level, joint: reach_of_answers(mechanism, level, joint)[0],
         np.full(mechanism.workload.shape[0], np.nan) if errors is None else errors,
         mechanism.family,
         mechanism.format,
@@ -286,7 +288,7 @@ def averages() -> Symmetric:
 
     return Symmetric(
         noise,
-        lambda level, joint: made.reach_of_answers(level, joint)[0] / 200 + biases,
+        lambda level, joint: reach_of_answers(made, level, joint)[0] / 200 + biases,
         made.standard_errors() / 200,
         made.family,
         made.format,

@@ -17,6 +17,7 @@ import numpy as np
 
 from designer import datasets
 from designer.base.arrays import Floats
+from designer.certificate.frozen import named_answers
 from designer.extend import figure
 from designer.tables import Average, Groups, Measure, Sum, TablePlan, UnitSplitting, variance_for
 from designer.tables.policies.design import COUNT, Accuracy, PriorRecords, RecordDesign, design_records
@@ -91,7 +92,7 @@ def plants_table() -> Any:
 def simulated(made: TablePlan, draws: int) -> dict[str, Floats]:
     """Released numbers of a plan, by name: shape (draws, groups)."""
     released = [made.simulate(1, seed=seed, data=plants_table())[0] for seed in range(draws)]
-    return {name: np.array([answers[name].values for answers in released]) for name in made.named_answers}
+    return {name: np.array([answers[name].values for answers in released]) for name in named_answers(made)}
 
 
 @cache

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Protocol, TypeVar
@@ -57,7 +58,7 @@ from designer.base.checks import positive, shown
 from designer.base.errors import InvalidLedger, InvalidProblem, LedgerUnavailable, OverTotal, Refusal
 from designer.base.json_text import plain
 from designer.base.progress_line import logged
-from designer.certificate.frozen import FrozenMechanism, Released
+from designer.certificate.frozen import FrozenMechanism, Released, require_unchanged
 from designer.certificate.guarantee import Guarantee
 from designer.files.releases import release_document, sealed
 from designer.relations.records.row_unit import RowUnit, row_unit_of
@@ -434,7 +435,7 @@ class Reservation:
         check: Callable[[], None] | None = None,
     ) -> None:
         self.dataset, self.row, self.files, self.ready = dataset, row, files, ready
-        self.check = mechanism.require_unchanged if check is None else check
+        self.check = partial(require_unchanged, mechanism) if check is None else check
         self.expense = _expense(mechanism, row)
         self.guarantee = mechanism.guarantee
         self.entry: Entry | None = None

@@ -29,7 +29,7 @@ from designer.files.spec import from_spec
 from designer.lattice.mechanism import LatticeMechanism
 from designer.local.mechanism import Channel
 from designer.local.peaks import LossPrices, proven_loss
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, is_unwritten
 from designer.mechanism.interface import Mechanism
 from designer.problem.compressed_rows import compressed
 from designer.problem.relation import Relation, finite_pairs
@@ -307,7 +307,7 @@ SOME = 8  # rows of those that are not written out
 def on_the_grid(made: AdditiveMechanism) -> Finding:
     """That protected differences are whole steps."""
     points, integers = made.grid.values(made.integers), made.integers
-    if made.unwritten:
+    if is_unwritten(made):
         points, integers = (compressed(rows[:SOME])[:, :200].toarray() for rows in (points, integers))
     steps = [made.grid.step(k) for k in range(len(points))]
     whole = all(

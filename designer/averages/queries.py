@@ -23,7 +23,8 @@ from designer.base.errors import InvalidProblem, withholding
 from designer.base.json_text import canonical
 from designer.base.labels import listed_label
 from designer.mechanism.additive import AdditiveMechanism
-from designer.mechanism.release import Release
+from designer.mechanism.interface import reach_of_answers
+from designer.mechanism.release import ErrorSource, Release
 from designer.problem.domain import Domain
 from designer.problem.histogram import REFUSE, WORDS
 from designer.problem.relation import Indices, Relation, finite_pairs
@@ -383,18 +384,18 @@ class AveragesLaw:
         """The sums."""
         return self.asked.workload
 
-    def known_errors(self) -> Floats:
+    def standard_errors(self) -> Floats:
         """Standard deviations of the noise in the averages, (K,)."""
         return self.mechanism.standard_errors() / self.records
 
     @property
-    def accuracy_words(self) -> str:
-        """What these are where they are not computed."""
-        return self.mechanism.accuracy_words
+    def error_source(self) -> ErrorSource:
+        """How they are known."""
+        return self.mechanism.error_source
 
     def limits_of(self, released: Release, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the averages: the noise, and the bias of those that were asked for with one."""
-        margins, law = self.mechanism.reach_of_answers(level, simultaneous)
+        margins, law = reach_of_answers(self.mechanism, level, simultaneous)
         off = self.asked.biases(self.mechanism)
         words = law + ("; bias, at its largest for any rows, is added" if off.any() else "")
         return symmetric_limits(released.answers, margins / self.records + off, np.zeros(len(off), dtype=bool), words)

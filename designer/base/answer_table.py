@@ -327,11 +327,11 @@ class Tabular(Displayed):
         """All tables as data frames, by name; see `to_frame`."""
         return {table.name: frame_of(numbers_of(table, level).columns, backend) for table in self.answer_tables()}
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The fingerprint of what made it."""
         return {"fingerprint": str(getattr(self, "fingerprint", ""))[:HEAD] or None}
 
-    def display_rows(self) -> Preview | None:
+    def _display_rows(self) -> Preview | None:
         """The first rows of the first tables, each with its standard error."""
         tables = self.answer_tables()
         rows = [

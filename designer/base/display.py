@@ -226,24 +226,24 @@ class Displayed(ABC):
             cls.__repr__ = Displayed.__repr__  # type: ignore[method-assign]
 
     @abstractmethod
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """What to say, by name, in order; what is None is left out. Quick, whatever the size."""
 
-    def display_rows(self) -> Preview | None:
+    def _display_rows(self) -> Preview | None:
         """The first rows of what it holds; None where that is no table."""
         return None
 
     def __repr__(self) -> str:
         """One line; never an exception, because debuggers ask objects that are half made."""
         try:
-            facts = _told(self.display_facts())
+            facts = _told(self._display_facts())
         except Exception:
             return object.__repr__(self)
         return f"<{type(self).__name__}: {', '.join(f'{name} {value}' for name, value in facts.items())}>"
 
     def _repr_html_(self) -> str:
         """What notebooks show."""
-        return as_html(type(self).__name__, self.display_facts(), self.display_rows())
+        return as_html(type(self).__name__, self._display_facts(), self._display_rows())
 
 
 def as_html(kind: str, facts: Mapping[str, object], preview: Preview | None = None) -> str:

@@ -11,9 +11,9 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, singledispatch
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -62,17 +62,18 @@ class Released(Protocol):
         """Its numbers as tables, with standard errors and intervals; none where a choice was released, and no number."""
 
 
-# What the rest of the house asks a mechanism for, and nobody who designs, verifies or releases: `dir` leaves it out.
-_INNER = """
-    accuracy_words allow_vacuous annotated answer_lines ball_words below_by_noise biases blocks candidates cells
-    certificate_schema certificate_words choose_each core counted counted_keys design_lines deviations differences
-    display_facts display_rows draw draw_blocks drawn entity_budget falloffs flag flat_loss from_core heard hidden histogram_of
-    integers known_errors left_out_rate limits_of named_answers noise_facts noise_in_answers noise_of noisy numbers page_lines
-    parameters_schema parts plain_lines position proves_bound reach_of_answers rebuilding release_entropy require_listed
-    require_substance require_unchanged round_of rows sampler schema serves settled_claim simulated_draws spec_rules
-    spent_delta spent_deltas summary_lines tells_multiples told_budgets universe warning workload_places
-"""
-INNER = frozenset(_INNER.split())
+@dataclass(frozen=True)
+class SpecForm:
+    """The schemas of what a spec of one format holds.
+
+    core: of `core()`. parameters: of the numbers in the guarantee. certificate: of `privacy`. rules: what such a spec must keep
+    besides, in words of JSON Schema.
+    """
+
+    core: Named
+    parameters: Named
+    certificate: Named = PrivacyCertificate.schema
+    rules: Schema = field(default_factory=dict)
 
 
 class _Certified(ReadOnlyParts):
@@ -94,12 +95,8 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
     """
 
     format: ClassVar[str]
-    schema: ClassVar[Named]  # of `core()`
-    parameters_schema: ClassVar[Named]  # of the numbers in the guarantee
-    certificate_schema: ClassVar[Named] = PrivacyCertificate.schema
-    spec_rules: ClassVar[Schema] = MappingProxyType({})  # what a spec of this format must keep besides, in words of JSON Schema
+    spec_form: ClassVar[SpecForm]
     takes: ClassVar[tuple[Takes, ...]] = ("histogram",)
-    synthetic: ClassVar[bool] = False  # does it release data that are made up?
     privacy: Any
     allow_vacuous: bool = False
     optimality: Optimality | None = None
@@ -107,15 +104,11 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
     about: About = NOTHING  # words of the maker for readers
     _certified: ClassVar[Mapping[str, Any]]  # of each object
 
-    def __dir__(self) -> list[str]:
-        """What a user of the object needs; `INNER` is there, and not listed."""
-        return sorted(name for name in super().__dir__() if name not in INNER)
-
     @abstractmethod
     def core(self) -> dict[str, Any]:
         """Everything that decides what the object does, as plain data."""
 
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         """Refuse to be written where a part is of a class of the caller, which no reader would know."""
         return
 
@@ -146,23 +139,7 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
 
         Raises `InvalidProblem` for that, and where this object itself cannot release, such as after a part of it was changed.
         """
-        self.require_unchanged()
-
-    @property
-    def left_out_rate(self) -> Fraction | None:
-        """The rate of the discrete Laplace noise in the number of rows of entities that do not count; None where it is public,
-        or where nothing is released from records."""
-        return None
-
-    @property
-    def numbers(self) -> tuple[str, ...]:
-        """The columns of the records that are read as exact numbers."""
-        return ()
-
-    @property
-    def counted_keys(self) -> tuple[str, ...]:
-        """The columns of the records that are read as whole numbers."""
-        return ()
+        require_unchanged(self)
 
     @abstractmethod
     def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> Any:
@@ -170,47 +147,12 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
         of what would be released for `data`, which are PUBLIC or invented. `InvalidProblem` where data are missing, or have no
         part in it."""
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """Its family, the sizes of what it was asked, and the fingerprint."""
         asked, queries = getattr(self, "workload", None), getattr(self, "queries", None)
-        sizes = asked.display_facts() if isinstance(asked, Displayed) else {}
+        sizes = asked._display_facts() if isinstance(asked, Displayed) else {}
         sizes = {"queries": len(queries)} if isinstance(queries, (list, tuple)) else sizes
         return {"family": getattr(self, "family", None), **sizes, "fingerprint": self.fingerprint[:HEAD]}
-
-    def certificate_words(self) -> str:
-        """The certificate in a line for each of its values, and the fingerprint."""
-        return "\n".join([*self._proven_lines(), f"Fingerprint {self.fingerprint}"])
-
-    def _proven_lines(self) -> list[str]:
-        return list(map(printed, self.privacy.lines()))
-
-    def summary_lines(self) -> list[str]:
-        """What it does, with its fingerprint, and what proves it, for the terminal."""
-        return [self.guarantee.to_text(), f"Certificate: {'empty' if self.vacuous else 'holds'}", *self._proven_lines()]
-
-    def page_lines(self) -> list[str]:
-        """The guarantee and the certificate in Markdown."""
-        return [
-            f"# {type(self).__name__} {self.fingerprint[:12]}",
-            *("", "## Guarantee", "", "```", self.guarantee.to_text(), "```"),
-            *("", "## Privacy certificate", "", f"- {'Empty' if self.vacuous else 'Holds'}"),
-            *(f"- {in_markdown(line)}" for line in self.privacy.lines()),
-        ]
-
-    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
-        """A release of this mechanism, without its guarantee, for the terminal; of tables at most so many rows."""
-        tables = released.answer_tables()
-        if has_errors(tables):
-            further = getattr(released, "further_lines", ())
-            return [*answer_lines(tables, self.about.unit, rows), *further, *kept_lines(released)]
-        return [*self.plain_lines(released), *kept_lines(released)]
-
-    def plain_lines(self, released: Any) -> list[str]:
-        """The same without a table: its own words, or its plain data."""
-        if hasattr(released, "to_text"):
-            return [released.to_text()]
-        data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
-        return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
     @cached_property
     def guarantee(self) -> Guarantee:
@@ -232,23 +174,12 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
         its query says. Errors and margins are those of the noise alone."""
         return {}
 
-    @property
-    def nearly_exact(self) -> tuple[str, ...]:
-        """The names of the answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the
-        time."""
-        return tuple(name for name, deviation in self.deviations() if deviation < HALF_UNIT and name not in self.exact)
-
-    def spent_deltas(self) -> dict[str, float | None]:
-        """The `delta` that is promised, and the `spent_delta` of the worst pair; nothing where the promise has none, or is a
-        function of the record."""
-        return {}
-
     @cached_property
     def vacuous(self) -> str | None:
         """Why the promise hides nothing, in words; None where it hides something."""
         return None
 
-    def require_substance(self) -> None:
+    def _require_substance(self) -> None:
         """Refuse an object that hides nothing, unless that was asked for by name."""
         if type(self.allow_vacuous) is not bool:
             raise InvalidProblem(
@@ -261,32 +192,9 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
             )
 
     @property
-    def warning(self) -> tuple[str, ...]:
-        """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
-        return (f"WARNING: this hides nothing: {self.vacuous}.",) if self.vacuous else ()
-
-    def told_budgets(self) -> tuple[str, Floats | None]:
-        """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
-        return "", None
-
-    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        """Which answers of a table of a release, (G,), have no bias and are below 0 by their noise alone, because without it
-        they cannot be; none where nothing is known of it."""
-        return np.zeros(len(table.answers), dtype=bool)
-
-    def deviations(self) -> Iterable[tuple[str, float]]:
-        """Answers that may be whole numbers, or tables of such, by name, each with the least standard deviation of its noise in
-        units that rounding would find; none where an object has no such answers."""
-        return ()
-
-    @property
-    def flag(self) -> dict[str, bool]:
+    def _flag(self) -> dict[str, bool]:
         """What a core says about an object that hides nothing; nothing about any other."""
         return {"vacuous": True} if self.vacuous else {}
-
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""
-        return claimed
 
     @cached_property
     def fingerprint(self) -> str:
@@ -318,14 +226,9 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
         """
         if not isinstance(about, About):
             raise InvalidProblem(f"about: {shown(about)} is no About; give About(title=...) of designer.", value=about)
-        if self.named_answers is not None:
-            about.require_units_of(self.named_answers)
+        if (names := named_answers(self)) is not None:
+            about.require_units_of(names)
         return self._twin(about=about)
-
-    @property
-    def named_answers(self) -> tuple[str, ...] | None:
-        """The names of all answers, which units are stated for; None where they are not all written out."""
-        return None
 
     def __reduce__(self) -> tuple[Any, ...]:
         rebuilt = super().__reduce__()
@@ -336,15 +239,9 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
         twin.__dict__.update(self.__dict__ | locked(notes))
         return twin
 
-    def require_unchanged(self) -> None:
-        """`InvalidProblem` where an attribute of this object, such as its noise, is another than the certified one: what it
-        draws would then not be what the guarantee speaks of. Parts are compared by identity, since none can be written to."""
-        if any(vars(self).get(name) is not part for name, part in self._certified.items()):
-            raise InvalidProblem(CHANGED)
-
-    def release_entropy(self) -> Entropy:
+    def _release_entropy(self) -> Entropy:
         """The random bits of a release, for this object as it was certified; see `require_unchanged`."""
-        self.require_unchanged()
+        require_unchanged(self)
         logged("drawing a release from %s", self.fingerprint)
         return SystemEntropy()
 
@@ -353,6 +250,106 @@ class FrozenMechanism(Immutable, Displayed, metaclass=_Certified):
         anything else is refused."""
 
         return save(self, Path(path))
+
+
+# What other rooms ask of a frozen object. A kind that has more to say registers its answer beside its class.
+
+
+def require_unchanged(mechanism: FrozenMechanism) -> None:
+    """`InvalidProblem` where an attribute of an object, such as its noise, is another than the certified one: what it draws
+    would then not be what the guarantee speaks of. Parts are compared by identity, since none can be written to."""
+    if any(vars(mechanism).get(name) is not part for name, part in mechanism._certified.items()):
+        raise InvalidProblem(CHANGED)
+
+
+def warning(mechanism: FrozenMechanism) -> tuple[str, ...]:
+    """The sentence that goes before everything that is said about an object that hides nothing; none for any other."""
+    return (f"WARNING: this hides nothing: {mechanism.vacuous}.",) if mechanism.vacuous else ()
+
+
+@singledispatch
+def named_answers(mechanism: FrozenMechanism) -> tuple[str, ...] | None:
+    """The names of all answers, which units are stated for; None where they are not all written out."""
+    return None
+
+
+@singledispatch
+def rate_of_left_out(mechanism: FrozenMechanism) -> Fraction | None:
+    """The rate of the discrete Laplace noise in the number of rows of entities that do not count; None where it is public, or
+    where nothing is released from records."""
+    return None
+
+
+@singledispatch
+def stated_budgets(mechanism: FrozenMechanism) -> tuple[str, Floats | None]:
+    """For objects whose budgets are not those of a relation: of what they are, and the budgets, (n,); None elsewhere."""
+    return "", None
+
+
+@singledispatch
+def below_by_noise(mechanism: FrozenMechanism, table: AnswerTable) -> NDArray[np.bool_]:
+    """Which answers of a table of a release, (G,), have no bias and are below 0 by their noise alone, because without it they
+    cannot be; none where nothing is known of it."""
+    return np.zeros(len(table.answers), dtype=bool)
+
+
+@singledispatch
+def deviations_in_units(mechanism: FrozenMechanism) -> Iterable[tuple[str, float]]:
+    """Answers that may be whole numbers, or tables of such, by name, each with the least standard deviation of its noise in
+    units that rounding would find; none where an object has no such answers."""
+    return ()
+
+
+@singledispatch
+def settle_claim(mechanism: FrozenMechanism, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """A file's certificate `claimed`, with what may honestly differ between machines replaced by the `proven` values."""
+    return claimed
+
+
+@singledispatch
+def certificate_words(mechanism: FrozenMechanism) -> str:
+    """The certificate in a line for each of its values, and the fingerprint."""
+    return "\n".join([*_proven_lines(mechanism), f"Fingerprint {mechanism.fingerprint}"])
+
+
+def _proven_lines(mechanism: FrozenMechanism) -> list[str]:
+    return list(map(printed, mechanism.privacy.lines()))
+
+
+@singledispatch
+def summary_lines(mechanism: FrozenMechanism) -> list[str]:
+    """What an object does, with its fingerprint, and what proves it, for the terminal."""
+    holds = f"Certificate: {'empty' if mechanism.vacuous else 'holds'}"
+    return [mechanism.guarantee.to_text(), holds, *_proven_lines(mechanism)]
+
+
+@singledispatch
+def page_lines(mechanism: FrozenMechanism) -> list[str]:
+    """The guarantee and the certificate in Markdown."""
+    return [
+        f"# {type(mechanism).__name__} {mechanism.fingerprint[:12]}",
+        *("", "## Guarantee", "", "```", mechanism.guarantee.to_text(), "```"),
+        *("", "## Privacy certificate", "", f"- {'Empty' if mechanism.vacuous else 'Holds'}"),
+        *(f"- {in_markdown(line)}" for line in mechanism.privacy.lines()),
+    ]
+
+
+@singledispatch
+def release_lines(mechanism: FrozenMechanism, released: Any, rows: int | None = None) -> list[str]:
+    """A release, without its guarantee, for the terminal; of tables at most so many rows."""
+    tables = released.answer_tables()
+    if has_errors(tables):
+        further = getattr(released, "further_lines", ())
+        return [*answer_lines(tables, mechanism.about.unit, rows), *further, *kept_lines(released)]
+    return [*plain_lines(released), *kept_lines(released)]
+
+
+def plain_lines(released: Any) -> list[str]:
+    """The same without a table: its own words, or its plain data."""
+    if hasattr(released, "to_text"):
+        return [released.to_text()]
+    data = {key: value for key, value in released.to_dict().items() if key != "guarantee"}
+    return [json.dumps(plain(data), indent=1, ensure_ascii=False)]
 
 
 def kept_lines(released: Any) -> list[str]:
@@ -367,7 +364,7 @@ FORMAT_VERSION = 1
 
 def to_spec(mechanism: FrozenMechanism) -> dict[str, Any]:
     """The whole spec as plain data; `InvalidProblem` for what could not be read again."""
-    mechanism.require_listed()
+    mechanism._require_listed()
     body = {
         "format": mechanism.format,
         "version": FORMAT_VERSION,

@@ -25,6 +25,7 @@ from designer.base.errors import CannotWrite, InvalidProblem, Refusal, withholdi
 from designer.base.json_text import readable_text, signature_path
 from designer.base.output import checked_folder, names_folder, write_whole
 from designer.base.published_margins import PublishedSums
+from designer.certificate import frozen as facts
 from designer.certificate.frozen import FrozenMechanism, Released
 from designer.certificate.guarantee import Guarantee
 from designer.cli.check_command import add_marks
@@ -259,7 +260,7 @@ def releasing_averages(mechanism: Any, options: argparse.Namespace) -> tuple[Cal
         from designer.tables.records import open_table
 
         table = open_table(options.table, delimiter=options.delimiter)
-        own = row.with_left_out(table, mechanism.left_out_rate)
+        own = row.with_left_out(table, facts.rate_of_left_out(mechanism))
         return _released(mechanism, request.problem, partial(_bounded, table, row, attributes), own, stated)
 
     return ready, release
@@ -347,7 +348,7 @@ def _release(options: argparse.Namespace) -> tuple[str, Any]:
     answers = [
         *about,
         *([""] if about else []),
-        *mechanism.answer_lines(released, ROWS if options.output else None),
+        *facts.release_lines(mechanism, released, ROWS if options.output else None),
         *negative_words(mechanism, released),
         *told,
         "",
@@ -371,7 +372,8 @@ def _rule_of(mechanism: FrozenMechanism) -> Unlisted:
 def _how_numbers_were_read(options: argparse.Namespace, mechanism: FrozenMechanism) -> list[str]:
     """Of a CSV file with columns of numbers the marks that were taken, whatever the file holds: nothing says how many cells
     could not be read but the check, for the holder of the data. Nothing where one such cell is refused."""
-    if options.table is None or options.table.suffix != ".csv" or not mechanism.numbers or _rule_of(mechanism) == REFUSE:
+    numbers, csv = getattr(mechanism, "numbers", ()), getattr(options.table, "suffix", "") == ".csv"
+    if not csv or not numbers or _rule_of(mechanism) == REFUSE:
         return []
     grouped = f" and {options.thousands!r} between thousands" if options.thousands else ""
     return [
@@ -420,9 +422,9 @@ def _releasing(mechanism: FrozenMechanism, options: argparse.Namespace) -> tuple
     from designer.tables.records import require_openable, require_table_file
 
     require_table_file(options.table)
-    named = {"whole": mechanism.counted_keys, "delimiter": options.delimiter}
+    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
     return (
-        lambda: require_openable(options.table, mechanism.numbers, **named),
+        lambda: require_openable(options.table, numbers, whole=whole, delimiter=options.delimiter),
         lambda: _released_from_records(mechanism, options),
     )
 
@@ -431,19 +433,19 @@ def _released_from_records(mechanism: FrozenMechanism, options: argparse.Namespa
     from designer.tables.records import open_table
 
     marks = {name: getattr(options, name) for name in ("delimiter", "decimal", "thousands")}
-    rule = _rule_of(mechanism)
-    table = open_table(options.table, mechanism.numbers, whole=mechanism.counted_keys, unlisted=rule, **marks)
+    numbers, whole = getattr(mechanism, "numbers", ()), getattr(mechanism, "counted_keys", ())
+    table = open_table(options.table, numbers, whole=whole, unlisted=_rule_of(mechanism), **marks)
     return mechanism.release(table, entity=options.entity, rows_per_entity=options.rows_per_entity)
 
 
 def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     check_output(options, [options.file])
     mechanism = loaded(options)
-    if mechanism.named_answers is None:
+    if (names := facts.named_answers(mechanism)) is None:
         raise InvalidProblem(
             f"FILE: {printed(options.file)} has no answers whose noise is independent of the data; use release."
         )
-    drawn, expected = mechanism.simulate(options.size, options.seed), [deviation for _, deviation in mechanism.deviations()]
+    drawn, expected = mechanism.simulate(options.size, options.seed), [s for _, s in facts.deviations_in_units(mechanism)]
     draws = np.asarray(drawn)
     if options.output:
         content = io.BytesIO()
@@ -452,7 +454,7 @@ def _sample(options: argparse.Namespace) -> tuple[str, Any]:
     seen = draws.std(axis=0)
     lines = [
         f"{printed(name)}: standard deviation {e:.6g} expected, {s:.6g} in the draws"
-        for name, e, s in zip(mechanism.named_answers, expected, seen, strict=True)
+        for name, e, s in zip(names, expected, seen, strict=True)
     ]
-    data = {"stamp": drawn.stamp, "expected": expected, "drawn": seen, "queries": list(mechanism.named_answers)}
+    data = {"stamp": drawn.stamp, "expected": expected, "drawn": seen, "queries": list(names)}
     return "\n".join([drawn.stamp, *lines]), data

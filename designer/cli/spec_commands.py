@@ -14,7 +14,7 @@ from designer.accounts.store import is_ledger
 from designer.base.display import printed
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import plain
-from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.frozen import FrozenMechanism, certificate_words, to_spec
 from designer.certificate.guarantee import Guarantee
 from designer.cli.ledger_options import add_check_options
 from designer.cli.options import (
@@ -29,6 +29,7 @@ from designer.cli.options import (
 from designer.files.releases import verify_release
 from designer.files.signatures import SignedBy
 from designer.mechanism.caution_lines import cautions
+from designer.mechanism.interface import spent_deltas
 
 if TYPE_CHECKING:
     from designer.audit.verdict import DeepVerdict
@@ -168,12 +169,12 @@ def _verify(options: argparse.Namespace) -> tuple[str, Any]:
     mechanism, signer = spec_and_signer(options)
     data = {
         **asdict(mechanism.privacy),
-        **mechanism.spent_deltas(),
+        **spent_deltas(mechanism),
         "fingerprint": mechanism.fingerprint,
         **caution_data(mechanism),
     }
     verdict = "is what it says, which is nothing" if mechanism.vacuous else "holds"
-    holds = f"{printed(options.file)}: {verdict}. {mechanism.certificate_words()}"
+    holds = f"{printed(options.file)}: {verdict}. {certificate_words(mechanism)}"
     by_words, by_data = independently(options, mechanism.fingerprint)
     lines = [*cautions(mechanism), holds, privacy_line(mechanism), by_words]
     deep_text, deep_data = deep_lines(mechanism, options)

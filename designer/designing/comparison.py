@@ -83,12 +83,12 @@ class Comparison(Displayed):
         wide = count(width, "width", least=NARROWEST)
         return comparison_text(self.rows, self.problem, self.limit, wide, self.remedy, full)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many families, and the best of them."""
         best = min(self.designs, key=lambda name: self.designs[name].loss, default=None)
         return {"families": len(self.rows), "best": best, "loss": self.problem.loss}
 
-    def display_rows(self) -> Preview | None:
+    def _display_rows(self) -> Preview | None:
         """The first families, by loss."""
         rows = [tuple(row[name] for name in COLUMNS) for row in sorted_rows(self.rows)]
         return Preview(tuple(COLUMNS.values()), rows[:SHOWN_ROWS], len(rows))

@@ -29,10 +29,10 @@ class Made(Displayed, Generic[P, F]):
     mechanism: F
     seconds: float
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The facts of what was made, how near it is to the best of its family, and the seconds that it took."""
         gap, cut = None if self.optimality is None else self.optimality.gap, {"cut": self.cut} if self.cut else {}
-        return {**self.mechanism.display_facts(), "gap": gap, "seconds": round(self.seconds, 3), **cut}
+        return {**self.mechanism._display_facts(), "gap": gap, "seconds": round(self.seconds, 3), **cut}
 
     @property
     def cut(self) -> str:
@@ -64,9 +64,9 @@ class Design(Made[Problem, M]):
         absolutes = self.mechanism.query_mean_absolutes() if self.problem.loss == "absolute" else None
         return self.problem.worst_loss(variances, absolutes, self.mechanism.effective)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The same, with the loss."""
-        return {**super().display_facts(), self.problem.loss: self.loss}
+        return {**super()._display_facts(), self.problem.loss: self.loss}
 
     @property
     def bias(self) -> float:

@@ -56,6 +56,7 @@ from designer.designing.targets import TargetsMissed, design_meeting, remedy
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.consistency import BREAKS, BROKEN, FRACTIONS
 from designer.mechanism.interface import BIASED, Mechanism
+from designer.mechanism.release import known_errors
 from designer.problem.relation import Relation
 from designer.problem.targets import Targets, require_targets
 from designer.relations.problem import Problem
@@ -123,8 +124,7 @@ def _require_notion(family: Family, problem: Problem, made: Mechanism) -> None:
 
 
 def _require_unbiased(family: Family, made: Mechanism) -> None:
-    errors = made.known_errors()
-    if family.biased or made.projected or errors is None:
+    if family.biased or getattr(made, "projected", False) or (errors := known_errors(made)) is None:
         return
     off = float(made.rounding().max())
     if off > BIASED * np.max(errors):
@@ -488,7 +488,7 @@ def best_of_all(
 
 def _measured(made: Design[Mechanism]) -> str:
     """The loss, and by how many draws it is simulated where it is."""
-    draws = made.mechanism.simulated_draws
+    draws = made.mechanism.error_source.draws
     return f"{made.loss:.6g}" + (f" ({draws} draws)" if draws else "")
 
 

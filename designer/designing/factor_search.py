@@ -19,7 +19,7 @@ from designer.designing.repair import CONTINUOUS as OF_CONTINUOUS
 from designer.designing.stretching import stretched, stretches
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.bounds import cell
-from designer.mechanism.interface import CONFIDENCE, Mechanism
+from designer.mechanism.interface import CONFIDENCE, Mechanism, reach_of_answers
 from designer.problem.targets import Target, Targets
 from designer.problem.workload import Workload
 from designer.relations.delta_lengths import with_budgets_times
@@ -82,8 +82,8 @@ def largest_biases(mechanism: Mechanism, problem: Problem) -> Floats:
 def standing_words(mechanism: Mechanism, targets: Sequence[Target]) -> list[str]:
     """What the numbers that meet these targets are, where they are not computed, and by which law margins are; in sentences."""
     kinds = {target.kind == "margin" for target in targets}
-    errors = [mechanism.accuracy_words] if False in kinds and mechanism.accuracy_words else []
-    return [*errors, *([f"Margins by {mechanism.reach_of_answers(CONFIDENCE, False)[1]}."] if True in kinds else [])]
+    errors = [words] if False in kinds and (words := mechanism.error_source.words) else []
+    return [*errors, *([f"Margins by {reach_of_answers(mechanism, CONFIDENCE, False)[1]}."] if True in kinds else [])]
 
 
 def worst_of(reached: Sequence[Reached]) -> Reached:
@@ -200,7 +200,7 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
         return worst_of(found[factor][1]).ratio
 
     told = any(target.kind != "margin" for target in targets.of(problem.workload.queries))
-    step = max(step, base.mechanism.uncertain) if told else step
+    step = max(step, base.mechanism.error_source.uncertain) if told else step
     bracket = least_factor(ratio, step)
     if bracket is None:
         raise DesignFailed(_no_bracket(family, max(worst_of(reached).ratio for _, reached in found.values())))
@@ -209,7 +209,7 @@ def factor_of_family(problem: Problem, targets: Targets, family: str, make: Make
     missed = worst_of(found[bracket.missed][1])
     bound = _lower_bound(problem, targets, family, make, made.mechanism, bracket)
     seconds = time.perf_counter() - start
-    uncertain = own.mechanism.uncertain if told else 0.0
+    uncertain = own.mechanism.error_source.uncertain if told else 0.0
     return FamilyFactor(family, bracket.met, own, reached, bracket.missed, missed, bound, seconds, base, step, uncertain)
 
 

@@ -18,7 +18,7 @@ from designer.certificate.guarantee import Optimality
 from designer.certificate.implicit_rows import is_described
 from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.measured import Coordinates, dimension_of, moving_coordinates
-from designer.mechanism.additive import AdditiveMechanism, with_lengths
+from designer.mechanism.additive import AdditiveMechanism, is_unwritten, with_lengths
 from designer.mechanism.interface import Falloff, Mechanism
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
@@ -211,7 +211,7 @@ def _claim(problem: Problem, made: AdditiveMechanism, claim: Optimality | None, 
 
 def _weight_of_a_step(made: AdditiveMechanism, relation: Relation) -> float:
     """The largest weight of one step that a coordinate could have alone, or a bound: some change moves it by a step."""
-    if made.unwritten:
+    if is_unwritten(made):
         return relation.largest_budget()
     alone = SensitivitySet.of(made.grid.values(made.integers), relation).worst_coordinates()[made.noise.heard]
     return float((made.grid.steps[made.noise.heard] / alone).max(initial=0.0))

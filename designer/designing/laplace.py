@@ -23,7 +23,7 @@ from designer.designing.group_privacy import weights_for_records
 from designer.designing.implicit_rows import asks_for_rows, equal_noise, independent_noise, one_budget
 from designer.designing.measured import Coordinates, combination, measurable
 from designer.designing.repair import Bound, freeze
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid
 from designer.relations import metrics
@@ -285,7 +285,7 @@ def project(mechanism: AdditiveMechanism) -> AdditiveMechanism:
     The total squared error never grows. Raises `DesignFailed` where the answers that are left over are no public statistics,
     which nearly dependent queries cause.
     """
-    target, workload, relation = mechanism.target, mechanism.workload, mechanism.relation
+    target, workload, relation = measured_matrix(mechanism), mechanism.workload, mechanism.relation
     answers = workload.dense() if mechanism.reconstruction is None else mechanism.reconstruction @ target
     projection = span_projection(SensitivitySet.of(workload.dense(), relation))
     rebuilt = projection if mechanism.reconstruction is None else projection @ mechanism.reconstruction

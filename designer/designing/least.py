@@ -206,14 +206,14 @@ class LeastBudget(Displayed):
             lines.append("| " + " | ".join(_cell(cell) for cell in cells) + " |")
         return "\n".join(lines) + "\n"
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The factor, what is proven of it, the family, and the fingerprint of its design."""
         made = self.design.mechanism
         known = {"factor": self.factor, "rho factor": self.rho_factor, "no less than": self.lower_bound}
         cut = {"cut": self.cut} if self.cut else {}
         return {**known, "family": self.best.family, "fingerprint": made.fingerprint[:HEAD], **cut}
 
-    def display_rows(self) -> Preview | None:
+    def _display_rows(self) -> Preview | None:
         """The first queries with targets, and what is reached."""
         first = [(one.target.query, one.target.kind, one.target.value, one.in_units) for one in self.reached[:SHOWN_ROWS]]
         return Preview(("query", "target on", "target", "reached"), first, len(self.reached))

@@ -279,8 +279,8 @@ def part_of_loss(least: Limit, problem: Problem, mechanism: Mechanism, loss: flo
     """The limit over the loss of a mechanism, at most 1; raises `UntrueBound` where the limit is above the loss by more than
     rounding the answers to their grid, adding the loss up in floats, or simulating it explains."""
     allowed = LOSS_ROUNDING * loss
-    if mechanism.simulated_draws:
-        allowed += loss * math.sqrt(SIMULATED / mechanism.simulated_draws)
+    if draws := mechanism.error_source.draws:
+        allowed += loss * math.sqrt(SIMULATED / draws)
     if least.value > loss and isinstance(mechanism, AdditiveMechanism):
         allowed += rounding_of(problem, mechanism, on_grid=True)
     return bounded("the loss of the problem", loss, least.value, least.reason, allowed).lower_bound / loss

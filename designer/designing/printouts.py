@@ -22,7 +22,7 @@ from designer.base.display import (
 )
 from designer.base.errors import InvalidProblem
 from designer.base.progress_line import time_words
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, page_lines, summary_lines
 from designer.certificate.guarantee import Optimality
 from designer.designing.auto import is_unfinished, remedy_for, said_once
 from designer.designing.design_result import Design
@@ -30,7 +30,7 @@ from designer.designing.factor_search import standing_words, worst_of
 from designer.designing.least import LeastBudget
 from designer.designing.least_noise import Limit
 from designer.mechanism.caution_lines import cautions
-from designer.mechanism.interface import Mechanism
+from designer.mechanism.interface import Mechanism, design_lines
 from designer.relations.problem import Problem
 
 ROWS_SHOWN, FEW = 12, 3
@@ -39,7 +39,7 @@ DETAILS = ("Workload:", "Relation:", "Norm ball:", "Fingerprint:", " " * 13)  # 
 
 def summary(made: FrozenMechanism) -> str:
     """What a frozen object does and what proves it, in a dozen lines."""
-    return "\n".join([*cautions(made), *made.about.heading(), *made.summary_lines()])
+    return "\n".join([*cautions(made), *made.about.heading(), *summary_lines(made)])
 
 
 def page(made: FrozenMechanism, told: str = "") -> str:
@@ -48,7 +48,7 @@ def page(made: FrozenMechanism, told: str = "") -> str:
     return "\n".join(
         [
             *paragraphs,
-            *made.page_lines(),
+            *page_lines(made),
             "",
             *([in_markdown(told), ""] if told else []),
             "## Provenance",
@@ -79,7 +79,7 @@ def design_in_brief(title: str, made: Design[Mechanism]) -> str:
     """What was designed, the noise of each answer, that it holds, and how much of the loss no noise can save."""
     title, mechanism = printed(title), made.mechanism
     lines = [title, "=" * len(title), *cautions(mechanism)]
-    lines += [line for line in mechanism.design_lines() if not line.startswith(DETAILS)]
+    lines += [line for line in design_lines(mechanism) if not line.startswith(DETAILS)]
     if made.efficiency is not None and made.limit is not None:
         share, few = share_at_least(made.efficiency), made.limit.least_records
         where = f", from {few} records on" if few > 1 else ""
@@ -98,7 +98,7 @@ def design_summary(title: str, made: Design[Mechanism]) -> str:
     """What was designed, how good it is, and what proves it."""
     title = printed(title)
     about = made.mechanism.about.lines()
-    lines = [title, "=" * len(title), *about, *cautions(made.mechanism), *made.mechanism.design_lines()]
+    lines = [title, "=" * len(title), *about, *cautions(made.mechanism), *design_lines(made.mechanism)]
     lines += optimality_lines(made.optimality)
     if made.efficiency is not None and made.limit is not None:
         lines.append(
@@ -174,7 +174,7 @@ def budget_summary(title: str, found: LeastBudget, width: int = WIDTH) -> str:
             "",
             found.to_text(width),
             "",
-            *found.design.mechanism.design_lines(),
+            *design_lines(found.design.mechanism),
         ]
     )
 

@@ -20,7 +20,7 @@ from designer.certificate.implicit_rows import is_described
 from designer.certificate.norms import Norm, weighted_l1
 from designer.certificate.sensitivity import Pairs, SensitivitySet
 from designer.designing.measured import Coordinates
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.interface import Falloff
 from designer.mechanism.noise import Grid, coarsest_exponent
 from designer.problem.compressed_rows import IntervalRows
@@ -128,7 +128,7 @@ def rounding_of(problem: Problem, made: AdditiveMechanism, *, on_grid: bool = Fa
     """
     silent = made.norm.silent
     if on_grid:
-        silent = silent | (np.array([coarsest_exponent(row) for row in made.target]) == np.array(made.grid.exponents))
+        silent = silent | (np.array([coarsest_exponent(row) for row in measured_matrix(made)]) == np.array(made.grid.exponents))
     steps = np.where(silent, 0.0, made.grid.steps)
     coarse = 2 * (steps if made.reconstruction is None else np.abs(made.reconstruction) @ steps)
     power = 1 if problem.loss == "absolute" else 2
@@ -151,7 +151,7 @@ def _rate(made: AdditiveMechanism) -> float:
 def _beyond_budgets(made: AdditiveMechanism) -> float:
     """eta: the largest part of a budget that rounding to the grid, and the float budgets of a program, may hide from the
     certificate."""
-    off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - made.target)
+    off = np.where(made.norm.silent[:, None], 0.0, made.grid.values(made.integers) - measured_matrix(made))
     floats = 2 * made.relation.budget_error
     if not off.any():
         return floats
@@ -168,7 +168,7 @@ def _left_out(problem: Problem, made: AdditiveMechanism) -> float:
     """
     if made.reconstruction is None:
         return 0.0
-    left = problem.workload.dense() - made.reconstruction @ made.target
+    left = problem.workload.dense() - made.reconstruction @ measured_matrix(made)
     off = 2 * np.abs(made.relation.points(left.T)).max(axis=0)
     deviations = np.sqrt(made.query_variances())
     r = float((off[deviations > 0] / deviations[deviations > 0]).max(initial=0.0)) / made.relation.least_budget(positive=True)

@@ -12,7 +12,7 @@ from designer.certificate.sensitivity import SensitivitySet
 from designer.designing.design_result import Design
 from designer.designing.family import Sizes
 from designer.designing.repair import refuse_swallowed
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, is_unwritten, measured_matrix
 from designer.mechanism.interface import Mechanism
 from designer.mechanism.noise import ENTRY_FINENESS, FINENESS, FINEST, Grid, coarsest_exponent
 from designer.relations.problem import Problem
@@ -27,7 +27,7 @@ def stretches(made: Design[Mechanism]) -> bool:
     units, nor where bias is traded for noise, nor under (b, delta), whose lengths are no multiples of the budgets; nor where
     queries are never written out, whose designs take a moment."""
     mechanism = made.mechanism
-    if made.problem.notion == "approximate" or not isinstance(mechanism, AdditiveMechanism) or mechanism.unwritten:
+    if made.problem.notion == "approximate" or not isinstance(mechanism, AdditiveMechanism) or is_unwritten(mechanism):
         return False
     return not made.is_biased and not _whole(mechanism)
 
@@ -36,7 +36,7 @@ def certificate_work(made: Design[Mechanism]) -> float:
     """About how many units of work certify a design, once more at each budget: each look at a pair is one at every row of the
     map of its norm. 0 where no pairs are scanned, as for queries that are never written out."""
     mechanism = made.mechanism
-    if not isinstance(mechanism, AdditiveMechanism) or mechanism.unwritten:
+    if not isinstance(mechanism, AdditiveMechanism) or is_unwritten(mechanism):
         return 0.0
     near = made.problem.relation.searched
     pairs = Sizes(made.problem).pairs if near is None else min(near.pairs, near.few)
@@ -46,7 +46,7 @@ def certificate_work(made: Design[Mechanism]) -> float:
 def _whole(mechanism: AdditiveMechanism) -> bool:
     """Whether some noise lies on the coarsest grid that holds what is measured, which does not get finer with the noise."""
     rows = np.flatnonzero(~mechanism.norm.silent)
-    return any(mechanism.grid.exponents[k] == coarsest_exponent(mechanism.target[k]) for k in rows)
+    return any(mechanism.grid.exponents[k] == coarsest_exponent(measured_matrix(mechanism)[k]) for k in rows)
 
 
 def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[Mechanism]:
@@ -59,8 +59,8 @@ def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[
     assert isinstance(old, AdditiveMechanism)
     grid = _finer(old, math.floor(math.log2(factor)))
     norm = old.norm.divided(1 / factor)
-    on_grid = grid.values(grid.integers(old.target))
-    refuse_swallowed(there.relation, old.target, on_grid, np.where(old.norm.silent, 0.0, 1.0))
+    on_grid = grid.values(grid.integers(measured_matrix(old)))
+    refuse_swallowed(there.relation, measured_matrix(old), on_grid, np.where(old.norm.silent, 0.0, 1.0))
     rounded = SensitivitySet.of(on_grid, there.relation)
     new = AdditiveMechanism(
         old.family,
@@ -81,7 +81,7 @@ def stretched(made: Design[Mechanism], factor: float, there: Problem) -> Design[
 def _finer(old: AdditiveMechanism, exponent: int) -> Grid:
     """Steps divided by a power of two where there is noise; the entries of the matrix keep their digits, and stay below 2^52
     steps, as in `Grid.for_scales`."""
-    tops = np.frexp(np.abs(old.target).max(axis=1))[1].tolist()
+    tops = np.frexp(np.abs(measured_matrix(old)).max(axis=1))[1].tolist()
 
     def moved(step: int, top: int) -> int:
         return max(top - 52, min(step, max(top - 1 - ENTRY_FINENESS, step - (FINEST - FINENESS))))

@@ -36,6 +36,7 @@ from designer.base.schema import (
     record,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
+from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
 from designer.domains.marginals_noise import ResidualNoise, assemble, reach_of_cells, squared_synthesis, stored, true_residuals
 from designer.domains.marginals_tables import DomainMechanism, Tables
@@ -114,9 +115,9 @@ class MarginalRelease(Residuals, Tabular):
             [self._answer_table(names, table) for names, table in self.tables().items()], self.mechanism, self
         )
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many tables, and the fingerprint."""
-        return {"tables": len(self.mechanism.workload.subsets), **super().display_facts()}
+        return {"tables": len(self.mechanism.workload.subsets), **super()._display_facts()}
 
     def _answer_table(self, names: tuple[str, ...], table: Floats) -> AnswerTable:
         domain = self.mechanism.workload.domain
@@ -176,24 +177,26 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
     """
 
     format = "dp-designer/marginals"
-    schema = Named(
-        "marginals",
-        record(
-            {
-                "attributes": NAMES,
-                "values": VALUES,
-                "subsets": SUBSETS,
-                "weights": POSITIVE_VECTOR,
-                "protection": PROTECTION,
-                "precisions": noted('"inf": published exactly, because no protected change moves it.', either(BUDGETS)),
-            },
-            {"vacuous": VACUOUS, **IN_SPECS},
-            note="Tables over subsets of attributes; a precision, one over the variance, for every measured residual.",
+    spec_form = SpecForm(
+        Named(
+            "marginals",
+            record(
+                {
+                    "attributes": NAMES,
+                    "values": VALUES,
+                    "subsets": SUBSETS,
+                    "weights": POSITIVE_VECTOR,
+                    "protection": PROTECTION,
+                    "precisions": noted('"inf": published exactly, because no protected change moves it.', either(BUDGETS)),
+                },
+                {"vacuous": VACUOUS, **IN_SPECS},
+                note="Tables over subsets of attributes; a precision, one over the variance, for every measured residual.",
+            ),
         ),
+        Named("parameters_of_marginals", record(BUDGET_RANGE)),
     )
-    parameters_schema = Named("parameters_of_marginals", record(BUDGET_RANGE))
     takes = ("records",)
-    alone = "tables over them alone published exactly"
+    _alone = "tables over them alone published exactly"
 
     workload: MarginalWorkload
     protection: Protection
@@ -208,11 +211,11 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         precisions = np.asarray(self.precisions, dtype=np.float64)
         if precisions.shape != (len(self.workload.measured),) or not (precisions > 0).all():
             raise InvalidProblem(f"precisions: must be {len(self.workload.measured)} positive numbers, one for each residual.")
-        self.require_protection()
+        self._require_protection()
         assign(self, precisions=frozen(precisions))
         assign(self, noise=ResidualNoise(self.workload, self.precisions))
         assign(self, privacy=self.verify().require())
-        self.require_substance()
+        self._require_substance()
 
     @cached_property
     def vacuous(self) -> str | None:
@@ -235,7 +238,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         return "gaussian"
 
     @property
-    def counted(self) -> MarginalWorkload:
+    def _counted(self) -> MarginalWorkload:
         return self.workload
 
     @cached_property
@@ -268,17 +271,6 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         axes = self.axes(subset)
         noise = self.noise.planned if planned else self.noise.variance
         return assemble(axes, self.workload.shape(axes), lambda part: noise(self.position[part]), squared_synthesis)
-
-    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        return np.asarray(table.answers < 0)
-
-    def deviations(self) -> Iterable[tuple[str, float]]:
-        """Of every requested table that of the cell with the least noise."""
-        means = (self.workload.cell_variances @ self.noise.mean_variances).tolist()
-        for subset, mean in zip(self.workload.subsets.tuples(), means, strict=True):
-            names = self.workload.names(subset)
-            alike = self.noise.wide or math.prod(self.workload.shape(subset)) > MOST_CELLS
-            yield " x ".join(names) or "total", float(np.sqrt(mean if alike else self.variances(names).min()))
 
     def is_exact(self, subset: Sequence[str]) -> bool:
         """Does no noise enter the table over `subset`, so that its cells are counts of records?
@@ -321,7 +313,7 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
         """Exact integer contrasts of the true tables plus exact noise from the operating system's entropy."""
         exact = true_residuals(self.position, count_tables())
         return self._release_of(
-            {subset: exact[subset] + noise for subset, noise in self._drawn(self.release_entropy()).items()}
+            {subset: exact[subset] + noise for subset, noise in self._drawn(self._release_entropy()).items()}
         )
 
     def _release_of(self, noisy: Mapping[tuple[int, ...], NDArray[Any]]) -> MarginalRelease:
@@ -357,12 +349,12 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
             "protection": protection_to_spec(self.protection),
             "precisions": self.precisions,
             **rule_entry(domain.unlisted),
-            **self.flag,
+            **self._flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MarginalMechanism:
-        allowed = flagged_vacuous(core, keys(cls.schema) | ({"unlisted"} & core.keys()))
+        allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"unlisted"} & core.keys()))
         if not all(type(text) is str for names in (core["attributes"], *core["values"]) for text in names):
             raise InvalidSpec("attributes: names and values must be texts.")
         listed = tuple(core["attributes"]), tuple(tuple(values) for values in core["values"])
@@ -381,3 +373,16 @@ class MarginalMechanism(DomainMechanism[MarginalRelease]):
             INTEGERS,
             ", each with its own budget",
         )
+
+
+@deviations_in_units.register(MarginalMechanism)
+def _deviations_in_units(mechanism: MarginalMechanism) -> Iterable[tuple[str, float]]:
+    """Of every requested table that of the cell with the least noise."""
+    means = (mechanism.workload.cell_variances @ mechanism.noise.mean_variances).tolist()
+    for subset, mean in zip(mechanism.workload.subsets.tuples(), means, strict=True):
+        names = mechanism.workload.names(subset)
+        alike = mechanism.noise.wide or math.prod(mechanism.workload.shape(subset)) > MOST_CELLS
+        yield " x ".join(names) or "total", float(np.sqrt(mean if alike else mechanism.variances(names).min()))
+
+
+below_by_noise.register(MarginalMechanism, lambda mechanism, table: table.answers < 0)

@@ -19,7 +19,7 @@ from designer.base.frames import column_names, holds_numbers
 from designer.base.labels import Labels
 from designer.base.progress import track
 from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism, Released
+from designer.certificate.frozen import FrozenMechanism, Released, rate_of_left_out, warning
 from designer.certificate.guarantee import NOTIONS, TIMING, Guarantee
 from designer.domains.marginals_workload import MarginalWorkload, positions
 from designer.problem.domain import Domain
@@ -75,7 +75,7 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
 
     workload: Any
     protection: Presence | Hamming | Product
-    alone: ClassVar[str]  # what becomes of attributes that are not protected
+    _alone: ClassVar[str]  # what becomes of attributes that are not protected
 
     @property
     @abstractmethod
@@ -89,14 +89,14 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
 
     @property
     @abstractmethod
-    def counted(self) -> MarginalWorkload:
+    def _counted(self) -> MarginalWorkload:
         """The tables that are counted."""
 
     @abstractmethod
     def _released(self, count_tables: Callable[[], Tables]) -> R:
         """What is released of tables that this counts; confidential."""
 
-    def require_protection(self) -> None:
+    def _require_protection(self) -> None:
         """Refuse a protection of another domain, of another notion than that of the noise, or beside unlisted values that it
         cannot count."""
         if not isinstance(self.protection, Presence) and self.protection.domain != self.workload.domain:
@@ -125,7 +125,7 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
         """See `FrozenMechanism.check`: the data that `release` takes."""
         super().check(data)
         row = row_unit_of(unit, entity, rows_per_entity)
-        require_form(self.counted, data, row, self.guarantee_for, **self._taken)
+        require_form(self._counted, data, row, self.guarantee_for, **self._taken)
 
     def release(
         self, data: Any, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -144,11 +144,11 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
         that are no tables, and wherever `check` refuses.
         """
         row = row_unit_of(unit, entity, rows_per_entity)
-        stated, count_tables = withholding(reading)(self.counted, data, row, self.guarantee_for, **self._taken)
+        stated, count_tables = withholding(reading)(self._counted, data, row, self.guarantee_for, **self._taken)
         released = self._released(count_tables)
         if stated is None:
             return released
-        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), self.left_out_rate))
+        return replace(released, guarantee=stated, row=row.with_left_out(records_of(data), rate_of_left_out(self)))
 
     @property
     def _taken(self) -> dict[str, bool]:
@@ -163,11 +163,7 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
         """
         k, rule = required_unit(unit).rows_per_entity, self.workload.domain.unlisted
         budget = None if k is None else float_above(self.protection.entity_budget(k))
-        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
-
-    @property
-    def left_out_rate(self) -> Fraction | None:
-        return left_out_rate(self.protection.entity_budget(1)) if isinstance(self.protection, Presence) else None
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else rate_of_left_out(self))
 
     def _parameters(self) -> dict[str, float | int | None]:
         protection = self.protection
@@ -207,12 +203,17 @@ class DomainMechanism(FrozenMechanism, Generic[R]):
             return ()
         if isinstance(protection, Hamming):
             open_ones = [bool(np.isinf(budget)) for budget in protection.budgets]
-            words = f"Unprotected attributes, with {self.alone}: {{}}."
+            words = f"Unprotected attributes, with {self._alone}: {{}}."
         else:
             open_ones = [bool(part.components().any()) for part in protection.parts]
             words = "Changes between different connected components of {} are not protected."
         named = ", ".join(repr(name) for name, is_open in zip(attributes, open_ones, strict=True) if is_open)
-        return (*self.warning, "The number of records is public.", *((words.format(named),) if named else ()))
+        return (*warning(self), "The number of records is public.", *((words.format(named),) if named else ()))
+
+
+@rate_of_left_out.register(DomainMechanism)
+def _rate_of_left_out(mechanism: DomainMechanism[Any]) -> Fraction | None:
+    return left_out_rate(mechanism.protection.entity_budget(1)) if isinstance(mechanism.protection, Presence) else None
 
 
 def reading(

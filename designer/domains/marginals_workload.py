@@ -189,7 +189,7 @@ class MarginalWorkload(Immutable, Displayed):
         weight = {row: positive(w, f"weights[{row}]") for row, w in zip(rows, given, strict=True)}
         return cls(domain, sets, np.array([weight[row] for row in sets.tuples()]))
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many tables, over how many attributes."""
         return {"tables": len(self.subsets), "attributes": len(self.domain.attributes)}
 

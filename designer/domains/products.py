@@ -41,7 +41,7 @@ from designer.base.schema import (
     whole,
 )
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
-from designer.certificate.frozen import kept_lines
+from designer.certificate.frozen import SpecForm, below_by_noise, deviations_in_units, kept_lines, plain_lines, release_lines
 from designer.certificate.guarantee import BUDGET_RANGE, Guarantee, Optimality
 from designer.domains.directions import Together, weights_along
 from designer.domains.marginals_noise import stored
@@ -238,10 +238,9 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
     """
 
     format = "dp-designer/structured-mechanism"
-    schema = CORE
-    parameters_schema = Named("parameters_of_structured", record(BUDGET_RANGE))
+    spec_form = SpecForm(CORE, Named("parameters_of_structured", record(BUDGET_RANGE)))
     takes = ("records", "histogram")
-    alone = "queries of them alone answered exactly"
+    _alone = "queries of them alone answered exactly"
 
     workload: StructuredWorkload
     protection: Protection
@@ -258,7 +257,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         if self.noise not in THEOREM:
             raise InvalidProblem(f'noise: {self.noise!r} is unknown; use "gaussian" or "laplace".', value=self.noise)
         domain = self.workload.domain
-        self.require_protection()
+        self._require_protection()
         for axis, listed in self.matrices.items():
             if any(matrix.rows.shape[1] != domain.shape[axis] for matrix in listed):
                 raise InvalidProblem(
@@ -278,7 +277,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         ):
             raise InvalidProblem('serves: name one of the blocks for each term, or give "together" or None.')
         assign(self, privacy=self.verify().require())
-        self.require_substance()
+        self._require_substance()
         for k, term in enumerate(self.workload.terms):
             if self.together is None:
                 self.parts(k)
@@ -394,21 +393,6 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
             total += found
         return total
 
-    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        asked = (queries for term in self.workload.terms for queries in term.values())
-        counts = all(queries.matrix is None or (queries.rows() >= 0).all() for queries in asked)
-        return (table.answers < 0) & counts
-
-    def deviations(self) -> Iterable[tuple[str, float]]:
-        """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
-        listed = zip(self.workload.terms, self.workload.counts, self.term_errors.tolist(), strict=True)
-        for k, (term, answers, total) in enumerate(listed):
-            least = total / answers
-            if answers <= MOST_LOOKED_AT:
-                every = np.ones([queries.count for queries in term.values()], dtype=bool)
-                least = float(self.variances(k, np.argwhere(every)).min())
-            yield " x ".join(self.workload.domain.attributes[axis] for axis in term) or "total", math.sqrt(least)
-
     def workload_places(self, term: int, places: object) -> NDArray[np.intp]:
         """Checked query numbers, (m, axes of the term)."""
         axes = len(self.workload.terms[term])
@@ -428,7 +412,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         return Universe(self.workload.domain.elements, self.workload.domain.keys)
 
     @cached_property
-    def counted(self) -> MarginalWorkload:
+    def _counted(self) -> MarginalWorkload:
         """The tables of counts that the blocks are made of; refused where a release would draw too much noise."""
         require_drawable(self.measured)
         axes = {tuple(sorted(block.parts)) for block in self.blocks}
@@ -441,7 +425,7 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         if self.measured > ANNOUNCED:
             announce(f"structured: counting records and drawing noise for {self.measured} coordinates")
         true = self._measured_of(count_tables())
-        drawn = self._drawn(self.release_entropy())
+        drawn = self._drawn(self._release_entropy())
         return self._release_of([exact + noise for exact, noise in zip(true, drawn, strict=True)])
 
     def _release_of(self, noisy: Sequence[NDArray[Any]]) -> StructuredRelease:
@@ -491,12 +475,8 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
         answers = np.concatenate([released.table(term).ravel() for term in range(len(self.workload.terms))])
         return symmetric_limits(answers, margins, whole_terms(self), law)
 
-    def answer_lines(self, released: Any, rows: int | None = None) -> list[str]:
-        listed = self.workload.count <= LISTED
-        return super().answer_lines(released, rows) if listed else [*self.plain_lines(released), *kept_lines(released)]
-
     def core(self) -> dict[str, Any]:
-        return {**core_of(self), **self.flag}
+        return {**core_of(self), **self._flag}
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> StructuredMechanism:
@@ -510,6 +490,32 @@ class StructuredMechanism(DomainMechanism[StructuredRelease]):
             f"{self.workload.count} answers are fixed linear maps of them.",
             INTEGERS,
         )
+
+
+@deviations_in_units.register(StructuredMechanism)
+def _deviations_in_units(mechanism: StructuredMechanism) -> Iterable[tuple[str, float]]:
+    """Of every term that of the answer with the least noise; of very many answers, the root of their mean variance."""
+    listed = zip(mechanism.workload.terms, mechanism.workload.counts, mechanism.term_errors.tolist(), strict=True)
+    for k, (term, answers, total) in enumerate(listed):
+        least = total / answers
+        if answers <= MOST_LOOKED_AT:
+            every = np.ones([queries.count for queries in term.values()], dtype=bool)
+            least = float(mechanism.variances(k, np.argwhere(every)).min())
+        yield " x ".join(mechanism.workload.domain.attributes[axis] for axis in term) or "total", math.sqrt(least)
+
+
+@below_by_noise.register(StructuredMechanism)
+def _below_by_noise(mechanism: StructuredMechanism, table: AnswerTable) -> NDArray[np.bool_]:
+    asked = (queries for term in mechanism.workload.terms for queries in term.values())
+    counts = all(queries.matrix is None or (queries.rows() >= 0).all() for queries in asked)
+    return (table.answers < 0) & counts
+
+
+@release_lines.register(StructuredMechanism)
+def _release_lines(mechanism: StructuredMechanism, released: Any, rows: int | None = None) -> list[str]:
+    if mechanism.workload.count <= LISTED:
+        return release_lines.dispatch(object)(mechanism, released, rows)
+    return [*plain_lines(released), *kept_lines(released)]
 
 
 def _parts_of(axes: frozenset[int]) -> list[frozenset[int]]:

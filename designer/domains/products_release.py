@@ -164,9 +164,9 @@ class StructuredRelease(StructuredAnswers, Tabular):
         terms = range(len(self.mechanism.workload.terms))
         return tables_in_order([self._answer_table(term) for term in terms], self.mechanism, self)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many answers, and the fingerprint."""
-        return {"answers": self.mechanism.workload.count, **super().display_facts()}
+        return {"answers": self.mechanism.workload.count, **super()._display_facts()}
 
     def _answer_table(self, term: int) -> AnswerTable:
         workload = self.mechanism.workload

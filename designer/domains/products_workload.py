@@ -278,7 +278,7 @@ class StructuredWorkload(Immutable, Displayed):
         sets = [marginals.names(subset) for subset in marginals.subsets.tuples()]
         return cls.tables(marginals.domain, dict(zip(sets, marginals.weights.tolist(), strict=True)), asked)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many answers of how many terms, over how many combinations of values."""
         return {"answers": self.count, "terms": len(self.terms), "elements": self.domain.size}
 

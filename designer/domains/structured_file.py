@@ -10,6 +10,7 @@ from designer.base.checks import meant, shown
 from designer.base.display import at_most, printed
 from designer.base.errors import InvalidProblem
 from designer.base.schema import COUNT, MATRIX, Schema, either, list_of, one_of
+from designer.certificate.frozen import summary_lines
 from designer.designing.printouts import closing_lines, optimality_lines
 from designer.domains.structured_problem import StructuredDesign, StructuredProblem
 from designer.files.data_files import read_matrix
@@ -41,7 +42,7 @@ QUERIES = f'use one of {list(ASKED_KINDS)}, {{widths = 7}}, {{matrix = "rows.csv
 def structured_summary(title: str, made: StructuredDesign) -> str:
     """What was designed, in lines for the terminal."""
     title, mechanism = printed(title), made.mechanism
-    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *mechanism.summary_lines()]
+    lines = [title, "=" * len(title), *mechanism.about.lines(), *cautions(mechanism), *summary_lines(mechanism)]
     lines.append(f"Error:       root mean squared error {at_most(mechanism.root_mean_squared_error)} of an answer")
     return "\n".join([*lines, *optimality_lines(made.optimality), *closing_lines(made)])
 

@@ -334,14 +334,11 @@ def require_portable(mechanism: FrozenMechanism) -> AdditiveMechanism:
             f"mechanism: its noise, of the law {law!r}, is not drawn one number by one; other languages release from discrete "
             f"Laplace and discrete Gaussian noise on a grid (family laplace, and gaussian with independent noise)."
         )
-    if not mechanism.heard.all() or not mechanism.tells_multiples:
+    zeros = mechanism._release_of([0] * len(mechanism.grid.exponents))
+    if mechanism.norm.silent.any() or zeros.multiples is None:
         raise InvalidProblem("mechanism: publishes numbers without noise, which other languages do not; release it here.")
     relation = mechanism.relation
-    if (
-        relation.impossible
-        or relation.agreeing is not None
-        or mechanism._release_of([0] * len(mechanism.grid.exponents)).kept is not None
-    ):
+    if relation.impossible or relation.agreeing is not None or zeros.kept is not None:
         raise InvalidProblem("mechanism: keeps public statistics, which other languages do not check; release it here.")
     entries = int(counted(mechanism.integers).sum()) + (
         0 if mechanism.reconstruction is None else mechanism.reconstruction.size

@@ -168,7 +168,7 @@ def noise_document(mechanism: FrozenMechanism) -> dict[str, Any]:
         **KINDS[noisy.format].part("noise_law")(noisy),
         "standard_errors": noisy.standard_errors(),
         "covariance": noisy.covariance() if few else None,
-        "simulated_draws": noisy.simulated_draws if few else 0,
+        "simulated_draws": noisy.error_source.draws if few else 0,
     }
     document: dict[str, Any] = plain(body)
     return document
@@ -188,7 +188,7 @@ def diagonal_of(norm: Norm) -> list[Fraction] | None:
 
 def in_steps(mechanism: AdditiveMechanism, weights: list[Fraction]) -> list[Fraction]:
     """These weights for a unit of one step."""
-    places = np.flatnonzero(mechanism.heard).tolist()
+    places = np.flatnonzero(~mechanism.norm.silent).tolist()
     return [weight * mechanism.grid.step(k) for weight, k in zip(weights, places, strict=True)]
 
 
@@ -196,7 +196,7 @@ def additive_law_parts(mechanism: Any) -> dict[str, Any]:
     """The parts of a document that say the law of noise on a grid, and what is made of it."""
     return {
         "exponents": list(mechanism.grid.exponents),
-        "noisy": np.flatnonzero(mechanism.heard).tolist(),
+        "noisy": np.flatnonzero(~mechanism.norm.silent).tolist(),
         "law": _law_on_a_grid(mechanism),
         "reconstruction": mechanism.reconstruction,
     }
@@ -266,7 +266,7 @@ def staircase_law_parts(mechanism: Any) -> dict[str, Any]:
         law["steps"] = [{"move": list(steps), "cost": cost} for steps, cost in found]
     return {
         "exponents": list(mechanism.grid.exponents),
-        "noisy": np.flatnonzero(mechanism.heard).tolist(),
+        "noisy": np.flatnonzero(~mechanism.sensitivity().silent_coordinates()).tolist(),
         "law": law,
         "reconstruction": mechanism.reconstruction,
     }

@@ -334,7 +334,7 @@ def _slug(known: _Known) -> str:
 
 def _basic(known: _Known) -> dict[str, Any]:
     about, times = known.about, known.times
-    synthetic = known.mechanism.synthetic
+    synthetic = getattr(known.mechanism, "synthetic", False)  # does it release data that are made up?
     return {
         "name": for_field(about.title) if about.title else Unknown("the name of the data product", TO_FILL_IN),
         "data_curators": [for_field(about.publisher)] if about.publisher else Unknown("who publishes", [TO_FILL_IN]),

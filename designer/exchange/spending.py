@@ -25,7 +25,7 @@ from designer.base.errors import InvalidProblem
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.norms import Norm
 from designer.files.kinds import kind_of
-from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism
+from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
 from designer.mechanism.interface import Mechanism
 from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
@@ -115,7 +115,7 @@ def _per_record(mechanism: Mechanism) -> Fraction:
     if mechanism.delta is not None:
         budget = WITH_DELTA[mechanism.falloff](Fraction(mechanism.delta)).most(budget)
     certified = _worst(mechanism) * budget
-    if not isinstance(mechanism, AdditiveMechanism) or mechanism.unwritten or not mechanism.relation.single_records:
+    if not isinstance(mechanism, AdditiveMechanism) or is_unwritten(mechanism) or not mechanism.relation.single_records:
         return certified
     return min(certified, _spread(mechanism))
 
@@ -159,7 +159,7 @@ def _per_count(mechanism: Mechanism) -> Fraction:
         )
     if isinstance(mechanism, AdditiveMechanism):
         found: Fraction | None
-        if mechanism.unwritten:
+        if is_unwritten(mechanism):
             found = mechanism.sensitivity().longest_column(mechanism.norm)
         else:
             found = _longest_column(mechanism.norm, mechanism.grid.values(mechanism.integers))

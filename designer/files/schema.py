@@ -38,11 +38,11 @@ def _rules(format: str) -> Schema:
     """What a spec of this format holds in the places that depend on the format."""
     kind: type[FrozenMechanism] = KINDS[format].part("mechanism")
     parts = {
-        "mechanism": kind.schema,
-        "certificate": kind.certificate_schema,
-        "guarantee": {"properties": {"parameters": kind.parameters_schema}},
+        "mechanism": kind.spec_form.core,
+        "certificate": kind.spec_form.certificate,
+        "guarantee": {"properties": {"parameters": kind.spec_form.parameters}},
     }
-    return {"if": {"properties": {"format": exactly(format)}}, "then": {"properties": parts, **kind.spec_rules}}
+    return {"if": {"properties": {"format": exactly(format)}}, "then": {"properties": parts, **kind.spec_form.rules}}
 
 
 def release_file_schema() -> dict[str, Any]:

@@ -24,7 +24,7 @@ from designer.base.progress_line import logged
 from designer.base.run_length import number_of_names, require_few_in_runs
 from designer.base.schema import HASH, Named, either, exactly, keys, list_of, noted, number, one_of, or_null, record, text
 from designer.certificate.agreement import RELEASE_FORMAT
-from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism, seal
+from designer.certificate.frozen import FORMAT_VERSION, FrozenMechanism, seal, settle_claim
 from designer.certificate.guarantee import SOFTWARE, About, Guarantee, Optimality
 from designer.files.kinds import KINDS
 from solvers.exact.rational import float_above
@@ -270,7 +270,7 @@ def _compare_claims(mechanism: FrozenMechanism, spec: Mapping[str, Any]) -> None
             claimed = proven_statement(claimed, value)
             claimed = _with_ratio(claimed, spec["certificate"], mechanism, proven)
         if name == "certificate" and isinstance(claimed, dict):
-            claimed = mechanism.settled_claim(claimed, value)
+            claimed = settle_claim(mechanism, claimed, value)
         if canonical(claimed) != canonical(value):
             raise InvalidSpec(f"{name}: the file claims something else than its mechanism proves; design the mechanism again.")
 
@@ -278,7 +278,7 @@ def _compare_claims(mechanism: FrozenMechanism, spec: Mapping[str, Any]) -> None
 def _with_ratio(statement: Any, claimed: dict[str, Any], mechanism: FrozenMechanism, proven: dict[str, Any]) -> Any:
     """The statement with the proven worst ratio where it has that of a certificate which is true though it claims less."""
     said = statement.get("parameters")
-    if canonical(mechanism.settled_claim(claimed, proven["certificate"])) != canonical(proven["certificate"]):
+    if canonical(settle_claim(mechanism, claimed, proven["certificate"])) != canonical(proven["certificate"]):
         return statement
     if not isinstance(said, dict) or type(said.get("worst_ratio")) is not float:
         return statement

@@ -26,7 +26,7 @@ from designer.base.progress import track
 from designer.base.published_margins import PublishedSums
 from designer.base.version import installing_with
 from designer.certificate.agreement import AgreeingTables, Agreement
-from designer.certificate.frozen import FrozenMechanism, Released
+from designer.certificate.frozen import FrozenMechanism, Released, below_by_noise
 from designer.files.kinds import KINDS
 
 # Which releases can be made to agree, and by what: nonnegative, perhaps whole, tables with the published margins.
@@ -66,7 +66,7 @@ def negative_words(mechanism: FrozenMechanism, released: Released, *, agreed: bo
         tables = released.answer_tables()
     except InvalidProblem:  # too many to be written out
         return []
-    below = sum(int(mechanism.below_by_noise(table).sum()) for table in tables)
+    below = sum(int(below_by_noise(mechanism, table).sum()) for table in tables)
     all_of_them = sum(len(table.answers) for table in tables)
     if not below:
         return []

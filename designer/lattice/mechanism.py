@@ -40,6 +40,7 @@ from designer.base.schema import (
     record,
 )
 from designer.certificate.certificate import PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
+from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import (
     ESTIMATED,
     LATTICE_FAMILIES,
@@ -75,7 +76,7 @@ from designer.lattice.law import LatticeLaw, chain_notion, chain_parameters, sam
 from designer.lattice.sampler_choice import LatticeChoice, LatticeSampler
 from designer.mechanism.interface import Falloff, Mechanism
 from designer.mechanism.noise import SMALLEST_WEIGHT
-from designer.mechanism.release import Release, summed
+from designer.mechanism.release import ErrorSource, Release, summed
 from designer.problem.histogram import ExactRows
 from designer.problem.workload import WORKLOAD, Workload, changes_given, moved, workload_from_spec, workload_to_spec
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -208,8 +209,7 @@ class LatticeMechanism(Mechanism):
     """
 
     format = "dp-designer/lattice-mechanism"
-    schema = LATTICE_MECHANISM
-    parameters_schema = LATTICE_PARAMETERS
+    spec_form = SpecForm(LATTICE_MECHANISM, LATTICE_PARAMETERS)
     lattice_noise = True
 
     family: str
@@ -227,7 +227,7 @@ class LatticeMechanism(Mechanism):
         require_family(self.family, LATTICE_FAMILIES)
         if not isinstance(self.relation, (ChangeRelation, InvariantDistance)):
             raise InvalidProblem("relation: integer noise on a lattice keeps an invariant; use one of designer.invariants.")
-        require_falloff(self.falloff, self.falloffs, self.norm)
+        require_falloff(self.falloff, tuple(THEOREMS), self.norm)
         self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         size = self.relation.size
         here = tuple(range(size)) if self.cells is None else self.cells
@@ -382,10 +382,6 @@ class LatticeMechanism(Mechanism):
             )
         return self.choice.sampler
 
-    def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
-        """Noise on the table, (size, N), for simulation only."""
-        return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
-
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
@@ -409,7 +405,7 @@ class LatticeMechanism(Mechanism):
 
     def _release_counts(self, table: NDArray[np.int64], /) -> LatticeRelease:
         sampler = self.sampler
-        noise = sampler.draw(1, self.release_entropy())[0]
+        noise = sampler.draw(1, self._release_entropy())[0]
         if self._public.answers(noise).any():
             raise RuntimeError(
                 "release: the noise does not keep the invariant; nothing was released. This is an error of the program."
@@ -478,7 +474,7 @@ class LatticeMechanism(Mechanism):
         """What repeatable draws say."""
         queries, layout = self.workload.dense(), self.relation.invariant.layout
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
-        noise = self.draw(draws_for(accepted, self.relation.size), seed=0)
+        noise = draw_tables(self, draws_for(accepted, self.relation.size), seed=0)
         alike = layout is not None and layout.alike and self.law.equal_weights and self.chain is None
         symmetric = (layout.projected(queries), self.dimension) if layout is not None and alike else None
         return drawn_moments(noise.astype(np.float64), queries, symmetric, self._error_bounds())
@@ -491,31 +487,19 @@ class LatticeMechanism(Mechanism):
             return np.full(len(self.workload.queries), np.inf)
 
     @property
-    def simulated_draws(self) -> int:
-        return self._moments.draws
-
-    @property
-    def uncertain(self) -> float:
-        return 2 * self._moments.uncertain
-
-    @property
-    def accuracy_words(self) -> str:
-        return self._moments.words
+    def error_source(self) -> ErrorSource:
+        return ErrorSource(self._moments.words, self._moments.draws, 2 * self._moments.uncertain)
 
     def covariance(self) -> Floats:
         """Covariance of the noise in the K answers: see `designer.lattice.accuracy`."""
         return self._moments.second
 
-    @property
-    def ball_words(self) -> str:
-        return self.norm.proof_words
-
     def query_variances(self) -> Floats:
-        """Variance of each answer, computed or simulated, or a bound, as `accuracy_words` says."""
+        """Variance of each answer, computed or simulated, or a bound, as `error_source` says."""
         return np.asarray(self._moments.second.diagonal())
 
     def standard_errors(self) -> Floats:
-        """The roots of `query_variances`; `accuracy_words` says what they rest on."""
+        """The roots of `query_variances`; `error_source` says what they rest on."""
         return self._moments.errors
 
     @cached_property
@@ -543,7 +527,7 @@ class LatticeMechanism(Mechanism):
         return np.where(self.workload.whole_rows, np.floor(bounds), bounds)  # noise in whole numbers
 
     @property
-    def noise_facts(self) -> NoiseFacts:
+    def _noise_facts(self) -> NoiseFacts:
         facts = facts_of_lattice(self)
         if self._tails is not None:
             return facts._replace(law=SUMMED, tight=True)
@@ -599,7 +583,7 @@ class LatticeMechanism(Mechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> LatticeMechanism:
-        require_keys(core, keys(cls.schema), "mechanism")
+        require_keys(core, keys(cls.spec_form.core), "mechanism")
         made = cls(
             family=core["family"],
             workload=workload_from_spec(core["workload"]),
@@ -614,6 +598,13 @@ class LatticeMechanism(Mechanism):
             _ = made.sampler
         return made
 
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certificate.certificate.settled_claim`."""
-        return claimed if isinstance(self.relation, InvariantDistance) else settled_claim(self, claimed, proven)
+
+def draw_tables(mechanism: LatticeMechanism, size: int, seed: int | None = None) -> NDArray[np.int64]:
+    """Noise on the table, (size, N), for simulation only."""
+    return mechanism.sampler.draw(count(size, "size"), simulation_entropy(seed))
+
+
+@settle_claim.register(LatticeMechanism)
+def _settle_claim(mechanism: LatticeMechanism, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
+    """See `designer.certificate.certificate.settled_claim`."""
+    return claimed if isinstance(mechanism.relation, InvariantDistance) else settled_claim(mechanism, claimed, proven)

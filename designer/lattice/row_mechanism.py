@@ -22,12 +22,14 @@ from designer.base.errors import InvalidProblem, NoAttribute, NoFeasibleAttribut
 from designer.base.json_text import require_keys
 from designer.base.schema import PLACE, Named, keys, one_of, record
 from designer.certificate.certificate import PrivacyCertificate
+from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import ROW_FAMILIES, Guarantee
 from designer.certificate.norm_kinds import NORM, norm_from_spec, norm_to_spec
 from designer.lattice.accuracy import error_bounds_of_rows, margin_bounds_of_rows
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.sampler_choice import LatticeChoice
 from designer.lattice.table_gaussians import BalancedRows
+from designer.mechanism.release import ErrorSource
 from designer.problem.workload import WORKLOAD, workload_from_spec, workload_to_spec
 from designer.relations.invariants.statistics import Structure
 from designer.relations.kinds import OF_INVARIANTS, relation_from_spec
@@ -51,21 +53,24 @@ class RowMechanism(LatticeMechanism):
     """
 
     format = "dp-designer/row-mechanism"
-    schema = Named(
-        "row_mechanism",
-        record(
-            {
-                "family": one_of(*sorted(ROW_FAMILIES)),
-                "workload": WORKLOAD,
-                "relation": OF_INVARIANTS,
-                "norm": NORM,
-                "axis": PLACE,
-            },
-            note=(
-                "A table with published margins plus integer noise: drawn on its sums over the classes of the margin `axis`, "
-                "and balanced over the others."
+    spec_form = SpecForm(
+        Named(
+            "row_mechanism",
+            record(
+                {
+                    "family": one_of(*sorted(ROW_FAMILIES)),
+                    "workload": WORKLOAD,
+                    "relation": OF_INVARIANTS,
+                    "norm": NORM,
+                    "axis": PLACE,
+                },
+                note=(
+                    "A table with published margins plus integer noise: drawn on its sums over the classes of the margin `axis`"
+                    ", and balanced over the others."
+                ),
             ),
         ),
+        LatticeMechanism.spec_form.parameters,
     )
 
     axis: int = 0
@@ -123,16 +128,8 @@ class RowMechanism(LatticeMechanism):
         return np.sqrt(self.query_variances())
 
     @property
-    def simulated_draws(self) -> int:
-        return super().simulated_draws if self._mean_square is None else 0
-
-    @property
-    def uncertain(self) -> float:
-        return super().uncertain if self._mean_square is None else 0.0
-
-    @property
-    def accuracy_words(self) -> str:
-        return super().accuracy_words if self._mean_square is None else ""
+    def error_source(self) -> ErrorSource:
+        return super().error_source if self._mean_square is None else ErrorSource()
 
     @cached_property
     def _mean_square(self) -> float | None:
@@ -146,7 +143,7 @@ class RowMechanism(LatticeMechanism):
         return margin_bounds_of_rows(self, self._rounding, len(self.crossed.levels) - 1, 1 - level)
 
     @property
-    def noise_facts(self) -> NoiseFacts:
+    def _noise_facts(self) -> NoiseFacts:
         return NoiseFacts("proven bounds of noise that is drawn row by row and balanced", False, self.relation.size)
 
     def covariance(self) -> Floats:
@@ -185,7 +182,7 @@ class RowMechanism(LatticeMechanism):
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> RowMechanism:
-        require_keys(core, keys(cls.schema), "mechanism")
+        require_keys(core, keys(cls.spec_form.core), "mechanism")
         return cls(
             family=core["family"],
             workload=workload_from_spec(core["workload"]),

@@ -24,6 +24,7 @@ from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, NAMES, POSITIVE_VECTOR, Named, either, keys, list_of, noted, record, whole
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, named_whole_numbers
 from designer.certificate.certificate import PrivacyCertificate, Witness
+from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import BUDGET_OR_NONE, NOTIONS, RATIO, Guarantee, budget_range
 from designer.local.collector import Estimate, Reports, SimulatedReports, covariance, estimated, queries_of, tally
 from designer.local.peaks import DESCRIBED, RULED, DescribedTable, LossRule
@@ -88,28 +89,30 @@ class Channel(TakesCounts[Reports]):
     """
 
     format = "dp-designer/channel"
-    schema = Named(
-        "channel",
-        record(
-            {
-                "relation": METRIC,
-                "elements": NAMES,
-                "reports": NAMES,
-                "numerators": noted(
-                    "A row for each element, a column for each report; or, of large tables, peaks that they follow from.",
-                    either(list_of(list_of(whole(least=1))), DESCRIBED),
-                ),
-                "denominator": whole(least=1, most=2**MOST_BITS),
-                "prior": POSITIVE_VECTOR,
-                "losses": either(MATRIX, RULED),
-            },
-            {"keys": Keys.schema},
-            note="A table of probabilities in whole numbers over one denominator.",
+    spec_form = SpecForm(
+        Named(
+            "channel",
+            record(
+                {
+                    "relation": METRIC,
+                    "elements": NAMES,
+                    "reports": NAMES,
+                    "numerators": noted(
+                        "A row for each element, a column for each report; or, of large tables, peaks that they follow from.",
+                        either(list_of(list_of(whole(least=1))), DESCRIBED),
+                    ),
+                    "denominator": whole(least=1, most=2**MOST_BITS),
+                    "prior": POSITIVE_VECTOR,
+                    "losses": either(MATRIX, RULED),
+                },
+                {"keys": Keys.schema},
+                note="A table of probabilities in whole numbers over one denominator.",
+            ),
         ),
-    )
-    parameters_schema = Named(
-        "parameters_of_channels",
-        record({"smallest_budget": BUDGET_OR_NONE, "largest_finite_budget": BUDGET_OR_NONE, "worst_ratio": RATIO}),
+        Named(
+            "parameters_of_channels",
+            record({"smallest_budget": BUDGET_OR_NONE, "largest_finite_budget": BUDGET_OR_NONE, "worst_ratio": RATIO}),
+        ),
     )
 
     relation: Metric
@@ -190,12 +193,12 @@ class Channel(TakesCounts[Reports]):
         x: the name of an element, or its position; the report is a name, or a position, likewise.
         """
         place = place_of(x, self.elements, "value")
-        drawn = int(draw_from_table(self.numerators[place], 1, self.release_entropy())[0])
+        drawn = int(draw_from_table(self.numerators[place], 1, self._release_entropy())[0])
         return str(self.reports[drawn]) if isinstance(x, str) else drawn
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Reports:
-        return self._release_of(self._drawn(given, self.release_entropy()))
+        return self._release_of(self._drawn(given, self._release_entropy()))
 
     def _drawn(self, given: NDArray[np.int64], entropy: Entropy) -> list[int]:
         """How often each report comes from so many people of each value."""
@@ -239,7 +242,7 @@ class Channel(TakesCounts[Reports]):
             raise InvalidProblem(f"people: give a number from 0 on for each of {len(matrix[0])} values.")
         return covariance(self.channel, self.prior, given, matrix)
 
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
@@ -260,7 +263,7 @@ class Channel(TakesCounts[Reports]):
     def from_core(cls, core: Mapping[str, Any]) -> Channel:
         """The channel of a spec, certified anew."""
         optional = {key for key in ("keys",) if key in core}
-        require_keys(core, (keys(cls.schema) - {"keys"}) | optional, "mechanism")
+        require_keys(core, (keys(cls.spec_form.core) - {"keys"}) | optional, "mechanism")
         relation = relation_from_spec(core["relation"])
         if not isinstance(relation, Metric):
             raise InvalidSpec(f"mechanism.relation: {relation.kind!r} is not a metric.", value=relation.kind)
@@ -279,9 +282,9 @@ class Channel(TakesCounts[Reports]):
             keys_from_spec(core["keys"]) if optional else None,
         )
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many values and reports, and the fingerprint."""
-        facts = super().display_facts()
+        facts = super()._display_facts()
         return {"elements": len(self.elements), "reports": len(self.reports), "fingerprint": facts["fingerprint"]}
 
     def _statement(self) -> Guarantee:

@@ -71,10 +71,10 @@ class AccuracyBound:
 def accuracy_of(
     mechanism: AdditiveLaw, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
 ) -> AccuracyBound:
-    """The least alpha that is proven for `beta`, or the least beta that is proven for `alpha`: give one of the two.
+    """Find the least alpha that is proven for `beta`, or the least beta for `alpha`. Source: DX Definition 8.
 
-    l1: the law of `sum |Y_k|` itself for independent Laplace noise (`MagnitudeSum`), a proven bound for all other noise (see
-    `_l1_tails`). linf: as in `ErrorBounds.high_probability`.
+    Raises `InvalidProblem` unless one of the two is given. l1: the law of `sum |Y_k|` itself for independent Laplace noise,
+    a proven bound for all other noise (`_l1_tails`). linf: as in `ErrorBounds.high_probability`.
     """
     if norm not in ("l1", "linf"):
         raise InvalidProblem(f'norm: {shown(norm)} is unknown; use "l1" or "linf".', value=norm)

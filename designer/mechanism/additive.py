@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from designer.base.arrays import Floats, frozen, real_array
-from designer.base.checks import assign, positive
+from designer.base.checks import assign
 from designer.base.display import every_name
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
 from designer.base.json_text import array, flagged_vacuous
-from designer.base.progress import step
 from designer.base.run_length import in_runs, numbers_from
 from designer.base.schema import (
     DELTA,
@@ -36,7 +35,9 @@ from designer.base.schema import (
     or_null,
     record,
 )
-from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, Witness, certify, moves_nothing, settled_claim
+from designer.certificate import frozen as facts
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing, settled_claim
+from designer.certificate.frozen import SpecForm, settle_claim, warning
 from designer.certificate.guarantee import (
     ADDITIVE_FAMILIES,
     APPROXIMATE,
@@ -55,9 +56,8 @@ from designer.certificate.implicit_rows import DescribedSet, certify_described, 
 from designer.certificate.norm_kinds import NORM, norm_from_spec, norm_to_spec
 from designer.certificate.norms import Norm, require_falloff
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism.accuracy import AccuracyBound, ErrorNorm, accuracy_of, answer_margins, facts_of
-from designer.mechanism.bounds import ErrorBounds, error_bounds
-from designer.mechanism.interface import Falloff, GridMechanism, fraction_lines
+from designer.mechanism.accuracy import answer_margins, facts_of
+from designer.mechanism.interface import Falloff, GridMechanism, fraction_lines, summary_lines
 from designer.mechanism.noise import Grid, Noise, noise_for, require_sampler, require_weights
 from designer.mechanism.release import Release, kept_rows, summed
 from designer.problem.relation import BUDGETS_ADD, Relation
@@ -179,16 +179,6 @@ def budget_of_several(budget: Fraction, changes: int, falloff: Falloff, delta: f
     return law.spent_budget(float_above(changes * law.most(budget)))
 
 
-def spent_delta(sensitivity: SensitivitySet, norm: Norm, pair: Witness) -> float:
-    """The delta that a pair spends at its own budget, from its exact difference and in balls, rounded up."""
-    relation = sensitivity.relation
-    assert isinstance(relation, Allowed)
-    length = norm.exact(sensitivity.exact(pair.left, pair.right)[0])
-    budget = relation.part.exact_budget(pair.left, pair.right)
-    assert length is not None and budget is not None, "certified"
-    return relation.allowance.spent_delta(length, budget)
-
-
 def checked_notion(relation: Relation, falloff: Falloff, delta: object) -> float | None:
     """The delta: it goes with noise whose delta is proven, and rounded normal noise goes with a delta."""
     if delta is None:
@@ -266,28 +256,29 @@ class AdditiveMechanism(GridMechanism):
     """
 
     format = "dp-designer/mechanism"
-    schema = Named(
-        "mechanism",
-        record(
-            {
-                "family": one_of(*sorted(ADDITIVE_FAMILIES)),
-                "workload": WORKLOAD,
-                "relation": RELATION,
-                "norm": NORM,
-                "grid": Grid.schema,
-                "falloff": one_of(*LAWS),
-                "measured": or_null(MATRIX),
-                "reconstruction": or_null(MATRIX),
-            },
-            {"vacuous": VACUOUS, "delta": DELTA, "projected": PROJECTED},
-            note="Additive noise: reconstruction (measured x + z).",
+    spec_form = SpecForm(
+        Named(
+            "mechanism",
+            record(
+                {
+                    "family": one_of(*sorted(ADDITIVE_FAMILIES)),
+                    "workload": WORKLOAD,
+                    "relation": RELATION,
+                    "norm": NORM,
+                    "grid": Grid.schema,
+                    "falloff": one_of(*LAWS),
+                    "measured": or_null(MATRIX),
+                    "reconstruction": or_null(MATRIX),
+                },
+                {"vacuous": VACUOUS, "delta": DELTA, "projected": PROJECTED},
+                note="Additive noise: reconstruction (measured x + z).",
+            ),
         ),
+        Named(
+            "parameters_of_additive_noise", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))
+        ),
+        rules=DELTA_IS_STATED,
     )
-    parameters_schema = Named(
-        "parameters_of_additive_noise", record(BUDGET_RANGE, {**CHANGING, "delta": DELTA}, anyOf=needs_one_of(*CHANGING))
-    )
-    spec_rules = DELTA_IS_STATED
-    falloffs = tuple(LAWS)
 
     family: str
     workload: Workload
@@ -307,7 +298,7 @@ class AdditiveMechanism(GridMechanism):
         if self.projected:
             self.__dict__.update(projected_counts(self.workload, self.relation, self.norm))
         require_family(self.family, ADDITIVE_FAMILIES)
-        require_falloff(self.falloff, self.falloffs, self.norm)
+        require_falloff(self.falloff, tuple(LAWS), self.norm)
         self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
         assign(self, delta=checked_notion(self.relation, self.falloff, self.delta))
         require_sampler(self.norm, self.falloff)
@@ -321,11 +312,11 @@ class AdditiveMechanism(GridMechanism):
             if getattr(self, name) is not None:
                 assign(self, **{name: real_array(getattr(self, name), name, 2)})
         self._require_shapes()
-        integers = self.grid.multiples(self.target)
+        integers = self.grid.multiples(measured_matrix(self))
         assign(self, integers=frozen(integers) if isinstance(integers, np.ndarray) else integers)
         assign(self, privacy=self.verify().require())
         self._require_draws()
-        self.require_substance()
+        self._require_substance()
 
     def _require_draws(self) -> None:
         """What the sampler, which is kept, refuses is no mechanism: singular and tall maps, rates and steps out of its range.
@@ -376,24 +367,12 @@ class AdditiveMechanism(GridMechanism):
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
         noisy = ~self.norm.silent
-        if self.unwritten and noisy.all():
+        if is_unwritten(self) and noisy.all():
             return ()
         if self.reconstruction is not None:
             reach = np.abs(self.reconstruction)
             noisy = reach[:, noisy].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
         return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
-
-    @property
-    def target(self) -> Any:
-        """The measured matrix before rounding, (R, N); in the form of the queries where these are never written out."""
-        if self.unwritten:
-            return self.workload.matrix
-        return self.workload.dense() if self.measured is None else self.measured
-
-    @cached_property
-    def unwritten(self) -> bool:
-        """Whether the queries are never written out; see `designer.certificate.implicit_rows`."""
-        return self.measured is None and is_described(self.workload, self.relation)
 
     @property
     def effective(self) -> Any:
@@ -413,14 +392,14 @@ class AdditiveMechanism(GridMechanism):
     def verify(self) -> PrivacyCertificate:
         """The privacy certificate, recomputed from the frozen numbers."""
         words, elements = theorem(self.falloff, self.delta), self.workload.elements
-        if self.unwritten:
+        if is_unwritten(self):
             return certify_described(self.sensitivity(), self.norm, words, elements)
         return certify(self.sensitivity(), self.norm, words, elements)
 
     def sensitivity(self) -> Any:
         """The differences that must be hidden in the measured answers, as they are on the grid, with what their norm may be:
         a `SensitivitySet`, or a `DescribedSet` where the queries are never written out."""
-        if self.unwritten:
+        if is_unwritten(self):
             return DescribedSet(self._told, self.integers, np.array(self.grid.exponents, dtype=np.int64))
         values = self.grid.values(self.integers)
         if not self.relation.exact_on(values.T):
@@ -440,29 +419,24 @@ class AdditiveMechanism(GridMechanism):
         answers instead, (K,) or (M, K), where it tells u; exact up to the grid.
         Infinite where the change moves what is published exactly.
         """
-        if self.unwritten:
-            given = changes_given(change, answers, self.workload, self.relation, self.target)
+        if is_unwritten(self):
+            given = changes_given(change, answers, self.workload, self.relation, measured_matrix(self))
             differences = np.array([self.effective @ one for one in np.atleast_2d(given)]).reshape(*given.shape[:-1], -1)
             return budgets_spent(self.norm(differences), self.falloff, self.delta)
-        given = changes_given(change, answers, self.workload, self.relation, self.target)
-        rows = self.grid.values(self.integers) if answers is None else self.target
+        given = changes_given(change, answers, self.workload, self.relation, measured_matrix(self))
+        rows = self.grid.values(self.integers) if answers is None else measured_matrix(self)
         return budgets_spent(self.norm(moved(given, rows, self.norm.silent)), self.falloff, self.delta)
 
-    def entity_budget(self, rows: int) -> float:
+    def _entity_budget(self, rows: int) -> float:
         """As of every mechanism; under a delta, whose budgets do not add up, the least b with (b, delta) for `rows` times the
         length of a difference that the largest budget allows.
 
         rows: how many records one entity may have.
         """
-        alone = self.hidden.entity_budget(1)
+        alone = self._hidden.entity_budget(1)
         if self.delta is None or rows == 1:
-            return super().entity_budget(rows)
+            return super()._entity_budget(rows)
         return budget_of_several(alone, rows, self.falloff, self.delta)
-
-    def spent_delta(self) -> float | None:
-        if self.delta is None or self.privacy.witness is None:
-            return None
-        return spent_delta(self.sensitivity(), self.norm, self.privacy.witness)
 
     def query_variances(self) -> Floats:
         """Variance of the noise in each of the K answers."""
@@ -484,39 +458,23 @@ class AdditiveMechanism(GridMechanism):
         return full if self.reconstruction is None else self.reconstruction @ full @ self.reconstruction.T
 
     @property
-    def ball_words(self) -> str:
-        return self.norm.proof_words
-
-    @property
-    def noise_facts(self) -> NoiseFacts:
+    def _noise_facts(self) -> NoiseFacts:
         return facts_of(self)
-
-    @step("bounding errors")
-    def error_bounds(self, n: float, delta: float = 0.05) -> ErrorBounds:
-        """The bounds of DX Theorem 2 for a histogram of n records: squared, l1, l2, l-infinity, with probability 1 - delta."""
-        return error_bounds(self, positive(n, "n"), delta)
-
-    def accuracy(
-        self, n: float, beta: float | None = None, alpha: float | None = None, norm: ErrorNorm = "l1"
-    ) -> AccuracyBound:
-        """(alpha, beta) of DX Definition 8 at every histogram of n records, in l1 or l-infinity: the least alpha for a `beta`,
-        or the least beta for an `alpha`, as far as it is proven."""
-        return accuracy_of(self, n, beta, alpha, norm)
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers."""
         exact = self._measured.answers(given)
-        noise = self.noise.draw(1, self.release_entropy())[0]
+        noise = self.noise.draw(1, self._release_entropy())[0]
         return self._release_of(summed(exact, noise))
 
     @cached_property
-    def kept(self) -> Floats | None:
+    def _kept(self) -> Floats | None:
         """See `designer.mechanism.release.kept_rows`."""
-        return kept_rows(self.relation, self.workload, self.heard, self.reconstruction)
+        return kept_rows(self.relation, self.workload, self._heard, self.reconstruction)
 
     @property
-    def heard(self) -> NDArray[np.bool_]:
+    def _heard(self) -> NDArray[np.bool_]:
         """The measured coordinates that carry noise, (R,)."""
         return np.asarray(~self.norm.silent)
 
@@ -530,10 +488,6 @@ class AdditiveMechanism(GridMechanism):
         """The exact sampler of the noise, in grid steps, and the moments of its law."""
         return noise_for(self.norm, self.grid, self.falloff)
 
-    def summary_lines(self) -> list[str]:
-        rebuilt = None if self.reconstruction is None else self.reconstruction[self.workload.whole_rows]
-        return [*super().summary_lines(), *fraction_lines(rebuilt, self.heard, self.grid.exponents)]
-
     def core(self) -> dict[str, Any]:
         """Everything that decides what the mechanism does."""
         return {
@@ -545,13 +499,13 @@ class AdditiveMechanism(GridMechanism):
             "falloff": self.falloff,
             **({"measured": self.measured, "reconstruction": self.reconstruction} if not self.projected else BY_PROJECTION),
             **({} if self.delta is None else {"delta": self.delta}),
-            **self.flag,
+            **self._flag,
         }
 
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> AdditiveMechanism:
         """The mechanism of a spec, certified anew."""
-        allowed = flagged_vacuous(core, keys(cls.schema) | ({"delta", "projected"} & core.keys()))
+        allowed = flagged_vacuous(core, keys(cls.spec_form.core) | ({"delta", "projected"} & core.keys()))
         grid = numbers_from(core["grid"], "grid")
         grid = grid.tolist() if isinstance(grid, np.ndarray) else grid
         if not all(type(e) is int and abs(e) < 2000 for e in grid):
@@ -569,10 +523,6 @@ class AdditiveMechanism(GridMechanism):
             delta=core.get("delta"),
             projected=asks_for_projection(core),
         )
-
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certificate.certificate.settled_claim`; what exact arithmetic alone proves is the same everywhere."""
-        return claimed if self.unwritten else settled_claim(self, claimed, proven)
 
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""
@@ -607,7 +557,31 @@ class AdditiveMechanism(GridMechanism):
             for name, quiet in zip(self.workload.queries, self.norm.silent, strict=False)
             if quiet and self.measured is None
         ]
-        statements = list(self.warning)
+        statements = list(warning(self))
         if silent:
             statements.append(f"Published exactly, because no protected change moves them: {every_name(silent)}.")
         return (*statements, *self.relation.unprotected())
+
+
+def measured_matrix(mechanism: AdditiveMechanism) -> Any:
+    """The measured matrix before rounding, (R, N); in the form of the queries where these are never written out."""
+    if is_unwritten(mechanism):
+        return mechanism.workload.matrix
+    return mechanism.workload.dense() if mechanism.measured is None else mechanism.measured
+
+
+def is_unwritten(mechanism: AdditiveMechanism) -> bool:
+    """Whether the queries are never written out; see `designer.certificate.implicit_rows`."""
+    return mechanism.measured is None and is_described(mechanism.workload, mechanism.relation)
+
+
+# What exact arithmetic alone proves is the same everywhere.
+settle_claim.register(
+    AdditiveMechanism, lambda made, said, proven: said if is_unwritten(made) else settled_claim(made, said, proven)
+)
+
+
+@facts.summary_lines.register(AdditiveMechanism)
+def _summary_lines(mechanism: AdditiveMechanism) -> list[str]:
+    rebuilt = None if mechanism.reconstruction is None else mechanism.reconstruction[mechanism.workload.whole_rows]
+    return [*summary_lines(mechanism), *fraction_lines(rebuilt, mechanism._heard, mechanism.grid.exponents)]

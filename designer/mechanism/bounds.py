@@ -32,7 +32,9 @@ from typing import Protocol
 import numpy as np
 
 from designer.base.arrays import Floats
+from designer.base.checks import positive
 from designer.base.errors import InvalidProblem
+from designer.base.progress import step
 from designer.certificate.norms import Norm
 from designer.mechanism.noise import Grid, Noise
 from designer.problem.compressed_rows import difference, entries_of
@@ -275,9 +277,11 @@ class ErrorBounds:
     bias: tuple[float, float, float]
 
 
-def error_bounds(mechanism: AdditiveLaw, n: float, delta: float) -> ErrorBounds:
-    """The bounds for a mechanism: those of DX Theorem 2 where the answers carry independent Laplace noise,
-    `joint_noise` elsewhere."""
+@step("bounding errors")
+def error_bounds(mechanism: AdditiveLaw, n: float, delta: float = 0.05) -> ErrorBounds:
+    """Bound the errors at a histogram of n records, squared, l1, l2 and l-infinity, with probability 1 - delta. Raises
+    `InvalidProblem` for a delta that is none. Source: DX Theorem 2 for independent Laplace noise, `joint_noise` elsewhere."""
+    n = positive(n, "n")
     if not 0 < delta <= 1:
         raise InvalidProblem(f"delta: {delta} is not a probability in (0, 1].", value=delta)
     entries = entries_of(difference(mechanism.effective, mechanism.workload.matrix))

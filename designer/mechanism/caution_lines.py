@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from designer.base.arrays import Floats
 from designer.base.display import at_most, counted, printed
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import HALF_UNIT, FrozenMechanism, deviations_in_units, stated_budgets, warning
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import InvariantDistance
 from designer.relations.metrics.attributes import Hamming, Product
@@ -26,7 +26,7 @@ def cautions(made: FrozenMechanism) -> list[str]:
         f" and {len(made.exact) - ROWS_SHOWN} more" if len(made.exact) > ROWS_SHOWN else ""
     )
     exact = [f"EXACT, without any noise: {listed}."] if listed else []
-    return [*made.warning, *_weak(made), *_disagrees(made), *_biased(made), *exact]
+    return [*warning(made), *_weak(made), *_disagrees(made), *_biased(made), *exact]
 
 
 def _biased(made: FrozenMechanism) -> list[str]:
@@ -95,7 +95,7 @@ def _budgets(made: FrozenMechanism) -> tuple[str, Floats | None]:
         within = [] if many else [part.distances()[np.triu_indices(part.size, 1)] for part in protected.parts]
         return "pairs of values of an attribute", None if many else _positive(np.concatenate(within))
     if not isinstance(protected, Relation) or isinstance(protected, InvariantDistance):  # whose changes nobody can list
-        return made.told_budgets()
+        return stated_budgets(made)
     if protected.pair_count() > MOST_PAIRS:
         return "pairs that decide", None
     return "pairs that decide", _positive(np.concatenate([np.zeros(0), *(b.budgets.ravel() for b in protected.blocks())]))
@@ -107,7 +107,8 @@ def _positive(budgets: ArrayLike) -> Floats:
 
 
 def _bare(made: FrozenMechanism) -> list[str]:
-    """What rounding gives away."""
-    named = [printed(name) for name in made.nearly_exact]
+    """The answers in whole numbers whose noise is below half a unit: rounding gives the truth most of the time."""
+    exact = made.exact
+    named = [printed(name) for name, deviation in deviations_in_units(made) if deviation < HALF_UNIT and name not in exact]
     more = f" and {len(named) - ROWS_SHOWN} more" if len(named) > ROWS_SHOWN else ""
     return [f"NEARLY EXACT: the noise is below half a unit in {', '.join(named[:ROWS_SHOWN])}{more}."] if named else []

@@ -52,7 +52,7 @@ def _moving_part(rows: Floats, statistics: Statistics) -> Floats:
 def keeps_published(mechanism: Mechanism) -> bool:
     """Whether released answers agree with the published statistics, whatever noise is drawn; True where there are none."""
     statistics = invariant_of(mechanism)
-    if statistics is None or mechanism.lattice_noise:
+    if statistics is None or getattr(mechanism, "lattice_noise", False):
         return True
     if len(mechanism.workload.queries) > MOST_QUERIES and not mechanism.workload.is_identity:
         return _is_moved_alike(mechanism, statistics)
@@ -98,7 +98,7 @@ def _root_of_noise(mechanism: Mechanism) -> Floats:
 
 def is_whole(mechanism: Mechanism) -> bool:
     """Whether all answers to queries of whole numbers are whole."""
-    if mechanism.lattice_noise:
+    if getattr(mechanism, "lattice_noise", False):
         return True
     if isinstance(mechanism, AdditiveMechanism):
         steps = np.ldexp(1.0, np.array(mechanism.grid.exponents, dtype=np.int64))

@@ -5,29 +5,32 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, cached_property
-from typing import Any, ClassVar, Literal
+from functools import cache, cached_property, singledispatch
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from designer.base.answer_table import AnswerTable, ConfidenceLimits, symmetric_limits
+from designer.base.answer_table import ConfidenceLimits, symmetric_limits
 from designer.base.arrays import Floats, frozen
 from designer.base.checks import count, probability, shown
 from designer.base.display import at_most, in_markdown, printed
-from designer.base.errors import DesignFailed, InvalidProblem
+from designer.base.errors import InvalidProblem
 from designer.base.progress import step
+from designer.certificate import frozen as facts
 from designer.certificate.certificate import PrivacyCertificate
 from designer.certificate.guarantee import Optimality
+from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
 from designer.mechanism.noise import Grid
-from designer.mechanism.release import Release, SimulatedNoise, answers_of, require_no_data, tells
+from designer.mechanism.release import ErrorSource, Release, SimulatedNoise, answers_of, known_errors, require_no_data, tells
 from designer.problem.compressed_rows import difference, largest_entries
 from designer.problem.histogram import ExactRows, Universe
 from designer.problem.relation import Relation
 from designer.problem.workload import Workload
+from designer.relations.delta_lengths import Allowed
 from designer.relations.kinds import require_listed
 from designer.relations.records.counting import TakesCounts
 from designer.sampling.entropy import Entropy, simulation_entropy
@@ -46,15 +49,12 @@ class Mechanism(TakesCounts[Release]):
     falloff: of the law of the noise. Construction certifies that no protected difference spends more than its budget.
     """
 
-    falloffs: ClassVar[tuple[str, ...]] = ("exponential", "gaussian")
     family: str
     workload: Workload
     relation: Relation
     falloff: Falloff
     privacy: PrivacyCertificate
     delta: float | None = None
-    projected: bool = False
-    lattice_noise: ClassVar[bool] = False  # whether noise is whole, and on the lattice that leaves published statistics alone
 
     @abstractmethod
     def verify(self) -> PrivacyCertificate:
@@ -71,17 +71,6 @@ class Mechanism(TakesCounts[Release]):
 
         change: of the histogram, (N,). answers: in its place, the change of the answers, (K,).
         """
-
-    @property
-    def named_answers(self) -> tuple[str, ...]:
-        return self.workload.queries
-
-    def spent_delta(self) -> float | None:
-        """The delta that the worst pair spends at its budget, rounded up; None where the promise has no delta."""
-        return None
-
-    def spent_deltas(self) -> dict[str, float | None]:
-        return {} if self.delta is None else {"delta": self.delta, "spent_delta": self.spent_delta()}
 
     @property
     @abstractmethod
@@ -108,22 +97,14 @@ class Mechanism(TakesCounts[Release]):
         """Compute the standard deviation of the noise in each of the K answers: the roots of `query_variances`."""
         return np.sqrt(self.query_variances())
 
-    def deviations(self) -> Iterable[tuple[str, float]]:
-        return zip(self.workload.queries, np.sqrt(self.query_variances()).tolist(), strict=True)
-
     def margins(self, confidence: float = CONFIDENCE) -> Floats:
         """Numbers t, (K,), with `P(|noise in answer k| <= t_k) >= confidence`, those of `reach_of_answers`: quantiles where the
         law of the noise gives them, elsewhere the less of a proven bound and what draws show."""
-        return self.reach_of_answers(confidence, False)[0]
+        return reach_of_answers(self, confidence, False)[0]
 
     def joint_margins(self, confidence: float = CONFIDENCE) -> Floats:
         """Numbers t, (K,), with `P(|noise in answer k| <= t_k for all k) >= confidence`."""
-        return self.reach_of_answers(confidence, True)[0]
-
-    def reach_of_answers(self, level: float, simultaneous: bool) -> tuple[Floats, str]:
-        """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: the one function behind every
-        margin of a design, a release, a report, and a search for budgets. See `designer.sampling.margins`."""
-        return self._reach(probability(level, "confidence"), simultaneous)
+        return reach_of_answers(self, confidence, True)[0]
 
     @cached_property
     def _reach(self) -> Margins:
@@ -132,7 +113,7 @@ class Mechanism(TakesCounts[Release]):
             np.array([name in exact for name in self.workload.queries]) if exact else np.zeros(self.workload.shape[0], bool)
         )
         draw, seed = self.noise_in_answers, seed_of(self.fingerprint)
-        return cache(NoiseReach(self._proven_margins, draw, silent, self.noise_facts, seed, self.family).margins)
+        return cache(NoiseReach(self._proven_margins, draw, silent, self._noise_facts, seed, self.family).margins)
 
     def _proven_margins(self, level: float) -> Floats | None:
         """Margins of each answer that are proven without draws, (K,), or None: Chebyshev's bound, where nothing better is
@@ -140,7 +121,7 @@ class Mechanism(TakesCounts[Release]):
         return np.asarray(self.standard_errors() / math.sqrt(1 - level))
 
     @property
-    def noise_facts(self) -> NoiseFacts:
+    def _noise_facts(self) -> NoiseFacts:
         """What decides how the reach of the noise is found."""
         return NoiseFacts("Chebyshev's bound", False, self.workload.shape[1])
 
@@ -149,19 +130,19 @@ class Mechanism(TakesCounts[Release]):
         return largest_entries(difference(self.effective, self.workload.matrix))
 
     @cached_property
-    def biases(self) -> Floats:
+    def _biases(self) -> Floats:
         """`rounding`, (K,), where it is more than `BIASED` of the noise of its answer, or, without noise, of the largest weight
         of its query; 0 elsewhere, and of projected counts, which are rounded together with their noise."""
-        off = np.zeros(len(self.workload.queries)) if self.projected else self.rounding()
+        off = np.zeros(len(self.workload.queries)) if getattr(self, "projected", False) else self.rounding()
         if not off.any():
             return off
-        errors, weights = self.known_errors(), largest_entries(self.workload.matrix)
+        errors, weights = known_errors(self), largest_entries(self.workload.matrix)
         noisy = np.zeros(len(off)) if errors is None else np.nan_to_num(errors, posinf=0.0)
         return np.where(off > BIASED * np.where(noisy > 0, noisy, weights), off, 0.0)
 
     @property
     def biased(self) -> dict[str, float]:
-        return {name: off for name, off in zip(self.workload.queries, self.biases.tolist(), strict=True) if off}
+        return {name: off for name, off in zip(self.workload.queries, self._biases.tolist(), strict=True) if off}
 
     def limits_of(self, released: Any, level: float, simultaneous: bool) -> ConfidenceLimits:
         """Intervals of the answers of a release of this mechanism; see `designer.base.answer_table`."""
@@ -170,36 +151,15 @@ class Mechanism(TakesCounts[Release]):
                 f"intervals: the answers are biased by up to {at_most(max(self.biased.values()))} for each record, and the "
                 "release does not know how many there are; add `rounding()` times that number to `margins(level)`."
             )
-        margins, law = self.reach_of_answers(level, simultaneous)
+        margins, law = reach_of_answers(self, level, simultaneous)
         return symmetric_limits(released.answers, margins, self.workload.whole_rows, law)
 
-    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        return np.asarray((table.answers < 0) & self.workload.nonnegative_rows & (self.biases == 0), dtype=np.bool_)
-
-    def known_errors(self) -> Floats | None:
-        """`standard_errors`; None where no bound of the noise in an answer is proven."""
-        try:
-            return self.standard_errors()
-        except DesignFailed:
-            return None
-
     @property
-    def simulated_draws(self) -> int:
-        """By how many draws variances are simulated; 0 where they are computed."""
-        return 0
+    def error_source(self) -> ErrorSource:
+        """How variances and standard errors are known."""
+        return ErrorSource()
 
-    @property
-    def uncertain(self) -> float:
-        """To which share simulated standard errors are told, twice their largest relative standard error; 0 where they are
-        computed or bounds."""
-        return 0.0
-
-    @property
-    def accuracy_words(self) -> str:
-        """What standard errors are where they are not computed: simulated, to which error, or bounds; empty where they are."""
-        return ""
-
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         require_listed(self.relation)
 
     @cached_property
@@ -230,19 +190,62 @@ class Mechanism(TakesCounts[Release]):
         require_no_data(data)
         return SimulatedNoise.of(self.noise_in_answers(count(size, "size"), simulation_entropy(seed)), seed)
 
-    @property
-    def ball_words(self) -> str:
-        """Who proposed the ball of the norm that the noise follows, and what proves it; empty where there is nothing to say."""
-        return ""
 
-    def design_lines(self) -> list[str]:
-        """The summary with the expected error, for the terminal."""
-        ball = [f"Norm ball:   {self.ball_words}"] if self.ball_words else []
-        error = f"Error:       expected total squared error {self.error():.6g} of the answers"
-        return [*self.summary_lines(), *ball, error, *([f"             {self.accuracy_words}"] if self.accuracy_words else [])]
+facts.named_answers.register(Mechanism, lambda made: made.workload.queries)
+facts.below_by_noise.register(
+    Mechanism, lambda made, table: (table.answers < 0) & made.workload.nonnegative_rows & (made._biases == 0)
+)
+facts.deviations_in_units.register(
+    Mechanism, lambda made: zip(made.workload.queries, np.sqrt(made.query_variances()).tolist(), strict=True)
+)
+
+
+def reach_of_answers(mechanism: Mechanism, level: float, simultaneous: bool) -> tuple[Floats, str]:
+    """Margins of each answer, or of all at once, (K,), and by which law, in a sentence: the one function behind every margin
+    of a design, a release, a report, and a search for budgets. See `designer.sampling.margins`."""
+    return mechanism._reach(probability(level, "confidence"), simultaneous)
+
+
+def spent_delta(mechanism: Mechanism) -> float | None:
+    """The delta that the worst pair spends at its budget, from its exact difference and in balls, rounded up; None where the
+    promise has no delta."""
+    pair, norm = mechanism.privacy.witness, getattr(mechanism, "norm", None)
+    if mechanism.delta is None or pair is None or norm is None:
+        return None
+    sensitivity = mechanism.sensitivity()
+    relation = sensitivity.relation
+    assert isinstance(relation, Allowed)
+    length = norm.exact(sensitivity.exact(pair.left, pair.right)[0])
+    budget = relation.part.exact_budget(pair.left, pair.right)
+    assert length is not None and budget is not None, "certified"
+    return relation.allowance.spent_delta(length, budget)
+
+
+def spent_deltas(mechanism: facts.FrozenMechanism) -> dict[str, float | None]:
+    """The `delta` that is promised, and the `spent_delta` of the worst pair; nothing where the promise has none, or is a
+    function of the record."""
+    if not isinstance(mechanism, Mechanism) or mechanism.delta is None:
+        return {}
+    return {"delta": mechanism.delta, "spent_delta": spent_delta(mechanism)}
+
+
+def ball_words(mechanism: Mechanism) -> str:
+    """Who proposed the ball of the norm that the noise follows, and what proves it; empty where there is nothing to say."""
+    norm: Norm | None = getattr(mechanism, "norm", None)
+    return "" if norm is None else norm.proof_words
+
+
+@singledispatch
+def design_lines(mechanism: Mechanism) -> list[str]:
+    """The summary with the expected error, for the terminal."""
+    words, source = ball_words(mechanism), mechanism.error_source.words
+    error = f"Error:       expected total squared error {mechanism.error():.6g} of the answers"
+    ball = [f"Norm ball:   {words}"] if words else []
+    return [*facts.summary_lines(mechanism), *ball, error, *([f"             {source}"] if source else [])]
 
 
 ROWS_SHOWN = 12
+UNMOVED, FAINT = "no protected change moves it", "its noise is smaller than floats tell, so it hides nothing"
 
 
 class GridMechanism(Mechanism):
@@ -255,11 +258,11 @@ class GridMechanism(Mechanism):
 
     @property
     @abstractmethod
-    def heard(self) -> NDArray[np.bool_]:
+    def _heard(self) -> NDArray[np.bool_]:
         """The measured coordinates that carry noise, (R,)."""
 
     @property
-    def kept(self) -> Floats | None:
+    def _kept(self) -> Floats | None:
         """See `designer.mechanism.release.kept_rows`."""
         return None
 
@@ -270,109 +273,65 @@ class GridMechanism(Mechanism):
     def _release_of(self, multiples: Sequence[int]) -> Release:
         """The release of noisy multiples of the steps, (R,): what is computed from them alone."""
         answers = frozen(answers_of(multiples, self.grid, self.reconstruction))
-        told = tuple(multiples) if self.tells_multiples else None
+        told = tuple(multiples) if self._tells_multiples else None
         return Release(
-            answers, self.workload.queries, self.guarantee, self.fingerprint, kept=self.kept, multiples=told, law=self
+            answers, self.workload.queries, self.guarantee, self.fingerprint, kept=self._kept, multiples=told, law=self
         )
 
     @cached_property
-    def tells_multiples(self) -> bool:
+    def _tells_multiples(self) -> bool:
         """Whether a release holds the multiples; see `designer.mechanism.release.tells`."""
-        return self.projected or tells(self.reconstruction, self.heard, self.integers, self.relation)
+        return getattr(self, "projected", False) or tells(self.reconstruction, self._heard, self.integers, self.relation)
 
-    def certificate_words(self) -> str:
-        """The certificate in sentences, and the fingerprint."""
-        lines = self.privacy.lines()
-        return "\n".join([*lines, f"{delta_words(self)}Fingerprint {self.fingerprint}"])
 
-    def summary_lines(self) -> list[str]:
-        """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
-        queries, elements = self.workload.shape
-        certificate = self.privacy
-        return [
-            f"Workload:    {queries} queries over {elements} universe elements",
-            f"Relation:    {printed(self.relation.sentence())}",
-            f"Mechanism:   {self.family}; expected total squared error {at_most(self.error(), 6)}",
-            *self._noise_lines(),
-            *([f"Norm ball:   {self.ball_words}"] if self.ball_words else []),
-            f"Certificate: {'empty' if self.vacuous else 'holds'}; worst loss / budget "
-            f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
-            f"             {certificate.arithmetic}",
-            *(f"             {line}" for line in delta_words(self).splitlines()),
-            f"Fingerprint: {self.fingerprint}",
-        ]
+design_lines.register(GridMechanism, facts.summary_lines)
 
-    def design_lines(self) -> list[str]:
-        return self.summary_lines()
 
-    def _noise_lines(self) -> list[str]:
-        deviations = np.sqrt(self.query_variances())
-        queries = self.workload.queries[:ROWS_SHOWN]
-        names = list(map(printed, queries))
-        units = [printed(self.about.unit(name)) for name in queries]
-        width = min(40, max(map(len, names)))
-        shown = [
-            f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
-            if s
-            else f"  {name:{width}} published exactly: {_why_exact(self, name)}"
-            for name, s, unit in zip(names, deviations, units, strict=False)
-        ]
-        return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
-
-    def page_lines(self) -> list[str]:
-        """A page in Markdown: the guarantee, the noise of every query, the certificate and optimality."""
-        certificate = self.privacy
-        deviations = np.sqrt(self.query_variances())
-        noise = [
-            f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
-            for name, s in zip(self.workload.queries, deviations, strict=True)
-        ]
-        return [
-            f"# Mechanism {self.fingerprint[:12]}",
-            "",
-            "## Guarantee",
-            "",
-            "```",
-            self.guarantee.to_text(),
-            "```",
-            "",
-            "## Noise",
-            "",
-            f"Expected total squared error: {self.error():.8g}.",
-            "",
-            "| query | standard deviation |",
-            "| --- | --- |",
-            *noise,
-            "",
-            *self._proof_lines(),
-            f"{'Empty' if self.vacuous else 'Holds'}. Worst loss over budget: {certificate.ratio or 0.0!r}, over "
-            f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
-            *self._worst_pair(),
-            certificate.theorem,
-            "",
-            "## Optimality",
-            "",
-            optimality_words(self.optimality),
-        ]
-
-    def _worst_pair(self) -> list[str]:
-        """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
-        witness = self.privacy.witness
-        if witness is None:
-            return []
-        told = "budget" if self.delta is None else "a length of at most"
-        return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(self).splitlines()]
-
-    def _proof_lines(self) -> list[str]:
-        """Who proposed the norm ball, where somebody did, above what proves the mechanism."""
-        words = self.ball_words
-        return [*([f"Norm ball: {words}.", ""] if words else []), "## Privacy certificate", ""]
+@facts.certificate_words.register(GridMechanism)
+def _certificate_words(mechanism: GridMechanism) -> str:
+    """The certificate in sentences, and the fingerprint."""
+    return "\n".join([*mechanism.privacy.lines(), f"{delta_words(mechanism)}Fingerprint {mechanism.fingerprint}"])
 
 
 def delta_words(mechanism: Mechanism) -> str:
     """A line on the delta that the worst pair spends; nothing where the promise has none."""
-    spent = mechanism.spent_delta()
+    spent = spent_delta(mechanism)
     return "" if spent is None else f"That pair spends delta {spent!r} of {mechanism.delta!r}, recomputed in balls.\n"
+
+
+@facts.summary_lines.register(GridMechanism)
+def summary_lines(mechanism: GridMechanism) -> list[str]:
+    """Size, noise of each query, certificate and fingerprint, in a dozen lines."""
+    queries, elements = mechanism.workload.shape
+    certificate = mechanism.privacy
+    return [
+        f"Workload:    {queries} queries over {elements} universe elements",
+        f"Relation:    {printed(mechanism.relation.sentence())}",
+        f"Mechanism:   {mechanism.family}; expected total squared error {at_most(mechanism.error(), 6)}",
+        *_noise_lines(mechanism),
+        *([f"Norm ball:   {ball_words(mechanism)}"] if ball_words(mechanism) else []),
+        f"Certificate: {'empty' if mechanism.vacuous else 'holds'}; worst loss / budget "
+        f"{at_most(certificate.ratio or 0.0, 6)} over {certificate.pairs:,} pairs, {certificate.place}",
+        f"             {certificate.arithmetic}",
+        *(f"             {line}" for line in delta_words(mechanism).splitlines()),
+        f"Fingerprint: {mechanism.fingerprint}",
+    ]
+
+
+def _noise_lines(mechanism: Mechanism) -> list[str]:
+    deviations = np.sqrt(mechanism.query_variances())
+    exact = () if deviations.all() else mechanism.exact
+    queries = mechanism.workload.queries[:ROWS_SHOWN]
+    names = list(map(printed, queries))
+    units = [printed(mechanism.about.unit(name)) for name in queries]
+    width = min(40, max(map(len, names)))
+    shown = [
+        f"  {name:{width}} noise of standard deviation {at_most(s)}{unit and f' {unit}'}"
+        if s
+        else f"  {name:{width}} published exactly: {UNMOVED if name in exact else FAINT}"
+        for name, s, unit in zip(names, deviations, units, strict=False)
+    ]
+    return shown + ([f"  ... and {len(deviations) - ROWS_SHOWN} more"] if len(deviations) > ROWS_SHOWN else [])
 
 
 def fraction_lines(rebuilt: Floats | None, noisy: NDArray[np.bool_], exponents: Sequence[int]) -> list[str]:
@@ -388,10 +347,52 @@ def fraction_lines(rebuilt: Floats | None, noisy: NDArray[np.bool_], exponents: 
     return [] if whole else ["Answers:     unbiased, not whole numbers: weighted sums of noisy counts"]
 
 
-def _why_exact(mechanism: Mechanism, name: str) -> str:
-    """Why an answer has no noise: no protected change moves it, or its noise is too small for a float to tell."""
-    exact = mechanism.exact
-    return "no protected change moves it" if name in exact else "its noise is smaller than floats tell, so it hides nothing"
+@facts.page_lines.register(GridMechanism)
+def _page_lines(mechanism: GridMechanism) -> list[str]:
+    """A page in Markdown: the guarantee, the noise of every query, the certificate and optimality."""
+    certificate, words = mechanism.privacy, ball_words(mechanism)
+    deviations = np.sqrt(mechanism.query_variances())
+    noise = [
+        f"| {in_markdown(name)} | {f'{s:.6g}' if s else 'none: exact'} |"
+        for name, s in zip(mechanism.workload.queries, deviations, strict=True)
+    ]
+    return [
+        f"# Mechanism {mechanism.fingerprint[:12]}",
+        "",
+        "## Guarantee",
+        "",
+        "```",
+        mechanism.guarantee.to_text(),
+        "```",
+        "",
+        "## Noise",
+        "",
+        f"Expected total squared error: {mechanism.error():.8g}.",
+        "",
+        "| query | standard deviation |",
+        "| --- | --- |",
+        *noise,
+        "",
+        *([f"Norm ball: {words}.", ""] if words else []),
+        *("## Privacy certificate", ""),
+        f"{'Empty' if mechanism.vacuous else 'Holds'}. Worst loss over budget: {certificate.ratio or 0.0!r}, over "
+        f"{certificate.pairs:,} pairs. {certificate.arithmetic}.",
+        *_worst_pair(mechanism),
+        certificate.theorem,
+        "",
+        "## Optimality",
+        "",
+        optimality_words(mechanism.optimality),
+    ]
+
+
+def _worst_pair(mechanism: Mechanism) -> list[str]:
+    """The worst pair in Markdown, with its budget or, under a delta, the length that it may have."""
+    witness = mechanism.privacy.witness
+    if witness is None:
+        return []
+    told = "budget" if mechanism.delta is None else "a length of at most"
+    return [f"The worst pair: {in_markdown(witness.words)}, {told} {witness.budget:.8g}.", *delta_words(mechanism).splitlines()]
 
 
 def optimality_words(best: Optimality | None) -> str:

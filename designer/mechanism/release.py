@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -237,14 +237,31 @@ def kept_rows(relation: Relation, workload: Workload, heard: NDArray[np.bool_], 
     return frozen(public[noise <= 1e-9 * np.abs(public).max() * np.abs(rebuilt).max()])
 
 
+class ErrorSource(NamedTuple):
+    """How variances are known, in words where they are not computed: simulated, by how many draws, or bounds. uncertain: to
+    which share simulated standard errors are known, twice their largest relative standard error."""
+
+    words: str = ""
+    draws: int = 0
+    uncertain: float = 0.0
+
+
 class LawOfRelease(LawOfAnswers, Protocol):
     """What a release knows of the mechanism that made it: what was asked, and how far the answers may be off."""
 
     @property
     def workload(self) -> Workload: ...
-    def known_errors(self) -> Floats | None: ...
+    def standard_errors(self) -> Floats: ...
     @property
-    def accuracy_words(self) -> str: ...
+    def error_source(self) -> ErrorSource: ...
+
+
+def known_errors(law: LawOfRelease) -> Floats | None:
+    """Its standard errors; None where no bound of the noise in an answer is proven."""
+    try:
+        return law.standard_errors()
+    except DesignFailed:
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +289,7 @@ class Release(Tabular):
     @property
     def standard_errors(self) -> Floats | None:
         """Standard deviation of the noise in each of the K answers, or a bound above it; None where none is known."""
-        return None if self.law is None else self.law.known_errors()
+        return None if self.law is None else known_errors(self.law)
 
     def answer_tables(self) -> tuple[AnswerTable, ...]:
         """The answers as one table, by the columns of the elements where these are what is counted, else by query."""
@@ -280,7 +297,7 @@ class Release(Tabular):
         keys: tuple[tuple[str, ...], ...] = tuple((name,) for name in self.queries)
         if self.law is not None and (named := self.law.workload.keys) is not None and self.law.workload.is_identity:
             columns, keys = named.columns, named.rows
-        words = "" if self.law is None else self.law.accuracy_words
+        words = "" if self.law is None else self.law.error_source.words
         table = AnswerTable("answers", columns, keys, self.answers, self.standard_errors, error_words=words)
         return tables_in_order([table], self.law, self)
 
@@ -291,10 +308,10 @@ class Release(Tabular):
         """
         return self.answer_tables()[0].intervals(level, simultaneous)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many answers, how many of them are below 0, and the fingerprint."""
         below = int((self.answers < 0).sum())
-        return {"answers": len(self.answers), "below 0": below or None, **super().display_facts()}
+        return {"answers": len(self.answers), "below 0": below or None, **super()._display_facts()}
 
     def consistent(self, invariant: Statistics, totals: object, **options: Any) -> NearestTable:
         """The nearest table with published statistics, nonnegative and integer as asked: see

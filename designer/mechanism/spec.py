@@ -33,7 +33,7 @@ from designer.certificate.agreement import (
 )
 from designer.certificate.by_length import ByLength
 from designer.certificate.norms import Norm
-from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism
+from designer.mechanism.additive import WITH_DELTA, AdditiveMechanism, is_unwritten
 from designer.mechanism.composition import Composition, Protected, cost_of_falloff
 from designer.mechanism.noise import Grid
 from designer.mechanism.release import Release, kept_rows
@@ -68,9 +68,9 @@ class OnAGrid(Protocol):
     @property
     def integers(self) -> NDArray[np.int64]: ...
     @property
-    def heard(self) -> NDArray[np.bool_]: ...
+    def _heard(self) -> NDArray[np.bool_]: ...
     @property
-    def tells_multiples(self) -> bool: ...
+    def _tells_multiples(self) -> bool: ...
     @property
     def exact(self) -> tuple[str, ...]: ...
     def standard_errors(self) -> Floats: ...
@@ -98,7 +98,7 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         }
 
     def unchecked(self, mechanism: OnAGrid) -> tuple[str, ...]:
-        if mechanism.tells_multiples:
+        if mechanism._tells_multiples:
             return ()
         return ("Whether the answers are on the grid: they do not determine what was measured, so that is not in the file.",)
 
@@ -110,7 +110,7 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
         ]
 
     def rebuilt(self, mechanism: OnAGrid, content: Mapping[str, Any]) -> Release:
-        if not mechanism.tells_multiples:
+        if not mechanism._tells_multiples:
             return _as_answered(mechanism, content["answers"])
         if not isinstance(content["measured"], dict):
             raise InvalidSpec(f"measured: is missing, which this mechanism's answers determine; {RESTORE}")
@@ -121,12 +121,12 @@ class GridForm(ReleaseForm[OnAGrid, Release]):
     def coset(self, mechanism: OnAGrid) -> tuple[list[int], NDArray[Any] | None]:
         """One vector that the noise of the heard coordinates can be, (s,), and rows that generate the differences of any two,
         (r, s); None for rows where they are all whole vectors."""
-        return [0] * int(mechanism.heard.sum()), None
+        return [0] * int(mechanism._heard.sum()), None
 
     def _require_reachable(self, mechanism: OnAGrid, multiples: list[int]) -> None:
         """The multiples are `M x + z` for whole counts x and some z on the coset of the noise: less its offset, a whole
         combination of the columns of M and of the rows of its lattice."""
-        heard, silent = np.flatnonzero(mechanism.heard), np.flatnonzero(~mechanism.heard)
+        heard, silent = np.flatnonzero(mechanism._heard), np.flatnonzero(~mechanism._heard)
         if any(multiples[k] < 0 <= rows_of(mechanism.integers, [k]).min() for k in silent):
             raise InvalidSpec(f"measured.multiples: a number without noise is below 0, which no counts give; {RESTORE}")
         offset, lattice = self.coset(mechanism)
@@ -172,7 +172,7 @@ def _number_of_records(mechanism: OnAGrid, released: Release) -> list[dict[str, 
     """What measured numbers without noise tell of it, where every record counts alike in one of them."""
     if mechanism.reconstruction is None or released.multiples is None:
         return []
-    units = {k: {*mechanism.integers[k].tolist()} for k in np.flatnonzero(~mechanism.heard)}
+    units = {k: {*mechanism.integers[k].tolist()} for k in np.flatnonzero(~mechanism._heard)}
     alike = [Fraction(released.multiples[k], unit.pop()) for k, unit in units.items() if len(unit) == 1 and unit != {0}]
     return [told("number of records", alike[0])] if alike else []
 
@@ -243,7 +243,7 @@ class CountAgreement(Agreement[OnAGrid, Release]):
     def _require_known(self, mechanism: OnAGrid, published: list[Any]) -> None:
         """Every statistic of the invariant is told by the release, or published; which are is a matter of the spec."""
         named = known_statistics(mechanism.relation)
-        kept = kept_rows(mechanism.relation, mechanism.workload, mechanism.heard, mechanism.reconstruction)
+        kept = kept_rows(mechanism.relation, mechanism.workload, mechanism._heard, mechanism.reconstruction)
         held = [part for part in (kept, *published) if part is not None and len(part)]
         told = {*mechanism.exact}
         places = [k for k, name in enumerate(mechanism.workload.queries) if name in told]
@@ -333,7 +333,7 @@ class AdditiveComposition(Composition[AdditiveMechanism]):
         rates = _laplace_rates(made)
         moved = np.zeros(len(made.grid.exponents), dtype=object)
         for element, amount in change:
-            if made.unwritten:
+            if is_unwritten(made):
                 for k, entry in made.sensitivity().column(element).items():
                     moved[k] += amount * entry
             else:
@@ -363,7 +363,7 @@ def _farthest(made: AdditiveMechanism) -> list[int] | None:
         return None
     if isinstance(relation, ByLength) and not relation.listed:
         return None
-    if made.unwritten:
+    if is_unwritten(made):
         least, most = extremes(made.integers)
         farthest: list[int] = (np.maximum(most, 0) - np.minimum(least, 0)).tolist()
         return farthest

@@ -21,6 +21,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec, withholding
 from designer.base.json_text import array, require_keys
 from designer.base.schema import MATRIX, Named, either, keys, needs_one_of, one_of, or_null, record
 from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, describe_pair
+from designer.certificate.frozen import SpecForm
 from designer.certificate.guarantee import (
     BUDGET_RANGE,
     CHANGING,
@@ -78,22 +79,24 @@ class StaircaseMechanism(GridMechanism):
     """
 
     format = "dp-designer/staircase-mechanism"
-    schema = Named(
-        "staircase_mechanism",
-        record(
-            {
-                "family": one_of(*sorted(STAIRCASE_FAMILIES)),
-                "workload": WORKLOAD,
-                "relation": RELATION,
-                "noise": either(Named("peaks", Peaks.schema.body), Named("stairs", Stairs.schema.body)),
-                "grid": Grid.schema,
-                "measured": or_null(MATRIX),
-                "reconstruction": or_null(MATRIX),
-            },
-            note="Noise of least loss on a lattice of few dimensions: reconstruction (measured x + z).",
+    spec_form = SpecForm(
+        Named(
+            "staircase_mechanism",
+            record(
+                {
+                    "family": one_of(*sorted(STAIRCASE_FAMILIES)),
+                    "workload": WORKLOAD,
+                    "relation": RELATION,
+                    "noise": either(Named("peaks", Peaks.schema.body), Named("stairs", Stairs.schema.body)),
+                    "grid": Grid.schema,
+                    "measured": or_null(MATRIX),
+                    "reconstruction": or_null(MATRIX),
+                },
+                note="Noise of least loss on a lattice of few dimensions: reconstruction (measured x + z).",
+            ),
         ),
+        Named("parameters_of_staircases", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING))),
     )
-    parameters_schema = Named("parameters_of_staircases", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING)))
 
     family: str
     workload: Workload
@@ -117,12 +120,12 @@ class StaircaseMechanism(GridMechanism):
             if getattr(self, name) is not None:
                 assign(self, **{name: real_array(getattr(self, name), name, 2)})
         self._require_shapes()
-        assign(self, integers=frozen(self.grid.integers(self.target)))
-        if not np.array_equal(self.grid.values(self.integers), self.target) and isinstance(self.noise, Peaks):
+        assign(self, integers=frozen(self.grid.integers(self._target)))
+        if not np.array_equal(self.grid.values(self.integers), self._target) and isinstance(self.noise, Peaks):
             raise InvalidProblem("grid: does not hold the measured answers; noise on a lattice needs steps that divide them.")
-        if self.noise.dimension != int(self.heard.sum()):
+        if self.noise.dimension != int(self._heard.sum()):
             raise InvalidProblem(
-                f"noise: has {self.noise.dimension} dimensions, but protected changes move {int(self.heard.sum())} measured "
+                f"noise: has {self.noise.dimension} dimensions, but protected changes move {int(self._heard.sum())} measured "
                 "answers; measure in coordinates of full rank."
             )
         assign(self, privacy=self.verify().require())
@@ -131,31 +134,31 @@ class StaircaseMechanism(GridMechanism):
         queries, elements = self.workload.shape
         rows = len(self.grid.exponents)
         for name, matrix, shape in (
-            ("measured", self.target, (rows, elements)),
-            ("reconstruction", self.rebuilding, (queries, rows)),
+            ("measured", self._target, (rows, elements)),
+            ("reconstruction", self._rebuilding, (queries, rows)),
         ):
             if matrix.shape != shape:
                 raise InvalidProblem(f"{name}: has shape {matrix.shape}; {shape} is needed.")
 
     @property
-    def target(self) -> Floats:
+    def _target(self) -> Floats:
         """The measured matrix, (R, N)."""
         return self.workload.dense() if self.measured is None else self.measured
 
     @property
-    def rebuilding(self) -> Floats:
+    def _rebuilding(self) -> Floats:
         """The reconstruction, (K, R)."""
         return np.eye(len(self.grid.exponents)) if self.reconstruction is None else self.reconstruction
 
     @cached_property
-    def heard(self) -> NDArray[np.bool_]:
+    def _heard(self) -> NDArray[np.bool_]:
         """(R,) booleans: the measured answers that some protected change moves, which get noise."""
         return np.asarray(~self.sensitivity().silent_coordinates())
 
     @cached_property
     def differences(self) -> tuple[Difference, ...]:
         """The protected differences of the heard answers, in steps of the grid, with their exact budgets."""
-        return protected_differences(self.sensitivity(), self.heard, self.grid.steps)
+        return protected_differences(self.sensitivity(), self._heard, self.grid.steps)
 
     @cached_property
     def drawn(self) -> DrawnNoise:
@@ -163,9 +166,9 @@ class StaircaseMechanism(GridMechanism):
         return self.noise.over(self.differences)
 
     @property
-    def rows(self) -> Floats:
+    def _rows(self) -> Floats:
         """What a step of the noise adds to each answer, (K, s)."""
-        return np.asarray((self.rebuilding * self.grid.steps)[:, self.heard])
+        return np.asarray((self._rebuilding * self.grid.steps)[:, self._heard])
 
     @property
     def effective(self) -> Floats:
@@ -176,8 +179,8 @@ class StaircaseMechanism(GridMechanism):
     @property
     def exact(self) -> tuple[str, ...]:
         """The names of the answers that no noise reaches, up to the rounding of the reconstruction."""
-        reach = np.abs(self.rebuilding)
-        noisy = reach[:, self.heard].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
+        reach = np.abs(self._rebuilding)
+        noisy = reach[:, self._heard].max(axis=1, initial=0.0) > UNHEARD * reach.max(axis=1)
         return tuple(name for name, noise in zip(self.workload.queries, noisy, strict=True) if not noise)
 
     def sensitivity(self) -> SensitivitySet:
@@ -192,7 +195,7 @@ class StaircaseMechanism(GridMechanism):
         c(u) in whole units, and the ratio `unit c(u) / b`; no `log P(z) - log P(z + u)` is beyond `unit c(u)`."""
         sensitivity = self.sensitivity()
         pairs = self.relation.pair_count()
-        found = protected_differences(sensitivity, self.heard, self.grid.steps)
+        found = protected_differences(sensitivity, self._heard, self.grid.steps)
         if not found:
             raise InvalidProblem(f"relation: {NOTHING_MOVES}; a staircase needs a change that moves an answer.")
         free = next((u for u in found if u.budget <= 0), None)
@@ -214,17 +217,17 @@ class StaircaseMechanism(GridMechanism):
         change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells u.
         Infinite where the change moves what is published exactly, or leads off the lattice of the noise.
         """
-        given = changes_given(change, answers, self.workload, self.relation, self.target)
-        shifts = moved(given, self.grid.values(self.integers), ~self.heard)
+        given = changes_given(change, answers, self.workload, self.relation, self._target)
+        shifts = moved(given, self.grid.values(self.integers), ~self._heard)
         rows = np.atleast_2d(shifts)
         spent = np.array([self._spent(row) for row in rows])
         return spent if np.ndim(shifts) == 2 else np.asarray(spent[0])
 
     def _spent(self, shift: Floats) -> float:
-        if shift[~self.heard].any():
+        if shift[~self._heard].any():
             return math.inf
-        whole = np.rint(shift[self.heard] / self.grid.steps[self.heard])
-        if not np.abs(whole * self.grid.steps[self.heard] - shift[self.heard]).max() <= 1e-9 * np.abs(shift).max(initial=0.0):
+        whole = np.rint(shift[self._heard] / self.grid.steps[self._heard])
+        if not np.abs(whole * self.grid.steps[self._heard] - shift[self._heard]).max() <= 1e-9 * np.abs(shift).max(initial=0.0):
             return math.inf
         if not whole.any():
             return 0.0
@@ -242,18 +245,18 @@ class StaircaseMechanism(GridMechanism):
 
     @cached_property
     def _variances(self) -> Floats:
-        return self.drawn.variances(self.rows)
+        return self.drawn.variances(self._rows)
 
     @cached_property
     def _absolutes(self) -> Floats:
-        return self.drawn.mean_absolutes(self.rows)
+        return self.drawn.mean_absolutes(self._rows)
 
     def _proven_margins(self, level: float) -> Floats:
         """Quantiles of the law, summed up."""
-        return self.drawn.margins(self.rows, 1 - level)
+        return self.drawn.margins(self._rows, 1 - level)
 
     @property
-    def noise_facts(self) -> NoiseFacts:
+    def _noise_facts(self) -> NoiseFacts:
         return NoiseFacts("quantiles of the tabulated law", True, self.noise.dimension)
 
     def query_mean_absolutes(self) -> Floats:
@@ -267,18 +270,18 @@ class StaircaseMechanism(GridMechanism):
         sums = np.array([self.drawn.variances(one + row) for row in one])
         own = sums.diagonal() / 4
         inner = (sums - own[:, None] - own) / 2
-        return np.asarray(self.rows @ inner @ self.rows.T)
+        return np.asarray(self._rows @ inner @ self._rows.T)
 
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
-        return np.asarray(self.drawn.draw(size, entropy) @ self.rows.T)
+        return np.asarray(self.drawn.draw(size, entropy) @ self._rows.T)
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Release:
         """M x is computed in exact integers, and so is the sum with the noise."""
         exact = self._measured.answers(given)
         noise = np.zeros(len(exact), dtype=object)
-        noise[self.heard] = self.drawn.draw(1, self.release_entropy())[0]
+        noise[self._heard] = self.drawn.draw(1, self._release_entropy())[0]
         return self._release_of(summed(exact, noise))
 
     def _statement(self) -> Guarantee:
@@ -316,7 +319,7 @@ class StaircaseMechanism(GridMechanism):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> StaircaseMechanism:
         """The mechanism of a spec, certified anew."""
-        require_keys(core, keys(cls.schema), "mechanism")
+        require_keys(core, keys(cls.spec_form.core), "mechanism")
         if not all(type(e) is int and abs(e) < 2000 for e in core["grid"]):
             raise InvalidSpec(f"grid: {core['grid'][:4]} ... must be whole exponents of two.")
         return cls(

@@ -18,7 +18,7 @@ from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, SIGNED_RATIONAL, Named, either, keys, list_of, number, one_of, or_null, record, whole
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys, told
 from designer.certificate.certificate import PrivacyCertificate, Witness
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, SpecForm
 from designer.certificate.guarantee import TRADEOFFS_MULTIPLY, Guarantee
 from designer.mechanism.composition import Composition, Protected
 from designer.mechanism.release import SimulatedNoise, require_no_data
@@ -64,25 +64,25 @@ class OddsRatioTest(FrozenMechanism):
     """
 
     format = "dp-designer/odds-ratio-test"
-    schema = Named(
-        "odds_ratio_test",
-        record(
-            {
-                "rows": TWO_COUNTS,
-                "columns": TWO_COUNTS,
-                "tradeoff": TRADEOFFS,
-                "adjacency": one_of(2, 3),
-                "noise": one_of("closed_form", "piecewise"),
-                "exponent": whole(least=1, most=64),
-            },
-            note=(
-                "The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of "
-                "2^-exponent."
+    spec_form = SpecForm(
+        Named(
+            "odds_ratio_test",
+            record(
+                {
+                    "rows": TWO_COUNTS,
+                    "columns": TWO_COUNTS,
+                    "tradeoff": TRADEOFFS,
+                    "adjacency": one_of(2, 3),
+                    "noise": one_of("closed_form", "piecewise"),
+                    "exponent": whole(least=1, most=64),
+                },
+                note=(
+                    "The count x11 of a 2x2 table with these margins plus canonical noise, rounded down to multiples of "
+                    "2^-exponent."
+                ),
             ),
         ),
-    )
-    parameters_schema = Named(
-        "parameters_of_tests", record({"adjacency": COUNT, "least_alpha_plus_beta": number(above=0, below=1)})
+        Named("parameters_of_tests", record({"adjacency": COUNT, "least_alpha_plus_beta": number(above=0, below=1)})),
     )
 
     margins: Margins
@@ -179,7 +179,7 @@ class OddsRatioTest(FrozenMechanism):
         """
         require_no_rows(row_unit_of(unit, entity, rows_per_entity))
         first = first_cell(_table(data), self.margins)
-        return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self.release_entropy())[0]))
+        return self._release_of(first * 2**self.exponent + int(self.law.draw(1, self.exponent, self._release_entropy())[0]))
 
     def simulate(self, size: int, seed: int | None = None, *, data: Any = None) -> SimulatedNoise:
         """`size` draws of the noise in the first cell, (size, 1), in steps of the grid of the release, rounded down as there:
@@ -206,7 +206,7 @@ class OddsRatioTest(FrozenMechanism):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> OddsRatioTest:
         """The test of a spec, certified anew."""
-        require_keys(core, keys(cls.schema), "mechanism")
+        require_keys(core, keys(cls.spec_form.core), "mechanism")
         margins = Margins(core["rows"], core["columns"])
         return cls(margins, tradeoff_from_spec(core["tradeoff"]), core["adjacency"], core["noise"], core["exponent"])
 

@@ -81,13 +81,13 @@ class Workload(Immutable, Displayed):
         """(K queries, N universe elements)."""
         return len(self.queries), len(self.elements)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """Its sizes, and whether it is kept sparse."""
         queries, elements = self.shape
         kept = "ranges" if isinstance(self.matrix, IntervalRows) else "sparse" if self.is_sparse else None
         return {"queries": queries, "elements": elements, "kept": kept}
 
-    def display_rows(self) -> Preview | None:
+    def _display_rows(self) -> Preview | None:
         """The first queries, each with how many elements it reads."""
         read = (np.count_nonzero(row) for row in self.dense_rows(SHOWN_ROWS))
         rows = list(zip(self.queries, read, strict=False))

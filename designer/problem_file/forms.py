@@ -19,7 +19,7 @@ from designer.base.display import printed
 from designer.base.errors import InvalidProblem
 from designer.base.labels import listed_label
 from designer.base.schema import Fragment, Named, Schema, either, exactly, list_of, noted, record, text, whole
-from designer.certificate.frozen import FrozenMechanism, to_spec
+from designer.certificate.frozen import FrozenMechanism, summary_lines, to_spec
 from designer.certificate.guarantee import ALL, NOTES, NOTHING, UNITS, About
 from designer.designing.dispatch import design
 from designer.designing.printouts import optimality_lines
@@ -525,7 +525,7 @@ class ProblemFile(ABC):
         with naming(self.files[0]):
             made = self.make(chosen).described(self.about)
         seconds = f"Time:        {perf_counter() - start:.2f} s"
-        said = (*made.summary_lines(), *self.accuracy_lines(made), *optimality_lines(made.optimality), seconds)
+        said = (*summary_lines(made), *self.accuracy_lines(made), *optimality_lines(made.optimality), seconds)
         return Outcome(made, (*self.title_lines(made), *said), to_spec(made))
 
     def checked_choices(self, choices: Choices | None) -> Choices:

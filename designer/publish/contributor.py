@@ -14,7 +14,7 @@ from designer.accounts.composition.terms import cost_of_budget, protected_by
 from designer.base.display import closest, counted
 from designer.base.errors import InvalidProblem
 from designer.certificate.certificate import PrivacyCertificate
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.publish.content import Entries, Listing, Piece, Prose, Sheet, named, verbatim_of
 from designer.publish.meanings import LARGEST, Meaning, Risk, above, meanings_of, one_in, percent, shift
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -193,9 +193,10 @@ def of_rows(meant: Meaning, bound: int | None) -> Meaning:
 
 def left_out_note(made: FrozenMechanism, bound: int | None) -> tuple[Piece, ...]:
     """That the number of rows left out is in the odds, too, where it has noise."""
-    if bound is None or made.left_out_rate is None:
+    rate = rate_of_left_out(made)
+    if bound is None or rate is None:
         return ()
-    epsilon = above(made.left_out_rate * bound, 3)
+    epsilon = above(rate * bound, 3)
     told = f"The number of rows left out is released, too, at epsilon {epsilon}; the odds, chances and guesses above hold it."
     return (Prose(told, "note"),)
 

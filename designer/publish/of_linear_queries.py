@@ -14,7 +14,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.lattice.mechanism import THEOREMS as OF_LATTICES
 from designer.lattice.row_mechanism import THEOREM as OF_ROWS
 from designer.mechanism.additive import CONCENTRATED, PURE_SHIFT, PURE_WITH_DELTA, ROUNDED
-from designer.mechanism.interface import Mechanism, delta_words
+from designer.mechanism.interface import Mechanism, ball_words, delta_words
 from designer.mechanism.staircase import THEOREM as OF_STAIRCASES
 from designer.problem.relation import Indices
 from designer.publish.content import Entries, Piece, Prose, Sheet, named, verbatim_of
@@ -206,7 +206,7 @@ class LinearQueries(Contributor[Mechanism]):
     def certificate(self, made: Mechanism) -> tuple[Piece, ...]:
         (pairs,) = super().certificate(made)
         assert isinstance(pairs, Entries)
-        told = [("Norm ball", made.ball_words)] if made.ball_words else []
+        told = [("Norm ball", ball_words(made))] if ball_words(made) else []
         spent = delta_words(made).strip()
         return (Entries((*pairs.rows, *told, *([("Delta", spent)] if spent else []))),)
 
@@ -308,4 +308,4 @@ def _accuracy_sheet(made: Mechanism, errors: Floats, margins: Floats | None) -> 
     ]
     shown, left_out = shown_rows(rows, REST)
     columns = ("Answer", "standard error", "off by at most, 95 % of the time")
-    return Sheet("Accuracy of each answer", columns, shown, frozenset({1, 2}), f"{left_out} {made.accuracy_words}".strip())
+    return Sheet("Accuracy of each answer", columns, shown, frozenset({1, 2}), f"{left_out} {made.error_source.words}".strip())

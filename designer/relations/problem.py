@@ -88,9 +88,9 @@ class Problem(Displayed):
                 "budget (an invariant may need a larger adjacency), or pass allow_vacuous=True if that is meant."
             )
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The sizes, the notion, the loss, and the kind of relation."""
-        asked = {**self.workload.display_facts(), "notion": self.notion, "delta": self.delta, "loss": self.loss}
+        asked = {**self.workload._display_facts(), "notion": self.notion, "delta": self.delta, "loss": self.loss}
         return {**asked, "relation": type(self.relation).__name__, "records": self.records}
 
     def loss_of(self, variances: Floats, mean_absolutes: Floats | None = None) -> float:

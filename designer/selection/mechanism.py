@@ -22,7 +22,8 @@ from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, with
 from designer.base.json_text import array, require_keys
 from designer.base.schema import PLACE, POSITIVE, ClosedList, Named, either, keys, needs_one_of, number, one_of, record, text
 from designer.certificate.agreement import RESTORE, ReleaseForm, ReleaseKeys
-from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate, certify, moves_nothing, settled_claim
+from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import BUDGET_RANGE, CHANGING, NOTIONS, Guarantee, budget_range
 from designer.certificate.norms import Norm
 from designer.certificate.sensitivity import SensitivitySet
@@ -114,15 +115,20 @@ class Selection(TakesCounts["Choice"]):
     """
 
     format = "dp-designer/selection"
-    schema = Named(
-        "selection",
-        record(
-            {"score": SCORE, "relation": RELATION, "rate": number(least=LEAST_RATE, most=1 / LEAST_RATE), "law": one_of(*LAWS)},
-            note="A candidate chosen by a law of base exp(rate * score).",
+    spec_form = SpecForm(
+        Named(
+            "selection",
+            record(
+                {
+                    "score": SCORE,
+                    "relation": RELATION,
+                    "rate": number(least=LEAST_RATE, most=1 / LEAST_RATE),
+                    "law": one_of(*LAWS),
+                },
+                note="A candidate chosen by a law of base exp(rate * score).",
+            ),
         ),
-    )
-    parameters_schema = Named(
-        "parameters_of_selections", record({**BUDGET_RANGE, "rate": POSITIVE}, CHANGING, anyOf=needs_one_of(*CHANGING))
+        Named("parameters_of_selections", record({**BUDGET_RANGE, "rate": POSITIVE}, CHANGING, anyOf=needs_one_of(*CHANGING))),
     )
 
     score: Score
@@ -173,7 +179,7 @@ class Selection(TakesCounts["Choice"]):
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> Choice:
-        return self._release_of(int(self._law(given).draw(1, self.release_entropy())[0]))
+        return self._release_of(int(self._law(given).draw(1, self._release_entropy())[0]))
 
     def _release_of(self, chosen: int) -> Choice:
         """The release of the candidate of this number."""
@@ -229,7 +235,7 @@ class Selection(TakesCounts["Choice"]):
         scores, step = self.score.exact(counts(histogram, self.universe))
         return LAWS[self.law](scores, Fraction(self.rate) * step)
 
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         require_listed(self.relation)
 
     def core(self) -> dict[str, Any]:
@@ -239,14 +245,8 @@ class Selection(TakesCounts["Choice"]):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> Selection:
         """The selection of a spec, certified anew."""
-        require_keys(core, keys(cls.schema), "mechanism")
+        require_keys(core, keys(cls.spec_form.core), "mechanism")
         return cls(score_from_spec(core["score"]), relation_from_spec(core["relation"]), core["rate"], core["law"])
-
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """The certificate is of the kind of additive mechanisms: see `designer.certificate.certificate.settled_claim`."""
-        from designer.certificate.certificate import settled_claim
-
-        return settled_claim(self, claimed, proven)
 
     def _statement(self) -> Guarantee:
         """The statement of what is promised."""
@@ -277,6 +277,9 @@ class Selection(TakesCounts["Choice"]):
         return (chosen, *self.relation.unprotected())
 
 
+settle_claim.register(Selection, settled_claim)
+
+
 @dataclass(frozen=True)
 class Choice(Displayed):
     """The chosen candidate, with the guarantee it carries and the fingerprint of the selection that made it.
@@ -295,7 +298,7 @@ class Choice(Displayed):
         """Plain data."""
         return {"choice": self.choice, "fingerprint": self.fingerprint, "guarantee": self.guarantee.to_dict()}
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """The choice, and the fingerprint."""
         return {"choice": self.choice, "fingerprint": self.fingerprint[:HEAD]}
 

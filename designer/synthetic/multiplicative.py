@@ -18,7 +18,8 @@ from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import InvalidProblem, InvalidSpec, withholding
 from designer.base.schema import RATIONAL, Named, list_of, one_of, record
-from designer.certificate.certificate import PrivacyCertificate
+from designer.certificate.certificate import PrivacyCertificate, settled_claim
+from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
@@ -73,20 +74,22 @@ class MWEM(TakesCounts[SyntheticRelease]):
 
     format: ClassVar[str] = "dp-designer/mwem"
     synthetic: ClassVar[bool] = True
-    schema = Named(
-        "mwem",
-        record(
-            {
-                "queries": LipschitzQueries.schema,
-                "records": RECORDS,
-                "shares": list_of(list_of(RATIONAL, least=2, most=2), most=MOST_ROUNDS),
-                "selection": SELECTION,
-                "output": one_of(*OUTPUTS),
-            },
-            note="Rounds of a choice and a measurement; `shares` of the budget for each, which add up to at most 1.",
+    spec_form = SpecForm(
+        Named(
+            "mwem",
+            record(
+                {
+                    "queries": LipschitzQueries.schema,
+                    "records": RECORDS,
+                    "shares": list_of(list_of(RATIONAL, least=2, most=2), most=MOST_ROUNDS),
+                    "selection": SELECTION,
+                    "output": one_of(*OUTPUTS),
+                },
+                note="Rounds of a choice and a measurement; `shares` of the budget for each, which add up to at most 1.",
+            ),
         ),
+        PARAMETERS,
     )
-    parameters_schema = PARAMETERS
 
     queries: LipschitzQueries
     records: int
@@ -151,7 +154,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
         return statement(q, self.privacy, words, self.fingerprint)
 
     @property
-    def hidden(self) -> Relation:
+    def _hidden(self) -> Relation:
         return self.queries.relation
 
     @property
@@ -166,7 +169,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
-        return self._release_of(self._transcript(given, self.release_entropy()))
+        return self._release_of(self._transcript(given, self._release_entropy()))
 
     def _release_of(self, transcript: Sequence[Round]) -> SyntheticRelease:
         """The release of a transcript: what is computed from it alone."""
@@ -280,7 +283,7 @@ class MWEM(TakesCounts[SyntheticRelease]):
             "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 4)",
         )
 
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
@@ -296,15 +299,12 @@ class MWEM(TakesCounts[SyntheticRelease]):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> MWEM:
         """The mechanism of a spec, certified anew."""
-        queries, records = read_core(core, cls.schema)
+        queries, records = read_core(core, cls.spec_form.core)
         shares = tuple((_fraction(a), _fraction(b)) for a, b in core["shares"])
         return cls(queries, records, shares, core["selection"], core["output"])
 
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certificate.certificate.settled_claim`."""
-        from designer.certificate.certificate import settled_claim
 
-        return settled_claim(cast("Any", self.queries), claimed, proven)
+settle_claim.register(MWEM, lambda mechanism, claimed, proven: settled_claim(mechanism.queries, claimed, proven))
 
 
 def theorem_8(queries: LipschitzQueries, records: int, rounds: int) -> float:

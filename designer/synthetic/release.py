@@ -82,9 +82,9 @@ class SyntheticRelease(Synthetic, Tabular):
         keys = tuple((name,) for name in self.queries)
         return tables_in_order([AnswerTable("answers", ("query",), keys, self.answers, None)], self.law, self)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many elements and answers, and the fingerprint."""
-        return {"elements": len(self.histogram), "answers": len(self.answers), **super().display_facts()}
+        return {"elements": len(self.histogram), "answers": len(self.answers), **super()._display_facts()}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from designer.base.arrays import Floats, frozen
 from designer.base.checks import assign, count, positive, shown
 from designer.base.errors import DesignFailed, InvalidProblem, InvalidSpec, withholding
 from designer.base.schema import COUNT, Named, record
-from designer.certificate.certificate import PrivacyCertificate
+from designer.certificate.certificate import PrivacyCertificate, settled_claim
+from designer.certificate.frozen import SpecForm, settle_claim
 from designer.certificate.guarantee import Guarantee, Optimality
 from designer.problem.histogram import Universe, exact_answers
 from designer.problem.relation import Relation
@@ -55,14 +56,16 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     format: ClassVar[str] = "dp-designer/small-db"
     proves_bound: ClassVar[bool] = True  # of what is released
     synthetic: ClassVar[bool] = True
-    schema = Named(
-        "small_db",
-        record(
-            {"queries": LipschitzQueries.schema, "records": RECORDS, "size": COUNT, "selection": SELECTION},
-            note="One histogram of `size` records is chosen, and scaled to all records.",
+    spec_form = SpecForm(
+        Named(
+            "small_db",
+            record(
+                {"queries": LipschitzQueries.schema, "records": RECORDS, "size": COUNT, "selection": SELECTION},
+                note="One histogram of `size` records is chosen, and scaled to all records.",
+            ),
         ),
+        PARAMETERS,
     )
-    parameters_schema = PARAMETERS
 
     queries: LipschitzQueries
     records: int
@@ -102,7 +105,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
         return statement(self.queries, self.privacy, words, self.fingerprint)
 
     @property
-    def hidden(self) -> Relation:
+    def _hidden(self) -> Relation:
         return self.queries.relation
 
     @property
@@ -112,7 +115,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
 
     @withholding
     def _release_counts(self, given: NDArray[np.int64], /) -> SyntheticRelease:
-        return self._release_of(self._draw(given, self.release_entropy()))
+        return self._release_of(self._draw(given, self._release_entropy()))
 
     def _release_of(self, candidate: int) -> SyntheticRelease:
         """The release of the candidate of this number."""
@@ -168,7 +171,7 @@ class SmallDB(TakesCounts[SyntheticRelease]):
             "a proven bound of the largest error of all answers, whatever the data (docs/theory/synthetic.md, 3)",
         )
 
-    def require_listed(self) -> None:
+    def _require_listed(self) -> None:
         require_listed(self.queries.relation)
 
     def core(self) -> dict[str, Any]:
@@ -178,16 +181,13 @@ class SmallDB(TakesCounts[SyntheticRelease]):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> SmallDB:
         """The mechanism of a spec, certified anew."""
-        queries, records = read_core(core, cls.schema)
+        queries, records = read_core(core, cls.spec_form.core)
         if type(core["size"]) is not int:
             raise InvalidSpec("size: must be a whole number.")
         return cls(queries, records, core["size"], core["selection"])
 
-    def settled_claim(self, claimed: dict[str, Any], proven: dict[str, Any]) -> dict[str, Any]:
-        """See `designer.certificate.certificate.settled_claim`."""
-        from designer.certificate.certificate import settled_claim
 
-        return settled_claim(cast("Any", self.queries), claimed, proven)
+settle_claim.register(SmallDB, lambda mechanism, claimed, proven: settled_claim(mechanism.queries, claimed, proven))
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,12 +123,12 @@ class TableRelease(Answers, Tabular):
         """The answers of each query, by the columns of its groups."""
         return tables_in_order([answer.table() for answer in self.answers.values()], self.law, self)
 
-    def display_facts(self) -> Mapping[str, object]:
+    def _display_facts(self) -> Mapping[str, object]:
         """How many queries and answers, and the fingerprint."""
         return {
             "queries": len(self.answers),
             "answers": sum(len(own.keys) for own in self.answers.values()),
-            **super().display_facts(),
+            **super()._display_facts(),
         }
 
     def to_dict(self) -> dict[str, Any]:

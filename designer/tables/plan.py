@@ -22,7 +22,8 @@ from designer.base.checks import assign, count, rational, rational_from
 from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
 from designer.base.json_text import require_keys
 from designer.base.schema import COUNT, RATIONAL, Named, keys, list_of, needs_one_of, noted, number, or_null, record, text
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate import frozen as facts
+from designer.certificate.frozen import FrozenMechanism, SpecForm
 from designer.certificate.guarantee import TIMING, Guarantee
 from designer.problem.histogram import (
     IN_SPECS,
@@ -117,10 +118,7 @@ class TablePlan(FrozenMechanism):
     """
 
     format = "dp-designer/table-plan"
-    schema = PLAN
-    parameters_schema = PARAMETERS
-    certificate_schema = PolicyCertificate.schema
-    spec_rules = RHO_IS_STATED
+    spec_form = SpecForm(PLAN, PARAMETERS, PolicyCertificate.schema, rules=RHO_IS_STATED)
     takes = ("records",)
 
     queries: Sequence[Query]
@@ -135,7 +133,7 @@ class TablePlan(FrozenMechanism):
         if not 1 <= len(queries) <= MOST_QUERIES or not all(isinstance(query, Query) for query in queries):
             raise InvalidProblem(f"queries: give 1 to {MOST_QUERIES} queries of designer.tables.")
         assign(self, queries=queries)
-        names = self.named_answers
+        names = _names(self)
         if len(set(names)) != len(names):
             raise InvalidProblem(f"queries: two are named {max(names, key=names.count)!r}; rename one.")
         self._require_one_rule()
@@ -190,10 +188,6 @@ class TablePlan(FrozenMechanism):
         splittings = [selection.splitting for selection in self._selections] + [self.splitting]
         measured = [measure for query in self.queries if isinstance(measure := getattr(query, "measure", None), Measure)]
         return tuple(dict.fromkeys([*measured, *(measure for split in splittings if split for measure in split.measures)]))
-
-    @property
-    def named_answers(self) -> tuple[str, ...]:
-        return tuple(q.name for q in (*self.noisy, *(q for q in self.queries if not isinstance(q, Aggregated))))
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -333,37 +327,6 @@ class TablePlan(FrozenMechanism):
             holds, terms, None if rate is None else str(rate), "exact rationals; tails rounded up", theorem
         )
 
-    def told_budgets(self) -> tuple[str, Floats | None]:
-        """Of every query: what the smallest record costs that moves it, by one step; a pure budget, or the b of `b^2 / 2`."""
-        rhos = [1 / (2 * q.least_variance) for q in self.noisy if isinstance(q, Additive)]
-        rhos += [query.rho for query in self.queries if isinstance(query, Quantile)]
-        pure = []
-        for query in self.noisy:
-            if isinstance(query, OtherNoise):
-                smallest, policy = {query.measure.column: query.step}, query.pure_policy
-                rhos += [query.rho_policy().exact(smallest)] if policy is None else []
-                pure += [] if policy is None else [float(policy.exact(smallest))]
-        return "queries, at the smallest record that counts,", np.array([*(math.sqrt(2 * rho) for rho in rhos), *pure])
-
-    def below_by_noise(self, table: AnswerTable) -> NDArray[np.bool_]:
-        """Of counts, and of sums of what is never below 0, over groups that were listed."""
-        counts = any(
-            query.name == table.name
-            and query.groups.keys is not None
-            and isinstance(query, (Count, CountDistinct, Sum, PureSum))
-            and (not isinstance(query, (Sum, PureSum)) or query.measure.lower >= 0)
-            for query in self.noisy
-        )
-        return (table.answers < 0) & counts
-
-    def deviations(self) -> Iterable[tuple[str, float]]:
-        """Of the groups of each count and sum that with the least noise, in steps."""
-        for query in self.noisy:
-            if isinstance(query, Additive):
-                yield query.name, math.sqrt(query.least_variance)
-            elif isinstance(query, OtherNoise) and (variance := query.noise_variance()) is not None:
-                yield query.name, math.sqrt(variance) / float(query.step)
-
     @property
     def _has_other_noise(self) -> bool:
         return any(isinstance(query, OtherNoise) for query in self.queries)
@@ -390,8 +353,8 @@ class TablePlan(FrozenMechanism):
         self.check(data, unit=unit, entity=entity, rows_per_entity=rows_per_entity)
         row = row_unit_of(unit, entity, rows_per_entity)
         stated, exact = self.guarantee_for(row), self._exact(data, row)
-        answers = noisy_answers(self.queries, self.noisy, exact, self.release_entropy())
-        row = row.with_left_out(_records(data), self.left_out_rate)
+        answers = noisy_answers(self.queries, self.noisy, exact, self._release_entropy())
+        row = row.with_left_out(_records(data), facts.rate_of_left_out(self))
         return TableRelease(answers, stated, self.fingerprint, row=row, law=self)
 
     @withholding
@@ -466,7 +429,7 @@ class TablePlan(FrozenMechanism):
     @classmethod
     def from_core(cls, core: Mapping[str, Any]) -> TablePlan:
         stated = {"constant", "unlisted"} & set(core)
-        require_keys(core, keys(cls.schema) | stated, "mechanism")
+        require_keys(core, keys(cls.spec_form.core) | stated, "mechanism")
         if not all(isinstance(core[key], list) for key in ("levels", "queries")):
             raise InvalidSpec("levels, queries: must be lists.")
         levels = [Groups.from_spec(level) for level in core["levels"]]
@@ -509,7 +472,7 @@ class TablePlan(FrozenMechanism):
 
         unit: what one row is.
         """
-        stated = required_unit(unit).stated(self.guarantee, self.unlisted, rate=self.left_out_rate)
+        stated = required_unit(unit).stated(self.guarantee, self.unlisted, rate=facts.rate_of_left_out(self))
         if self.measures:
             stated = replace(stated, unit=f"{stated.unit} {NO_NUMBER}")
         if unit.rows_per_entity is None:
@@ -521,13 +484,6 @@ class TablePlan(FrozenMechanism):
             notion=stated.notion + OF_ENTITIES.format(k=unit.rows_per_entity),
             parameters={**stated.parameters, name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0},
         )
-
-    @cached_property
-    def left_out_rate(self) -> Fraction:
-        """By what the smallest record costs that moves a query, of the query where that is most."""
-        budgets = self.told_budgets()[1]
-        assert budgets is not None
-        return left_out_rate(float(budgets.max()))
 
     def _unprotected(self) -> tuple[str, ...]:
         told = [
@@ -556,6 +512,52 @@ class TablePlan(FrozenMechanism):
         selections = self._selections
         total = sum(selection.delta for selection in selections)
         return {**rows, self._delta_name: min(1.0, total * (1 + 2.0**-40)) if selections else 0.0, "queries": len(self.queries)}
+
+
+@facts.deviations_in_units.register(TablePlan)
+def _deviations_in_units(mechanism: TablePlan) -> Iterable[tuple[str, float]]:
+    """Of the groups of each count and sum that with the least noise, in steps."""
+    for query in mechanism.noisy:
+        if isinstance(query, Additive):
+            yield query.name, math.sqrt(query.least_variance)
+        elif isinstance(query, OtherNoise) and (variance := query.noise_variance()) is not None:
+            yield query.name, math.sqrt(variance) / float(query.step)
+
+
+@facts.below_by_noise.register(TablePlan)
+def _below_by_noise(mechanism: TablePlan, table: AnswerTable) -> NDArray[np.bool_]:
+    """Of counts, and of sums of what is never below 0, over groups that were listed."""
+    counts = any(
+        query.name == table.name
+        and query.groups.keys is not None
+        and isinstance(query, (Count, CountDistinct, Sum, PureSum))
+        and (not isinstance(query, (Sum, PureSum)) or query.measure.lower >= 0)
+        for query in mechanism.noisy
+    )
+    return (table.answers < 0) & counts
+
+
+@facts.stated_budgets.register(TablePlan)
+def _stated_budgets(mechanism: TablePlan) -> tuple[str, Floats]:
+    """Of every query: what the smallest record costs that moves it, by one step; a pure budget, or the b of `b^2 / 2`."""
+    rhos = [1 / (2 * q.least_variance) for q in mechanism.noisy if isinstance(q, Additive)]
+    rhos += [query.rho for query in mechanism.queries if isinstance(query, Quantile)]
+    pure = []
+    for query in mechanism.noisy:
+        if isinstance(query, OtherNoise):
+            smallest, policy = {query.measure.column: query.step}, query.pure_policy
+            rhos += [query.rho_policy().exact(smallest)] if policy is None else []
+            pure += [] if policy is None else [float(policy.exact(smallest))]
+    return "queries, at the smallest record that counts,", np.array([*(math.sqrt(2 * rho) for rho in rhos), *pure])
+
+
+@facts.named_answers.register(TablePlan)
+def _names(mechanism: TablePlan) -> tuple[str, ...]:
+    return tuple(q.name for q in (*mechanism.noisy, *(q for q in mechanism.queries if not isinstance(q, Aggregated))))
+
+
+# By what the smallest record costs that moves a query, of the query where that is most.
+facts.rate_of_left_out.register(TablePlan, lambda plan: left_out_rate(float(_stated_budgets(plan)[1].max())))
 
 
 def _records(data: Any) -> Any:

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, stated_budgets
 from designer.designing.design_result import Design, DesignOfKind
 from designer.designing.of_kinds import chosen_family, design_of_kind, options_apart
 from designer.problem.targets import Targets
@@ -46,7 +46,7 @@ def design_plan(problem: PlanProblem, /, family: str = "auto", *, targets: Targe
     chosen_family(problem, family, options, (), other)
     queries = tuple(problem.queries) if targets is None else least_plan(problem.queries, targets).queries
     made = TablePlan(queries, problem.splitting, unlisted=problem.unlisted)
-    _, budgets = made.told_budgets()
+    _, budgets = stated_budgets(made)
     return design_of_kind(problem, start, made, 0.0 if budgets is None else float(budgets.max()))
 
 

@@ -122,7 +122,7 @@ def test_what_is_half_made_has_a_line_too() -> None:
 
 def test_a_long_value_is_cut_and_an_empty_table_is_one() -> None:
     class Long(Displayed):
-        def display_facts(self) -> dict[str, object]:
+        def _display_facts(self) -> dict[str, object]:
             return {"name": "x" * 100, "none": None, "half": 0.5, "many": 12345}
 
     assert repr(Long()) == f"<Long: name {'x' * 57}..., half 0.5, many 12,345>"

@@ -12,7 +12,7 @@ import pytest
 
 from designer import About, InvalidProblem, Problem, Workload, design, metrics
 from designer.base.schema import bundle
-from designer.certificate.frozen import to_spec
+from designer.certificate.frozen import named_answers, to_spec
 from designer.certificate.guarantee import LONGEST
 from tests.oracles.spec_specimens import specimens
 
@@ -92,10 +92,10 @@ def test_units_of_answers_that_there_are_not_are_refused() -> None:
     with pytest.raises(InvalidProblem, match=r"about.units: 'nort' is the name of no query; perhaps 'north' is meant"):
         MADE.described(About(units={"nort": "persons"}))
     plan = specimens()["table plan"]
-    assert plan.named_answers
+    assert named_answers(plan)
     with pytest.raises(InvalidProblem, match=r"about.units: 'nobody' is the name of no query"):
         plan.described(About(units={"nobody": "persons"}))
-    plan.described(About(units={plan.named_answers[0]: "persons"}))
+    plan.described(About(units={named_answers(plan)[0]: "persons"}))
 
 
 def test_only_an_about_describes() -> None:

@@ -77,7 +77,7 @@ def test_a_page_for_a_board_states_no_margin_of_biased_answers(capsys: pytest.Ca
 def test_large_noise_of_one_answer_does_not_excuse_the_bias_of_another() -> None:
     made = forgetful()
     assert made.biased == {"part": 0.4} and made.standard_errors()[2] > 1e6 * 0.4
-    assert made.biases.tolist() == made.rounding().tolist() == [0.4, 0.0, 0.0]
+    assert made._biases.tolist() == made.rounding().tolist() == [0.4, 0.0, 0.0]
 
 
 def test_weights_that_are_rounded_far_below_the_noise_are_no_bias() -> None:

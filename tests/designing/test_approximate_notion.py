@@ -33,6 +33,8 @@ from designer.designing import register
 from designer.designing.family import Family
 from designer.designing.least_noise import limit
 from designer.designing.listed import forget
+from designer.mechanism.bounds import error_bounds
+from designer.mechanism.interface import spent_delta
 from designer.mechanism.noise import Grid
 from designer.problem.relation import Relation
 from designer.problem_file.linear import read_problem
@@ -120,7 +122,7 @@ def test_no_protected_pair_is_told_apart_by_more_than_delta_of_the_rounded_law(n
         spent.append(max(hockey_stick(law, shifts[i, j], b) for i, j, b in pairs_of(relation)))
         assert made.privacy.pairs >= len(shifts)
     assert spent[0] <= DELTA * (1 + 1e-9) and 0.99 * DELTA < spent[1] <= DELTA * (1 + 1e-9)
-    assert made.spent_delta() == pytest.approx(DELTA, rel=1e-6)
+    assert spent_delta(made) == pytest.approx(DELTA, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", RELATIONS)
@@ -202,8 +204,8 @@ def test_one_count_gets_the_analytic_deviation_which_is_below_the_classical(fami
     assert deviation == pytest.approx(analytic(budget, delta), rel=1e-8)
     if budget < 1:
         assert deviation < math.sqrt(2 * math.log(1.25 / delta)) / budget
-    assert delta * (1 - 1e-8) < (made.spent_delta() or 0) <= delta
-    bounds = made.error_bounds(10, 0.05)
+    assert delta * (1 - 1e-8) < (spent_delta(made) or 0) <= delta
+    bounds = error_bounds(made, 10, 0.05)
     assert bounds.high_probability == pytest.approx(float(stats.norm.isf(0.025)) * deviation, rel=1e-6)
 
 
@@ -240,7 +242,7 @@ def test_many_budgets_are_interpolated_and_still_proven() -> None:
     ratio = float(made.privacy.worst_ratio or 0)
     assert 1 - 2e-6 < ratio <= 1 and made.privacy.pairs == 1225
     assert made.optimality is not None and 0 <= made.optimality.gap < 1e-5
-    assert 1e-6 * (1 - 1e-4) < (made.mechanism.spent_delta() or 0) <= 1e-6
+    assert 1e-6 * (1 - 1e-4) < (spent_delta(made.mechanism) or 0) <= 1e-6
 
 
 def test_every_change_says_what_it_spends_at_the_same_delta() -> None:
@@ -430,7 +432,7 @@ def test_a_file_that_claims_less_delta_or_less_noise_is_refused(family: str, tmp
     made = design(approximate(Workload([[0.0, 1.0, 3.0]]), metrics.line([0, 1, 2], 1, 0.5)), family).mechanism
     twin = load(made.save(tmp_path / "s.json"))
     assert twin == made and twin.delta == DELTA and twin.guarantee == made.guarantee and twin.privacy == made.privacy
-    assert twin.spent_delta() == made.spent_delta()
+    assert spent_delta(twin) == spent_delta(made)
     spec = to_spec(made)
 
     def altered(**core: object) -> dict[str, object]:

@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from designer import Problem, Targets, Workload, design, least_budget, metrics
+from designer.mechanism.accuracy import accuracy_of
 from designer.tradeoff.conversions import largest_mu
 
 DRAWS = 20_000
@@ -48,7 +49,7 @@ def test_the_margin_of_one_count_is_that_of_the_normal_law() -> None:
 def test_bounds_of_the_total_error_hold(family: str, beta: float) -> None:
     """For three records, of which rounding moves nothing here; a bound that fails more often is seen at 1e-6."""
     made = design(problem(), family).mechanism
-    bound = made.accuracy(3, beta=beta, norm="l1").alpha
+    bound = accuracy_of(made, 3, beta=beta, norm="l1").alpha
     totals = np.abs(np.asarray(made.simulate(DRAWS, seed=5))).sum(axis=1)
     assert (totals > bound).sum() <= binom.ppf(1 - 1e-6, DRAWS, beta)
     assert bound <= 3.5 * np.quantile(totals, 1 - beta)

@@ -18,6 +18,7 @@ from designer import DesignFailed, InvalidProblem, Problem, Workload, design, me
 from designer.certificate.norm_kinds import BundleNorm
 from designer.certificate.norms import Gauge
 from designer.designing.least_noise import limit
+from designer.mechanism.bounds import error_bounds
 from designer.problem.domain import Domain
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.scales import _different, best_bundling, bundle_costs, bundle_weights
@@ -148,7 +149,7 @@ def test_covariances_and_absolute_values_are_those_of_draws(combine: str) -> Non
     off = np.abs(sizes.mean(axis=0) - made.query_mean_absolutes()) / sizes.std(axis=0) * np.sqrt(len(drawn))
     assert off.max() < stats.norm.isf(FAILURE_PROBABILITY / 10)
     assert ((sizes <= made.margins(0.95)).mean(axis=0) >= 0.95).all()
-    assert (sizes.max(axis=1) <= made.error_bounds(1.0, 0.05).high_probability).mean() >= 0.95
+    assert (sizes.max(axis=1) <= error_bounds(made, 1.0, 0.05).high_probability).mean() >= 0.95
 
 
 @pytest.mark.parametrize("loss", ["squared", "absolute", "max"])

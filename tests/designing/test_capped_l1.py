@@ -18,6 +18,7 @@ from designer.certificate.norms import Norm
 from designer.designing.family import Sizes
 from designer.designing.least_noise import limit
 from designer.designing.listed import family_named
+from designer.mechanism.bounds import error_bounds
 from designer.sampling.entropy import SeededEntropy
 from solvers.exact.rational import capped_cube
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
@@ -92,7 +93,7 @@ def test_covariances_and_absolute_values_are_those_of_draws() -> None:
     off = np.abs(sizes.mean(axis=0) - made.query_mean_absolutes()) / sizes.std(axis=0) * np.sqrt(len(drawn))
     assert off.max() < stats.norm.isf(FAILURE_PROBABILITY / 12)
     assert ((sizes <= made.margins(0.95)).mean(axis=0) >= 0.95).all()
-    assert (sizes.max(axis=1) <= made.error_bounds(1.0, 0.05).high_probability).mean() >= 0.95
+    assert (sizes.max(axis=1) <= error_bounds(made, 1.0, 0.05).high_probability).mean() >= 0.95
 
 
 def test_published_statistics_and_a_delta_are_served() -> None:

@@ -375,7 +375,7 @@ def test_a_least_budget_from_draws_says_to_which_share_it_is_told() -> None:
     problem = Problem(Workload.identity(36), invariants.margins((6, 6)).protect(1.0, 2))
     found = least_budget(problem, Targets(standard_error=4.5), "lattice_laplace", shape="l1", curve=1)
     assert 0 < found.uncertain < 0.01 and found.step >= found.uncertain * 0.9
-    words = found.design.mechanism.accuracy_words
+    words = found.design.mechanism.error_source.words
     assert words.startswith("Standard errors are simulated") and f"Accuracy:     {words}" in budget_summary("t", found)
     assert words in design_summary("t", found.design)
     assert "told to about 0." in budget_summary("t", found) and "told to about" in found.rows[0]["note"]

@@ -85,7 +85,7 @@ def test_every_kind_is_designed_into_one_type(name: str) -> None:
     assert made.loss >= 0 and made.error >= 0 and made.seconds >= 0
     assert made.optimality is None or made.optimality.lower_bound <= made.optimality.value * (1 + 1e-9)
     assert made.efficiency is None or 0 < made.efficiency <= 1
-    assert "seconds" in made.display_facts() and repr(made)
+    assert "seconds" in made._display_facts() and repr(made)
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "Problem"])

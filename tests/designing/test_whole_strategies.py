@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from designer import Design, DesignFailed, InvalidProblem, Problem, Workload, design, invariants, load, metrics
+from designer.certificate.frozen import summary_lines
 from designer.designing.repair import Atoms
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.sampling.entropy import SeededEntropy
 from solvers.programs.changes import Changes
 from solvers.programs.strategy import hierarchical, prefix
@@ -112,7 +113,7 @@ def test_the_certificate_is_the_sum_over_all_rows_for_every_change(name: str, tm
     """`sum_i rate_i |A_i u| / unit_i <= b` in rationals, change by change; the variance by its formula and by draws."""
     relation = RELATIONS[name]
     mechanism = made(Problem(Workload(np.tril(np.ones((6, 6)))[:5]), relation))
-    heard = mechanism.heard
+    heard = ~mechanism.norm.silent
     values = mechanism.grid.values(mechanism.integers)[heard]
     weights = [Fraction(float(w)) for w in mechanism.norm.map[heard]]
     points = relation.points(values.T)
@@ -145,9 +146,9 @@ def test_the_certificate_is_the_sum_over_all_rows_for_every_change(name: str, tm
 def test_the_answers_are_the_weighted_least_squares_of_what_is_measured() -> None:
     """Brute force: no perturbation of the reconstruction that stays unbiased has a smaller total variance."""
     mechanism = made(Problem(Workload.all_ranges(5), metrics.add_remove(5, 1.0)))
-    rebuilt, heard = mechanism.reconstruction, mechanism.heard
+    rebuilt, heard = mechanism.reconstruction, ~mechanism.norm.silent
     assert rebuilt is not None
-    rows = mechanism.target[heard]
+    rows = measured_matrix(mechanism)[heard]
     alone = mechanism.noise.heard_covariance
     best = mechanism.workload.dense() @ np.linalg.inv(rows.T @ (rows / alone[:, None])) @ (rows / alone[:, None]).T
     np.testing.assert_allclose(rebuilt[:, heard], best, atol=1e-6)
@@ -263,9 +264,9 @@ def test_what_it_cannot_serve_is_refused_with_a_way_on() -> None:
 def test_the_summary_says_that_answers_are_fractions_only_where_they_are() -> None:
     problem = Problem(Workload(health(4)), metrics.uniform(8, 1.0))
     words = "Answers:     unbiased, not whole numbers: weighted sums of noisy counts"
-    assert words in made(problem).summary_lines()
-    assert words not in made(problem, whole=True).summary_lines()
-    assert words not in design(problem, "laplace").mechanism.summary_lines()
+    assert words in summary_lines(made(problem))
+    assert words not in summary_lines(made(problem, whole=True))
+    assert words not in summary_lines(design(problem, "laplace").mechanism)
 
 
 @pytest.mark.parametrize("budget", [0.1, 1.0])
@@ -277,7 +278,10 @@ def test_marginals_are_no_worse_than_their_best_weighted_tables(budget: float) -
     rows, asked = marginals((3, 4, 5), 1)
     found = made(Problem(Workload(rows), metrics.add_remove(60, budget)))
     assert found.error() <= opt_m((3, 4, 5), asked, 5) / budget**2
-    assert sorted(np.unique(found.target[found.heard].sum(axis=1)).tolist()) == [5.0, 12.0]  # cells of 5, and of 3 x 4
+    assert sorted(np.unique(measured_matrix(found)[~found.norm.silent].sum(axis=1)).tolist()) == [
+        5.0,
+        12.0,
+    ]  # cells of 5, and of 3 x 4
 
 
 def test_the_error_of_weighted_tables_is_that_of_their_matrix() -> None:

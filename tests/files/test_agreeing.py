@@ -32,7 +32,7 @@ from designer import (
 )
 from designer.base.published_margins import PublishedSums
 from designer.certificate.agreement import agreed
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, below_by_noise
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_plan import design_structured
 from designer.files.table_files import agreeing_tables, negative_words, require_agreement
@@ -297,7 +297,7 @@ def test_only_what_cannot_be_below_zero_without_noise_is_said_to_be_so_by_noise(
     assert negative_words(plan, replace(asked, answers=rightly)) == []
     mixed = StructuredWorkload.of(Domain(("a",), (("x", "y"),)), [{"a": np.array([[1.0, -1.0]])}])
     products = design_structured(mixed, Presence(mu=1.0))
-    assert not products.below_by_noise(products.release({"a": ["x", "y"] * 3}).answer_tables()[0]).any()
+    assert not below_by_noise(products, products.release({"a": ["x", "y"] * 3}).answer_tables()[0]).any()
 
 
 ONE, TWO, THREE = np.ones((1, 3), dtype=int), np.eye(2, dtype=int), np.eye(3, dtype=int)
@@ -387,7 +387,7 @@ def agree(kind: str, rng: Any) -> None:
     truth = np.rint(size * rng.integers(0, 3, 6)).astype(np.int64)
     made, queries = KINDS[kind](rng)
     source = SeededEntropy(int(rng.integers(2**31)))
-    with patch.object(FrozenMechanism, "release_entropy", lambda self: source):
+    with patch.object(FrozenMechanism, "_release_entropy", lambda self: source):
         released = made.release(counts_of(made, truth) if kind == "marginals" else truth)
     tables = released.answer_tables()
     near = np.concatenate([table.answers for table in tables])

@@ -95,7 +95,7 @@ def test_a_forger_with_a_fresh_seal_is_found_out_unless_the_mechanism_could_have
     free |= {("reports",)} if maker.format == "dp-designer/channel" else set()
     if maker.format == "dp-designer/table-plan":
         assert {path[1] for path in accepted} <= {"median"}
-    elif isinstance(maker, AdditiveMechanism) and not maker.tells_multiples:
+    elif isinstance(maker, AdditiveMechanism) and not maker._tells_multiples:
         free = {("answers",)}
     assert {path[:1] + path[2:3] for path in accepted} <= free
 
@@ -119,7 +119,7 @@ def test_answers_are_recovered_as_exact_rationals(name: str) -> None:
     maker, made = specimens()[name], document(name)
     assert isinstance(maker, AdditiveMechanism)
     if made["measured"] is None:
-        assert not maker.tells_multiples
+        assert not maker._tells_multiples
         return
     steps = [Fraction(2) ** e for e in made["measured"]["exponents"]]
     exact = [step * m for step, m in zip(steps, made["measured"]["multiples"], strict=True)]
@@ -156,11 +156,11 @@ def hidden_total() -> AdditiveMechanism:
 def test_what_the_answers_do_not_tell_is_not_written() -> None:
     """The number of records of one component is not protected, but this release has told it only with noise."""
     made = hidden_total()
-    assert made.reconstruction is not None and not made.tells_multiples
+    assert made.reconstruction is not None and not made._tells_multiples
     released = made.release([5, 7, 1])
     assert released.multiples is None
     written = release_document(made, released, time=NOON)
-    assert written["measured"] is None and not written["published"] and not determines(made.reconstruction, made.heard)
+    assert written["measured"] is None and not written["published"] and not determines(made.reconstruction, ~made.norm.silent)
     assert "do not determine what was measured" in verify_release(made, written).to_text()
 
 
@@ -217,7 +217,7 @@ def test_exact_answers_off_what_counts_give_are_refused() -> None:
     assert isinstance(made, AdditiveMechanism)
     one = made.release([3, 1, 2])
     assert one.multiples is not None and made.exact == ("q0",)
-    silent = int(np.flatnonzero(~made.heard)[0])
+    silent = int(np.flatnonzero(made.norm.silent)[0])
     unit = int(np.gcd.reduce(made.integers[silent]))
     for value, words in ((one.multiples[silent] + 1, "no counts and no noise"), (-unit, "below 0")):
         multiples = [value if k == silent else m for k, m in enumerate(one.multiples)]

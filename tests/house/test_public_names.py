@@ -67,6 +67,8 @@ NAMES = {
 }
 # Rooms that the pages of the site send their readers to, whose names are not gathered in one place.
 DEEPER = {
+    "designer.mechanism.accuracy": "accuracy_of",
+    "designer.mechanism.bounds": "error_bounds",
     "designer.selection.scores": "Linear AbsoluteError Closeness LargestError RankError",
     "designer.synthetic.multiplicative": "MWEM mwem theorem_8",
     "designer.synthetic.small_databases": "SmallDB literal_size proposition_1 small_db",

@@ -16,7 +16,7 @@ from designer.certificate.norms import Norm
 from designer.lattice import chain as lattice_chain
 from designer.lattice import sampler_choice as lattice_choice
 from designer.lattice.chain import Assessment, ChainPlan, directions
-from designer.lattice.mechanism import LatticeMechanism
+from designer.lattice.mechanism import LatticeMechanism, draw_tables
 from solvers.lattices.chain import Chain
 from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
@@ -38,7 +38,7 @@ def test_the_law_is_close_to_the_enumerated_one(order):
     places = {point.tobytes(): i for i, point in enumerate(known)}
 
     def fit(mechanism):
-        where = [places[point.tobytes()] for point in mechanism.draw(5000, seed=1)]
+        where = [places[point.tobytes()] for point in draw_tables(mechanism, 5000, seed=1)]
         return p_value(np.bincount(where, minlength=len(known)), weights / weights.sum())
 
     assert fit(chained(order=order)) > FAILURE_PROBABILITY
@@ -185,9 +185,9 @@ def test_bad_plans_are_refused(build, message):
 
 def test_errors_of_slow_samplers_are_simulated_with_fewer_draws():
     """A chain pays all its steps for every draw, so 20,000 of them would take minutes."""
-    assert chained().simulated_draws == 150
+    assert chained().error_source.draws == 150
     exact = LatticeMechanism("lattice_laplace", Workload.identity(6), chained().relation, chained().norm)
-    assert exact.simulated_draws == 0
+    assert exact.error_source.draws == 0
     # 150 draws of |z|^2 with a coefficient of variation below 2: 6 standard errors are below 1.
     assert chained().error() == pytest.approx(exact.error(), rel=1.0)
 

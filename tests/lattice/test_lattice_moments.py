@@ -25,6 +25,8 @@ from designer.lattice.accuracy import (
     summed_moments,
     summed_tails,
 )
+from designer.lattice.mechanism import draw_tables
+from designer.mechanism.interface import reach_of_answers
 from designer.sampling.entropy import SeededEntropy
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, law_of_cell, mixed_laws
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY
@@ -56,7 +58,7 @@ def test_moments_are_the_sums_over_all_tables(family: str, shape: str, budget: f
     lengths = np.abs(image).sum(axis=1) if shape == "l1" else np.sqrt((image**2).sum(axis=1))
     law = np.exp(-lengths if notion == "pure" else -(lengths**2) / 2)
     answers = z @ QUERIES.dense().T
-    assert made.simulated_draws == 0
+    assert made.error_source.draws == 0
     assert made.covariance() == pytest.approx((answers.T * law) @ answers / law.sum(), rel=1e-9)
     assert made.query_mean_absolutes() == pytest.approx(law @ np.abs(answers) / law.sum(), rel=1e-9)
     assert made.standard_errors() == pytest.approx(np.sqrt(made.query_variances()), rel=1e-7)
@@ -73,7 +75,7 @@ def test_draws_of_a_hull_agree_with_the_sums() -> None:
     made = design(Problem(Workload.identity(9), invariants.margins((3, 3)).protect(4.0, 2)), "lattice_laplace", shape="hull")
     squares = np.asarray(made.mechanism.simulate(20_000, seed=2)) ** 2
     off = squares.mean(axis=0) - made.mechanism.query_variances()
-    assert made.mechanism.simulated_draws == 0 and (np.abs(off) < 5 * squares.std(axis=0) / 20_000**0.5).all()
+    assert made.mechanism.error_source.draws == 0 and (np.abs(off) < 5 * squares.std(axis=0) / 20_000**0.5).all()
 
 
 @pytest.mark.parametrize(("shape", "epsilon"), [((4, 4), 1.0), ((3, 3), 0.1)])
@@ -82,7 +84,7 @@ def test_the_table_of_the_tutorial_has_the_law_of_a_cell(shape: tuple[int, int],
     standard errors."""
     problem = Problem(Workload.identity(shape[0] * shape[1]), invariants.margins(shape).protect(epsilon=epsilon))
     made = design(problem, "lattice_laplace", shape="l1").mechanism
-    assert made.simulated_draws == 0 and made.accuracy_words == "" and made.reach_of_answers(0.95, False)[1] == SUMMED
+    assert made.error_source.draws == 0 and made.error_source.words == "" and reach_of_answers(made, 0.95, False)[1] == SUMMED
     drawn = np.asarray(made.simulate(100_000, seed=4))
     squares = np.square(drawn).mean(axis=1)
     assert abs(squares.mean() - made.error() / made.workload.shape[0]) < 5 * squares.std() / 100_000**0.5
@@ -98,7 +100,7 @@ def test_narrow_gaussian_noise_has_its_error_though_no_draw_moves() -> None:
     made = design(problem, "lattice_gaussian", shape="l2").mechanism
     weight = float(made.norm.map[0])
     swaps = 2 * 100 * np.exp(-4 * weight**2 / 2)  # pairs of rows by pairs of columns, either sign; 4 of 25 cells, by 1
-    assert made.error() == pytest.approx(4 * swaps, rel=1e-3) and made.simulated_draws == 0
+    assert made.error() == pytest.approx(4 * swaps, rel=1e-3) and made.error_source.draws == 0
 
 
 @pytest.mark.parametrize("shape", ["l2", "ellipsoid"])
@@ -118,11 +120,11 @@ def test_continuous_moments_are_above_the_sums_by_what_is_said(shape: str, notio
 @pytest.mark.nightly
 def test_wide_noise_is_simulated_with_one_error_for_cells_that_are_alike() -> None:
     made = design(Problem(Workload.identity(36), invariants.margins((6, 6)).protect(0.5, 2)), "lattice_laplace", shape="l1")
-    errors, words = made.mechanism.standard_errors(), made.mechanism.accuracy_words
-    assert made.mechanism.simulated_draws > 10_000 and len(set(errors.round(12).tolist())) == 1
+    errors, words = made.mechanism.standard_errors(), made.mechanism.error_source.words
+    assert made.mechanism.error_source.draws > 10_000 and len(set(errors.round(12).tolist())) == 1
     assert words.startswith("Standard errors are simulated with 1") and "draws, to about 0." in words and "bound" not in words
     said = float(words.split("about ")[1].split(" %")[0]) / 100
-    other = np.square(made.mechanism.draw(20_000, seed=9)).mean() ** 0.5
+    other = np.square(draw_tables(made.mechanism, 20_000, seed=9)).mean() ** 0.5
     assert errors[0] == pytest.approx(other, rel=2 * said)
 
 
@@ -130,7 +132,7 @@ def test_where_draws_hardly_ever_move_a_bound_says_at_most() -> None:
     """A cube with all its two-way margins, a budget of 4 for each unit: neither sums nor draws tell how seldom it moves."""
     relation = invariants.margins((3, 3, 4), [(0, 1), (1, 2), (0, 2)]).protect(4.0, per_distance="l2")
     made = design(Problem(Workload.identity(36), relation, "zcdp"), "lattice_gaussian", shape="l2").mechanism
-    assert "at most these" in made.accuracy_words and (made.standard_errors() > 0).all()
+    assert "at most these" in made.error_source.words and (made.standard_errors() > 0).all()
     drawn = np.asarray(made.simulate(2000, seed=1))
     assert (drawn.std(axis=0) <= made.standard_errors()).all()
 
@@ -201,7 +203,7 @@ def test_intervals_of_a_table_need_no_draw(monkeypatch: pytest.MonkeyPatch) -> N
     noise = np.abs(made.noise_in_answers(20_000, SeededEntropy(5)))
     monkeypatch.setattr(type(made), "noise_in_answers", lambda *given: pytest.fail("drawn"))
     for level in (0.5, 0.95, 0.99):
-        margins, law = made.reach_of_answers(level, False)
+        margins, law = reach_of_answers(made, level, False)
         slack = 5 * (level * (1 - level) / 20_000) ** 0.5
         assert law == OF_SLICES and ((noise <= margins).mean(axis=0) >= level - slack).all()
         assert ((noise <= margins - steps).mean(axis=0) <= level + slack).all()

@@ -13,8 +13,8 @@ from scipy.stats import binom
 
 from designer import AdditiveMechanism, DesignFailed, InvalidProblem, Problem, Workload, design, metrics
 from designer.certificate.norms import weighted_l1
-from designer.mechanism.accuracy import _gaussian_tail
-from designer.mechanism.bounds import LaplaceSum, MagnitudeSum, largest_quantile
+from designer.mechanism.accuracy import _gaussian_tail, accuracy_of
+from designer.mechanism.bounds import LaplaceSum, MagnitudeSum, error_bounds, largest_quantile
 from designer.mechanism.noise import Grid
 
 PLANE = metrics.euclidean(np.random.default_rng(0).random((6, 2)), per_unit=2.0)
@@ -87,13 +87,13 @@ def by_enumeration(made: AdditiveMechanism, alpha: float) -> float:
 @pytest.mark.parametrize("beta", [0.4, 0.05, 1e-4])
 def test_no_histogram_of_three_records_fails_more_often(biased: bool, beta: float) -> None:
     made = coarse(biased)
-    found = made.accuracy(3, beta=beta)
+    found = accuracy_of(made, 3, beta=beta)
     assert by_enumeration(made, found.alpha) <= beta
-    assert made.accuracy(3, alpha=found.alpha).beta >= by_enumeration(made, found.alpha) * (1 - 1e-9)
+    assert accuracy_of(made, 3, alpha=found.alpha).beta >= by_enumeration(made, found.alpha) * (1 - 1e-9)
     assert found.bias == (7.5 if biased else 0.0)  # three records of the third element
     if not biased:  # the law is exact: a step less is exceeded more often, and the beta of an alpha is that of the law
         assert by_enumeration(made, found.alpha - 0.5) > beta
-        assert made.accuracy(3, alpha=found.alpha).beta == pytest.approx(by_enumeration(made, found.alpha), rel=1e-6)
+        assert accuracy_of(made, 3, alpha=found.alpha).beta == pytest.approx(by_enumeration(made, found.alpha), rel=1e-6)
 
 
 @pytest.mark.parametrize("beta", [0.3, 0.05])
@@ -113,7 +113,7 @@ def test_draws_fail_no_more_often_than_proven(family: str, notion: str, norm: st
     made = design(Problem(Workload.random(3, 6, "real", 2), PLANE, notion), family).mechanism
     errors = np.abs(np.asarray(made.simulate(20_000, seed=7)))
     sizes = errors.sum(axis=1) if norm == "l1" else errors.max(axis=1)
-    found = made.accuracy(1, beta=beta, norm=norm)
+    found = accuracy_of(made, 1, beta=beta, norm=norm)
     assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, beta)
     if family == "laplace":  # exact: no fewer either
         assert (sizes >= found.alpha * (1 - 1e-3)).sum() >= binom.isf(1 - 1e-6, 20_000, beta)
@@ -124,7 +124,7 @@ def test_a_strategy_is_bounded_in_l1_too() -> None:
     """20,000 draws, as above."""
     made = design(Problem(Workload.random(3, 6, "real", 2), PLANE), "strategy_laplace", iterations=3).mechanism
     sizes = np.abs(np.asarray(made.simulate(20_000, seed=7))).sum(axis=1)
-    found = made.accuracy(1, beta=0.05)
+    found = accuracy_of(made, 1, beta=0.05)
     assert (sizes >= found.alpha).sum() <= binom.isf(1e-6, 20_000, 0.05) and found.alpha <= 3.5 * np.quantile(sizes, 0.95)
 
 
@@ -134,26 +134,28 @@ def test_the_probability_for_an_accuracy_is_the_inverse(family: str, notion: str
     relation = metrics.euclidean(np.random.default_rng(3).random((15, 2)))
     made = design(Problem(Workload.random(queries, 15, "real", 4), relation, notion), family).mechanism
     for norm in ("l1", "linf"):
-        alpha = made.accuracy(5, beta=0.02, norm=norm).alpha
-        back = made.accuracy(5, alpha=alpha, norm=norm)
+        alpha = accuracy_of(made, 5, beta=0.02, norm=norm).alpha
+        back = accuracy_of(made, 5, alpha=alpha, norm=norm)
         assert back.alpha == alpha and 0.005 <= back.beta <= 0.02 * (1 + 1e-4)
-        assert made.accuracy(5, alpha=2 * alpha, norm=norm).beta < back.beta
+        assert accuracy_of(made, 5, alpha=2 * alpha, norm=norm).beta < back.beta
 
 
 def test_one_answer_has_one_accuracy_and_the_l1_error_is_no_less_than_the_largest() -> None:
     made = design(Problem(Workload.identity(4), metrics.uniform(4, 1.0)), "laplace").mechanism
-    assert made.accuracy(9, beta=0.1).alpha >= made.accuracy(9, beta=0.1, norm="linf").alpha
+    assert accuracy_of(made, 9, beta=0.1).alpha >= accuracy_of(made, 9, beta=0.1, norm="linf").alpha
     single = design(Problem(Workload([[0.0, 1.0]]), metrics.uniform(2, 1.0)), "laplace").mechanism
-    assert single.accuracy(9, beta=0.1).alpha == pytest.approx(single.accuracy(9, beta=0.1, norm="linf").alpha, rel=1e-3)
+    assert accuracy_of(single, 9, beta=0.1).alpha == pytest.approx(
+        accuracy_of(single, 9, beta=0.1, norm="linf").alpha, rel=1e-3
+    )
 
 
 def test_bias_alone_is_no_accuracy_that_noise_could_reach() -> None:
     problem = Problem(Workload([[0.0, 1.0, 3.0]]), metrics.uniform(3, 0.1), records=2.0)
     made = design(problem, "laplace_joint").mechanism
-    bias = made.accuracy(2.0, beta=0.5).bias
+    bias = accuracy_of(made, 2.0, beta=0.5).bias
     assert bias > 1.0
     with pytest.raises(DesignFailed, match=r"alpha: .* the bias alone may be"):
-        made.accuracy(2.0, alpha=bias / 2)
+        accuracy_of(made, 2.0, alpha=bias / 2)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +174,7 @@ def test_bias_alone_is_no_accuracy_that_noise_could_reach() -> None:
 def test_wrong_arguments_are_refused(options: dict[str, object], text: str) -> None:
     made = design(Problem(Workload.identity(3), metrics.uniform(3, 1.0)), "laplace").mechanism
     with pytest.raises(InvalidProblem, match=text):
-        made.accuracy(**{"n": 5, **options})
+        accuracy_of(made, **{"n": 5, **options})
 
 
 @pytest.mark.parametrize("beta", [0.3, 0.01])
@@ -238,7 +240,7 @@ def test_strategies_are_bounded_near_the_quantile_of_their_noise() -> None:
     made = design(problem, "strategy_laplace", iterations=3, keep=1).mechanism
     worst = np.abs(np.asarray(made.simulate(20_000, seed=5))).max(axis=1)
     for delta, slack in ((0.05, 1.3), (1e-3, 2.0)):
-        bound = made.error_bounds(100, delta).high_probability
+        bound = error_bounds(made, 100, delta).high_probability
         assert (worst > bound).mean() <= slack * delta
         assert bound <= 1.25 * np.quantile(worst, 1 - delta)
 
@@ -249,7 +251,7 @@ def test_independent_noise_has_its_exact_quantile(scales: list[float]) -> None:
     made = design(Problem(Workload(np.diag(scales)), relation), "laplace").mechanism
     units = np.array(scales)  # of the one entry of each query
     for delta in (0.5, 0.05, 1e-6):
-        t = made.error_bounds(1, delta).high_probability
+        t = error_bounds(made, 1, delta).high_probability
         within = [_within(x, made.scales, units) for x in (t, 0.999 * t)]
         assert within[0] >= 1 - delta - 1e-9 * delta and within[1] < 1 - delta
 

@@ -125,7 +125,7 @@ def enumerated_program(made: StaircaseMechanism, reach: int, kind: str = "square
         ]
         i, j = (list(part) for part in zip(*ends, strict=True))
         rules.append(y[i] <= cp.multiply(math.exp(budget) * s[j] / s[i], y[j]))
-    each = np.abs(np.array(points) @ made.rows.T) ** (1 if kind == "absolute" else 2)
+    each = np.abs(np.array(points) @ made._rows.T) ** (1 if kind == "absolute" else 2)
     parts = each if kind == "max" else each.sum(axis=1, keepdims=True)
     program = cp.Problem(cp.Minimize(cp.max((parts * s[:, None]).T @ y)), rules)
     # By the simplex method: an interior point, which some versions of Clarabel leave too early, is above the optimum by 1e-5.
@@ -265,7 +265,7 @@ def test_variances_are_those_of_the_enumerated_law() -> None:
     for name in ("unequal budgets", "euclidean"):
         made = design(LAWS[name], "staircase").mechanism
         heights = lowest_heights(to_plain(made)["noise"], moved_steps(to_plain(made)), 40_000)
-        points = np.array(list(heights)) @ made.rows.T
+        points = np.array(list(heights)) @ made._rows.T
         masses = np.exp(-float(made.noise.unit) * np.array(list(heights.values()), dtype=float))
         assert made.query_variances() == pytest.approx(masses @ points**2 / masses.sum(), rel=1e-6)
         assert made.query_mean_absolutes() == pytest.approx(masses @ np.abs(points) / masses.sum(), rel=1e-6)

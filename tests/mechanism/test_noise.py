@@ -15,7 +15,7 @@ from designer import Problem, Workload, design, metrics
 from designer.certificate.certificate import scale_up_to_private
 from designer.certificate.norms import Gauge, Norm
 from designer.certificate.sensitivity import SensitivitySet
-from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.additive import AdditiveMechanism, measured_matrix
 from designer.mechanism.bounds import joint_noise
 from designer.mechanism.noise import Grid, noise_for
 from designer.relations.metrics.presence import AddRemove
@@ -51,7 +51,7 @@ def coarse(family: str, name: str, fineness: float = 0.5) -> AdditiveMechanism:
         int(np.floor(np.log2(fineness * scale))) if scale else e for scale, e in zip(scales, fine.grid.exponents, strict=True)
     )
     grid = Grid(exponents)
-    on_grid = SensitivitySet.of(grid.values(grid.integers(fine.target)), fine.relation)
+    on_grid = SensitivitySet.of(grid.values(grid.integers(measured_matrix(fine))), fine.relation)
     norm = fine.norm.divided(scale_up_to_private(on_grid, fine.norm))
     return AdditiveMechanism(
         family, fine.workload, fine.relation, norm, grid, fine.falloff, fine.measured, fine.reconstruction, allow_vacuous=True

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from designer import AdditiveMechanism, InvalidProblem, Problem, Workload, design, metrics
 from designer.certificate.norms import Norm, weighted_l1
+from designer.mechanism.bounds import error_bounds
 from designer.mechanism.noise import Grid, nearest_float, noise_for
 from designer.mechanism.release import SimulatedNoise, answers_of
 from designer.problem.histogram import UNUSABLE, ExactRows, exact_answers
@@ -247,7 +248,7 @@ def databases(n: int) -> list[np.ndarray]:
 @pytest.mark.parametrize("n", [1, 10, 1000])
 def test_error_bounds_hold_for_every_database_of_n_records(n: int) -> None:
     made = biased()
-    bounds = made.error_bounds(n, delta=0.1)
+    bounds = error_bounds(made, n, delta=0.1)
     noise = np.asarray(made.simulate(20_000, seed=n))
     for x in databases(n):
         errors = (made.effective - made.workload.dense()) @ x + noise
@@ -267,7 +268,7 @@ def test_error_bounds_hold_for_every_database_of_n_records(n: int) -> None:
 def test_the_high_probability_bound_on_a_coarse_grid_in_closed_form(rate: float, delta: float) -> None:
     """P(|Z| > s) of the discrete law itself: on a coarse grid the tail of the continuous law would promise too much."""
     made = AdditiveMechanism("custom", Workload([[1.0, 0.0]]), metrics.uniform(2, 10.0), weighted_l1([rate]), Grid((0,)))
-    steps = math.floor(made.error_bounds(1, delta).high_probability)
+    steps = math.floor(error_bounds(made, 1, delta).high_probability)
     a = math.exp(-rate)
     assert 2 * a ** (steps + 1) / (1 + a) <= delta
 
@@ -275,9 +276,9 @@ def test_the_high_probability_bound_on_a_coarse_grid_in_closed_form(rate: float,
 @pytest.mark.parametrize("delta", [0.0, -1.0, 1.5, math.nan])
 def test_bad_bounds_are_refused(delta: float) -> None:
     with pytest.raises(InvalidProblem, match="delta"):
-        biased().error_bounds(1, delta)
+        error_bounds(biased(), 1, delta)
     with pytest.raises(InvalidProblem, match="n:"):
-        biased().error_bounds(delta if delta <= 0 else -1.0)
+        error_bounds(biased(), delta if delta <= 0 else -1.0)
 
 
 CANARIES = [9007199254740881, 2305843009213693951, 998244353, 67280421310721]

@@ -16,7 +16,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total
 from designer.accounts.check import checked
 from designer.accounts.ledger_text import balance_lines
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.exchange.registry import registry_entry
 from designer.files.releases import release_document, verify_release
 from designer.problem.domain import Domain
@@ -55,7 +55,7 @@ def attack(made: FrozenMechanism, rows: int) -> Atoms:
     """An entity of twice as many rows as count, all in one cell, or nobody: what it does to the answers and to the number of
     rows left out, whose laws are independent. Of two candidates the other one is ahead by the rows that count."""
     answers = loss_atoms(law_of(made, (3, 3 + rows)), law_of(made, (3 + rows, 3 + rows)))
-    rate = float(made.left_out_rate or 0)
+    rate = float(rate_of_left_out(made) or 0)
     left = integers(lambda z: rate * abs(z))
     return both(answers, loss_atoms(left, {z + rows: p for z, p in left.items()}))
 

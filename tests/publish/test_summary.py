@@ -24,6 +24,7 @@ from designer.certificate.frozen import FrozenMechanism
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
 from designer.files.releases import release_document
+from designer.mechanism.interface import reach_of_answers
 from designer.publish import sections
 from designer.publish.content import Evidence, PageSection, SeenRelease, Sheet
 from designer.publish.contributor import NOT_PROTECTED, NOT_PROVEN
@@ -197,13 +198,13 @@ def test_numbers_of_one_page_are_those_of_one_law_with_one_rounding(shape: str) 
     problem = Problem(Workload.identity(9), invariants.margins((3, 3)).protect(1.0))
     made = design(problem, "lattice_laplace", shape=shape).mechanism
     told, errors = LinearQueries().accuracy(made), made.standard_errors()
-    margins, law = made.reach_of_answers(0.95, False)
+    margins, law = reach_of_answers(made, 0.95, False)
     assert np.array_equal(margins, made.margins()) and law and np.allclose(errors, np.sqrt(made.query_variances()), rtol=1e-7)
     (sheet,) = [piece for piece in told.pieces if hasattr(piece, "columns")]
     assert [row[1] for row in sheet.rows] == [off_by(error) for error in errors.tolist()]
     assert [row[2] for row in sheet.rows] == [f"±{off_by(margin)}" for margin in margins.tolist()]
     assert all(off_by(error) == no_less(error) for error in errors.tolist())
-    assert made.accuracy_words in sheet.note and ("simulated" in sheet.note) == (shape == "hull")
+    assert made.error_source.words in sheet.note and ("simulated" in sheet.note) == (shape == "hull")
     picture = next(drawing for drawing in drawings_of(made) if drawing.name == "errors")
     assert f"from {off_by(float(errors.min()))} (" in picture.alt and f"to {off_by(float(errors.max()))} (" in picture.alt
 

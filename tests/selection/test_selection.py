@@ -363,7 +363,7 @@ def test_refusals(make: Callable[[], object], message: str) -> None:
 
 
 def test_the_schema_takes_the_rates_that_the_constructor_takes() -> None:
-    limits = Selection.schema.body["properties"]["rate"]
+    limits = Selection.spec_form.core.body["properties"]["rate"]
     score, relation = Linear(Workload.identity(3)), metrics.uniform(3, 1e200)
     for rate in (limits["minimum"], 1.0, limits["maximum"]):
         assert Selection(score, relation, rate).rate == rate

@@ -13,6 +13,7 @@ from scipy.stats import binom, norm
 from benchmarks.interval_coverage import Plan, plan
 from designer import About
 from designer.base.answer_table import answer_lines, numbers_of
+from designer.certificate.frozen import release_lines
 from designer.files.releases import release_document
 from designer.publish.content import SeenRelease
 from designer.publish.sections import answers
@@ -216,6 +217,6 @@ def test_each_answer_of_a_plan_is_printed_in_the_unit_of_its_query() -> None:
     groups, pay = Groups(["kind"], [["firms"], ["shops"]]), Measure("pay", upper=10)
     asked = (Count("number", groups, variance=1), Sum("wages", groups, variance=1, measure=pay))
     made = TablePlan(asked).described(About(units={"number": "people", "*": "euro"}))
-    lines = made.answer_lines(made.release({"kind": ["firms", "shops"], "pay": [1, 2]}))
+    lines = release_lines(made, made.release({"kind": ["firms", "shops"], "pay": [1, 2]}))
     told = [line.split()[-1] for line in lines if line.startswith(("firms ", "shops "))]
     assert told == ["people", "people", "euro", "euro"]

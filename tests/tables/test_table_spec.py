@@ -17,7 +17,7 @@ import pytest
 from designer import InvalidProblem, InvalidSpec, NotPrivate
 from designer.base.json_text import canonical
 from designer.base.schema import bundle
-from designer.certificate.frozen import seal, to_spec
+from designer.certificate.frozen import page_lines, seal, summary_lines, to_spec
 from designer.files import spec
 from designer.tables import Average, Condition, Count, CountDistinct, Groups, Measure, Sum, TablePlan, UnitSplitting
 from designer.tables.plan import PARAMETERS
@@ -158,7 +158,7 @@ print(spec.load(plan.save(sys.argv[1])).loss({"state": "DE"}))
 
 def test_the_words_of_a_plan_say_its_fingerprint_once_and_hold_no_values_of_python() -> None:
     plan = full_plan()
-    summary, page = "\n".join(plan.summary_lines()), "\n".join(plan.page_lines())
+    summary, page = "\n".join(summary_lines(plan)), "\n".join(page_lines(plan))
     assert summary.count(plan.fingerprint) == 1
     certificate = page.split("## Privacy certificate")[1]
     assert certificate.splitlines()[2] == "- Holds" and len(certificate.splitlines()) == 3 + len(plan.privacy.lines())

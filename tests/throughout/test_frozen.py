@@ -18,7 +18,7 @@ from designer import Problem, Workload, design, metrics
 from designer.accounts import Ledger, Total, composed
 from designer.base.arrays import locked, settled
 from designer.base.errors import DesignFailed, InvalidProblem
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, require_unchanged
 from tests.oracles.spec_specimens import specimens
 
 ATOMS = (str, bytes, int, float, complex, type(None), type, types.ModuleType, range, slice)
@@ -143,7 +143,7 @@ def test_what_threads_remember_of_one_object_is_one_thing_and_no_change() -> Non
                 found = list(pool.map(used, range(6)))
             assert all(statement == made.guarantee for statement in found)
             assert found[0] is found[3] is found[2] is made.guarantee
-            made.require_unchanged()
+            require_unchanged(made)
     finally:
         sys.setswitchinterval(interval)
 
@@ -187,7 +187,7 @@ def test_every_public_name_of_what_is_reachable_answers_hasattr_and_leaves_nothi
                     hasattr(value, attribute)
                 except Exception as error:
                     raise AssertionError(f"{way}.{attribute}: {error!r}") from error
-    made.require_unchanged()
+    require_unchanged(made)
     assert not [way for way, value in reachable(made) if writable(value)]
 
 

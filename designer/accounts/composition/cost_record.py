@@ -24,7 +24,7 @@ from designer.base.errors import InvalidProblem, InvalidSpec
 from designer.base.json_text import canonical, require_keys
 from designer.base.progress import step
 from designer.base.schema import BOOLEAN, COUNT, HASH, RATIONAL, Named, keys, list_of, one_of, or_null, record, text
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.mechanism.composition import Protected
 from designer.problem.relation import Relation
 from designer.relations.invariants.changes import ChangeRelation, InvariantDistance
@@ -268,7 +268,7 @@ def _of_entity(mechanism: FrozenMechanism, one: Expense, rows: int) -> Expense:
 def cost_of_entity(mechanism: FrozenMechanism, one: Cost, rows: int) -> Cost:
     """What at most so many rows of an entity cost, of which each costs `one`: in the answers, and in the number of rows left
     out, which an entity moves by at most as many."""
-    cost, rate = one.of_group(rows), mechanism.left_out_rate
+    cost, rate = one.of_group(rows), rate_of_left_out(mechanism)
     return cost if rate is None else cost.with_pure(rate * rows)
 
 

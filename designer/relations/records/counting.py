@@ -16,7 +16,7 @@ from designer.base.checks import shown
 from designer.base.errors import InvalidProblem, withholding
 from designer.base.frames import Columns, column_names, columns_of, index_of, is_frame
 from designer.base.labels import Labels, texts_of, values_of
-from designer.certificate.frozen import FrozenMechanism, Released, Takes
+from designer.certificate.frozen import FrozenMechanism, Released, Takes, rate_of_left_out
 from designer.certificate.guarantee import Guarantee
 from designer.problem.histogram import REFUSE, Counts, Labelled, Universe, Unlisted, counts
 from designer.problem.relation import Relation
@@ -136,7 +136,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
             counts(data, self.universe)
         else:
             self.guarantee_for(row)
-            require_tabulable(records_of(data), self.universe, row, fixed=not self.hidden.absence)
+            require_tabulable(records_of(data), self.universe, row, fixed=not self._hidden.absence)
 
     def release(
         self, data: object, /, *, unit: str | None = None, entity: str | None = None, rows_per_entity: int | None = None
@@ -158,7 +158,7 @@ class TakesCounts(FrozenMechanism, Generic[R]):
         released = self._release_counts(given)
         if stated is None:
             return released
-        row = row.with_left_out(records_of(data), self.left_out_rate)
+        row = row.with_left_out(records_of(data), rate_of_left_out(self))
         return replace(released, guarantee=stated, row=row)  # type: ignore[type-var]
 
     @withholding
@@ -168,29 +168,30 @@ class TakesCounts(FrozenMechanism, Generic[R]):
             require_no_rows(row)
             return None, counts(data, self.universe)
         stated = self.guarantee_for(row)
-        found = tabulated(records_of(data), self.universe, row, fixed=not self.hidden.absence)
+        found = tabulated(records_of(data), self.universe, row, fixed=not self._hidden.absence)
         return stated, counts(found, self.universe)
 
     @property
-    def hidden(self) -> Relation:
+    def _hidden(self) -> Relation:
         """What is protected."""
         made: Relation = self.relation  # type: ignore[attr-defined]
         return made
 
-    def entity_budget(self, rows: int) -> float:
+    def _entity_budget(self, rows: int) -> float:
         """What at most `rows` rows of one entity cost together, rounded up; `InvalidProblem` where no bound is known."""
-        return float_above(self.hidden.entity_budget(rows))
+        return float_above(self._hidden.entity_budget(rows))
 
     def guarantee_for(self, unit: RowUnit) -> Guarantee:
         """The statement of a release from a table, for what one row is."""
         most = required_unit(unit).rows_per_entity
-        budget = None if most is None else self.entity_budget(most)
+        budget = None if most is None else self._entity_budget(most)
         rule = REFUSE if self.universe.keys is None else self.universe.keys.unlisted
-        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else self.left_out_rate)
+        return unit.stated(self.guarantee, rule, budget=budget, rate=None if budget is None else rate_of_left_out(self))
 
-    @property
-    def left_out_rate(self) -> Fraction | None:
-        return left_out_rate(self.hidden.entity_budget(1)) if self.hidden.absence else None
+
+@rate_of_left_out.register(TakesCounts)
+def _rate_of_left_out(mechanism: TakesCounts[Any]) -> Fraction | None:
+    return left_out_rate(mechanism._hidden.entity_budget(1)) if mechanism._hidden.absence else None
 
 
 def require_tabulable(table: Any, universe: Universe, row: RowUnit, *, fixed: bool) -> None:

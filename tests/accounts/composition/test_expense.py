@@ -27,7 +27,7 @@ from designer import (
 )
 from designer.accounts import Expense, composed, expense_of, spent
 from designer.accounts.composition.terms import largest_budget, rule_of
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.products_noise import MeasuredProduct, StrategyMatrix
 from designer.domains.products_plan import design_structured
@@ -130,7 +130,7 @@ def test_an_entity_of_several_rows_costs_their_budgets() -> None:
     noisy = design_marginals(MarginalWorkload.of(domain, {("age",): 1.0}), Presence(mu=0.5))
     for rows, words in ((1, "at most 1 row"), (3, "at most 3 rows")):
         several = expense_of(noisy, rows_per_entity=rows)
-        counting = Cost.pure(rows * noisy.left_out_rate)
+        counting = Cost.pure(rows * rate_of_left_out(noisy))
         assert several.rho == rows**2 * expense_of(noisy).rho + counting.rho
         assert words in several.unit and "one entity" in several.unit
     changed = expense_of(made(metrics.uniform(3, 0.5)), rows_per_entity=2)

@@ -17,7 +17,7 @@ from designer import InvalidProblem, Problem, Workload, design, invariants, metr
 from designer.accounts import Ledger, Total, checked, composed, expense_of
 from designer.base.arrays import Floats
 from designer.base.errors import OverTotal
-from designer.certificate.frozen import FrozenMechanism
+from designer.certificate.frozen import FrozenMechanism, rate_of_left_out
 from designer.relations.row_groups import RowGroups
 from designer.selection.mechanism import best_selection
 from designer.selection.scores import Linear
@@ -56,7 +56,7 @@ def test_a_choice_costs_the_rho_of_its_law(law: str) -> None:
         most = max([most, *(float((p * np.log(p / q)).sum()) for p, q in ((one, other), (other, one)))])
     assert 2 / 3 * float(told.rho) < most <= float(told.rho)
     if law == "exponential":
-        assert expense_of(made, rows_per_entity=3).rho == 9 * told.rho + rho_of_pure(3 * made.left_out_rate)
+        assert expense_of(made, rows_per_entity=3).rho == 9 * told.rho + rho_of_pure(3 * rate_of_left_out(made))
     else:
         assert most > 2 / 32
 

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
+from designer.certificate.frozen import rate_of_left_out
 from designer.cli import main
 from designer.domains.marginals_plan import design_marginals
 from designer.domains.marginals_workload import MarginalWorkload
@@ -333,7 +334,7 @@ def test_a_release_says_how_many_rows_were_left_out_and_what_that_costs() -> Non
     for made, budget in ((PLAN, math.sqrt(1)), (PRESENCE, 0.5)):
         released = made.release(table, entity="person", rows_per_entity=2)
         rate = left_out_rate(budget)
-        assert rate == made.left_out_rate == Fraction(1, math.ceil(20 / budget))
+        assert rate == rate_of_left_out(made) == Fraction(1, math.ceil(20 / budget))
         assert released.guarantee.parameters["epsilon_of_rows_left_out"] == float(2 * rate)
         words = released.row.left_out_words(released.guarantee)
         assert f"{released.row.left_out:,} +- {math.ceil(math.log(20) / rate):,} (95 %)" in words and KEPT in words
