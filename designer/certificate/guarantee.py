@@ -222,6 +222,7 @@ AdditiveFamily = Literal[
     "strategy_laplace",
     "strategy_gaussian",
     "strategy_geometric",
+    "hierarchy",
     "laplace_joint",
     "gaussian",
     "diagonal_gaussian",

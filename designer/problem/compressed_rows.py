@@ -109,7 +109,7 @@ def settled(matrix: Matrix) -> Matrix:
         return matrix if entries > WRITTEN_OUT else frozen(matrix.toarray())
     if entries <= WRITTEN_OUT:
         return matrix
-    found = _intervals_in(matrix)
+    found = intervals_in(matrix)
     if found is not None or entries <= DENSE_KEPT:
         return matrix if found is None else found
     count = np.count_nonzero(matrix) if isinstance(matrix, np.ndarray) else matrix.count_nonzero()
@@ -122,7 +122,7 @@ def settled(matrix: Matrix) -> Matrix:
     return matrix
 
 
-def _intervals_in(matrix: Any) -> IntervalRows | None:
+def intervals_in(matrix: Any) -> IntervalRows | None:
     """The rows as intervals of ones; None where some row is none."""
     if isinstance(matrix, np.ndarray):
         if not ((matrix == 0) | (matrix == 1)).all():

@@ -1065,8 +1065,8 @@ class Relation:
 
 FAMILIES = (
     "box bundles capped_l1 custom diagonal_gaussian ellipsoid gaussian group_box group_gaussian group_l2_ball group_laplace "
-    "isotropic_gaussian k_norm l2_ball laplace laplace_joint projected_laplace separable strategy_1 strategy_2 strategy_3 "
-    "strategy_gaussian strategy_geometric strategy_laplace subspace_gaussian subspace_laplace uniform_budget".split()
+    "hierarchy isotropic_gaussian k_norm l2_ball laplace laplace_joint projected_laplace separable strategy_1 strategy_2 "
+    "strategy_3 strategy_gaussian strategy_geometric strategy_laplace subspace_gaussian subspace_laplace uniform_budget".split()
 )
 
 

@@ -1,0 +1,367 @@
+"""Budgets for the nodes of a tree: which sums of leaves to measure, and how precisely, for any queries of the leaves.
+
+A node v is measured with two-sided geometric noise of rate e_v, of precision `p = cosh e - 1`; the rates along each path from
+the root to a leaf add up to the budget. The answers are the weighted least squares of all that was measured. A pass from the
+leaves to the root finds their variances, one back the derivatives (docs/theory/strategies.md, section 8); nothing of the square
+of the number of leaves is formed.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from solvers.work import is_over, spend
+
+Array = NDArray[np.float64]
+Places = NDArray[np.intp]
+STEPS, SHORT = 300, 6  # of a descent that is followed to its end, and of every start
+FOLLOWED = 4  # starts that are followed further
+SETTLED = 1e-9  # relative gain of a step below which a descent has ended
+BACK = 30  # halvings of a step that does not gain
+EXHAUSTIVE = 7  # inner nodes up to which every choice of them is a start
+MOST_DEPTHS = 6  # of whose subsets every one is a start
+THRESHOLDS = (5, 8, 11, 16, 24, 37, 60, 100, 200)  # leaves, or children, from which on nodes are measured in a start
+ROUNDS, CUTS = 12, 12  # of switching nodes, and thresholds that are tried for each depth
+SWITCHED = 40  # nodes that are switched one by one
+GAIN = 1e-6  # of the loss: what switching must save
+LEAST = 1e-6  # of the largest rate that costs ask for: what a leaf has at least
+FAINT = 1e-4  # of the budget: an inner node that has less is measured no more
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A rooted tree: parent (V,), of every node one that stands before it, -1 of the root, node 0."""
+
+    parent: Places
+
+    @cached_property
+    def depth(self) -> Places:
+        """Edges from the root, (V,)."""
+        found = [0] * len(self.parent)
+        for v, above in enumerate(self.parent.tolist()[1:], start=1):
+            found[v] = found[above] + 1
+        return np.array(found, dtype=np.intp)
+
+    @cached_property
+    def levels(self) -> list[Places]:
+        """The nodes of every depth."""
+        return np.split(np.argsort(self.depth, kind="stable"), np.cumsum(np.bincount(self.depth))[:-1])
+
+    @cached_property
+    def inner(self) -> NDArray[np.bool_]:
+        """The nodes that have others below them, (V,)."""
+        found = np.zeros(len(self.parent), dtype=bool)
+        found[self.parent[1:]] = True
+        return found
+
+    @cached_property
+    def leaves(self) -> Places:
+        """The nodes that have none, (C,)."""
+        return np.flatnonzero(~self.inner)
+
+    @cached_property
+    def leaf_counts(self) -> Places:
+        """How many leaves are below each node, itself among them, (V,)."""
+        found = (~self.inner).astype(np.intp)
+        for nodes in self.levels[:0:-1]:
+            np.add.at(found, self.parent[nodes], found[nodes])
+        return found
+
+    def added(self, values: Array, nodes: Places) -> Array:
+        """Of every node the sum of the values (V,) of its children among these nodes, (V,)."""
+        return np.bincount(self.parent[nodes], values[nodes], minlength=len(self.parent))
+
+    def indicators(self, nodes: Places) -> Array:
+        """The leaves below each of these nodes, (len(nodes), C), zeros and ones."""
+        found = np.zeros((len(self.parent), len(self.leaves)))
+        found[self.leaves, np.arange(len(self.leaves))] = 1.0
+        for level in self.levels[:0:-1]:
+            np.add.at(found, self.parent[level], found[level])
+        return np.asarray(found[nodes])
+
+
+def precision(rates: Array) -> Array:
+    """One over the variance of two-sided geometric noise of these rates: `cosh e - 1`."""
+    return np.asarray(2 * np.sinh(rates / 2) ** 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The least squares of a tree measured at rates (V,), every leaf's above 0.
+
+    alone: (V,), the variance of each node's count from what is measured at it and below. below: (V,), the sum of those of its
+    children, 0 of a leaf.
+    """
+
+    tree: Tree
+    rates: Array
+    alone: Array
+    below: Array
+
+    @classmethod
+    def of(cls, tree: Tree, rates: Array) -> Posterior:
+        """From the leaves to the root."""
+        known = precision(rates)
+        alone, below = np.zeros(len(rates)), np.zeros(len(rates))
+        for nodes in reversed(tree.levels):
+            inner = tree.inner[nodes]
+            alone[nodes[~inner]] = 1 / known[nodes[~inner]]
+            own = nodes[inner]
+            alone[own] = 1 / (known[own] + 1 / below[own])
+            if nodes[0]:
+                below += tree.added(alone, nodes)
+        return cls(tree, rates, alone, below)
+
+    def _heights(self, queries: Array) -> Array:
+        """What an answer gains for each unit by which the count of a node grows, (K, V), the measurements below it the same."""
+        tree = self.tree
+        found = np.zeros((len(queries), len(tree.parent)))
+        found[:, tree.leaves] = queries
+        for nodes in tree.levels[:0:-1]:
+            parts = found[:, nodes] * (self.alone[nodes] / self.below[tree.parent[nodes]])
+            order = np.argsort(tree.parent[nodes], kind="stable")
+            ups, starts = np.unique(tree.parent[nodes][order], return_index=True)
+            found[:, ups] += np.add.reduceat(parts[:, order], starts, axis=1)
+        return found
+
+    def variances(self, queries: Array) -> Array:
+        """Of the answers of queries of the leaves (K, C), (K,)."""
+        tree, h = self.tree, self._heights(queries)
+        return np.asarray(
+            (h[:, 1:] ** 2) @ self.alone[1:] - (h[:, tree.inner] ** 2) @ self.below[tree.inner] + h[:, 0] ** 2 * self.alone[0]
+        )
+
+    def covariances(self, queries: Array) -> Array:
+        """Of the answers with the counts of the nodes, (K, V)."""
+        tree, h = self.tree, self._heights(queries)
+        moved = np.zeros_like(h)
+        moved[:, 0] = h[:, 0] * self.alone[0]
+        for nodes in tree.levels[1:]:
+            up = tree.parent[nodes]
+            moved[:, nodes] = self.alone[nodes] * (h[:, nodes] - h[:, up] + moved[:, up] / self.below[up])
+        return moved
+
+    def reconstruction(self, queries: Array) -> Array:
+        """The answers from what is measured, (K, V): 0 where a node is not."""
+        return np.asarray(self.covariances(queries) * precision(self.rates))
+
+
+def shared(tree: Tree, costs: Array, budget: float) -> Array:
+    """The rates (V,) that lose least where node v costs `costs[v] / rate^2`, rates along every path adding up to the budget."""
+    least = np.where(tree.inner, 0.0, LEAST**3 * costs.max())
+    own, below = np.cbrt(np.maximum(costs, least)), np.zeros(len(costs))
+    for nodes in tree.levels[:0:-1]:
+        below += tree.added((own + np.cbrt(below)) ** 3, nodes)
+    whole = own + np.cbrt(below)
+    rates, left = np.zeros(len(costs)), np.full(len(costs), float(budget))
+    for nodes in tree.levels:
+        if nodes[0]:
+            left[nodes] = left[tree.parent[nodes]] - rates[tree.parent[nodes]]
+        part = np.divide(own[nodes], whole[nodes], out=np.zeros(len(nodes)), where=whole[nodes] > 0)
+        rates[nodes] = left[nodes] * np.where(tree.inner[nodes], part, 1.0)
+    return rates
+
+
+@dataclass(frozen=True, eq=False)
+class Counted:
+    """What is asked: the counts of the nodes, with costs (V,) of their squared errors; a pass looks at each node once."""
+
+    tree: Tree
+    costs: Array
+
+    def loss(self, rates: Array) -> tuple[float, Array]:
+        """The weighted variance at these rates (V,), and what it gains with each precision, times -1, (V,)."""
+        tree, held = self.tree, Posterior.of(self.tree, rates)
+        alone, below, size = held.alone, held.below, len(rates)
+        spend(calls=20.0 * len(tree.levels), entries=30.0 * size)
+        weight, kept, rest = self.costs.copy(), np.zeros(size), np.zeros(size)
+        for nodes in reversed(tree.levels):
+            own = nodes[tree.inner[nodes]]
+            weight[own] += kept[own] / below[own] ** 2
+            rest[own] -= kept[own] / below[own]
+            if nodes[0]:
+                kept += tree.added(weight * alone**2, nodes)
+                rest += tree.added(rest + weight * alone, nodes)
+        beta, sigma = alone.copy(), weight.copy()
+        for nodes in tree.levels[1:]:
+            up = tree.parent[nodes]
+            share, mean = alone[nodes] / below[up], kept[up] / below[up] ** 2
+            beta[nodes] = beta[up] * share**2 + alone[nodes] * (1 - share)
+            own_part = 2 * beta[up] * (weight[nodes] * share - mean) / below[up] + weight[nodes] * (1 - 2 * share) + mean
+            sigma[nodes] = own_part + sigma[up] * (alone[up] / below[up]) ** 2
+        return float(rest[0] + weight[0] * alone[0]), np.maximum(sigma, 0.0) * alone**2
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """What is asked: queries of the leaves (K, C), with costs (K,) of their squared errors."""
+
+    tree: Tree
+    queries: Array
+    costs: Array
+
+    def loss(self, rates: Array) -> tuple[float, Array]:
+        """As `Counted.loss`."""
+        held = Posterior.of(self.tree, rates)
+        spend(calls=20.0 * len(self.tree.levels), entries=20.0 * len(self.queries) * len(rates))
+        moved = held.covariances(self.queries)
+        value = self.costs @ held.variances(self.queries)
+        return float(value), np.asarray(self.costs @ moved**2)
+
+
+@dataclass(frozen=True, eq=False)
+class Flat:
+    """What is asked of a root and the leaves below it: queries of the leaves as compressed rows (K, C), with costs (K,) of
+    their squared errors; a pass looks at each entry once."""
+
+    tree: Tree
+    queries: Any
+    costs: Array
+
+    @cached_property
+    def _squares(self) -> Array:
+        return np.asarray(self.costs @ self.queries.power(2))
+
+    def loss(self, rates: Array) -> tuple[float, Array]:
+        """As `Counted.loss`."""
+        held = Posterior.of(self.tree, rates)
+        leaves, total, root = held.alone[1:], held.below[0], held.alone[0]
+        spend(calls=20, entries=4.0 * self.queries.nnz)
+        height = self.queries @ leaves / total
+        value = self._squares @ leaves + self.costs @ height**2 * (root - total)
+        rest = height * (root / total - 1)
+        moved = self._squares + 2 * ((self.costs * rest) @ self.queries) + self.costs @ rest**2
+        return float(value), np.append(self.costs @ (height * root) ** 2, np.maximum(moved, 0.0) * leaves**2)
+
+
+Asked = Counted | Flat | Linear
+
+
+def descended(asked: Asked, rates: Array, budget: float, steps: int, settled: float = SETTLED) -> tuple[float, Array]:
+    """Where a descent from these rates (V,) ends after at most so many steps: the loss, and the rates. A step goes towards the
+    rates that would lose least if each node cost what it costs now; nodes without a rate never get one. settled: the relative
+    gain of a step below which it ends."""
+    value, slopes = asked.loss(rates)
+    for _ in range(steps):
+        if is_over():
+            break
+        aim = shared(asked.tree, slopes * np.sinh(rates) * rates**3 / 2, budget)
+        part = 1.0
+        for _ in range(BACK):
+            point = rates + part * (aim - rates)
+            reached, there = asked.loss(point)
+            if reached < value:
+                break
+            part /= 2
+        else:
+            break
+        gain, value, rates, slopes = value - reached, reached, point, there
+        if gain <= settled * value:
+            break
+    return value, rates
+
+
+def line(size: int, fan: int) -> Tree:
+    """The tree over so many leaves in a row whose nodes hold `fan^j` of them, from the left.
+
+    >>> line(3, 2).parent.tolist()
+    [-1, 0, 0, 1, 1, 2]
+    """
+    widths = [1]
+    while widths[-1] * fan < size:
+        widths.append(widths[-1] * fan)
+    parent, last, wide = [np.array([-1])], np.zeros(1, dtype=np.intp), size
+    start = 1
+    for width in reversed(widths):
+        places = np.arange(-(-size // width))
+        parent.append(last[places * width // wide])
+        last, wide = start + places, width
+        start += len(places)
+    return Tree(np.concatenate(parent))
+
+
+def begun(tree: Tree, on: NDArray[np.bool_], budget: float) -> Array:
+    """Rates (V,) to begin with where these nodes (V,) and the leaves are measured."""
+    return shared(tree, np.where(on | ~tree.inner, 1.0, 0.0), budget)
+
+
+def starts(tree: Tree) -> Iterator[NDArray[np.bool_]]:
+    """Inner nodes to begin with, (V,) each: every choice of few; none, those of some depths, and those with many leaves or
+    children."""
+    inner, depth = tree.inner, tree.depth
+    if (places := np.flatnonzero(inner)).size <= EXHAUSTIVE:
+        for choice in itertools.product((False, True), repeat=len(places)):
+            on = np.zeros(len(inner), dtype=bool)
+            on[places] = choice
+            yield on
+        return
+    seen: set[bytes] = set()
+    depths = [d for d in range(len(tree.levels)) if inner[tree.levels[d]].any()]
+    chosen: list[NDArray[np.bool_]] = [np.zeros(len(inner), dtype=bool)]
+    few = depths if len(depths) <= MOST_DEPTHS else depths[:: -(-len(depths) // MOST_DEPTHS)]
+    for bits in range(1, 2 ** len(few)):
+        chosen.append(inner & np.isin(depth, [d for at, d in enumerate(few) if bits >> at & 1]))
+    children = np.bincount(tree.parent[1:], minlength=len(inner))
+    for least in THRESHOLDS:
+        chosen += [inner & (tree.leaf_counts >= least), inner & (children >= least)]
+    for on in chosen:
+        if (key := on.tobytes()) not in seen:
+            seen.add(key)
+            yield on
+
+
+def searched(asked: Asked, budget: float) -> tuple[float, Array]:
+    """The least loss found, and the rates (V,): short descents from all starts, long ones from the best, then nodes that are
+    switched on or off where that gains."""
+    tree = asked.tree
+    first = []
+    for on in starts(tree):
+        first.append(descended(asked, begun(tree, on, budget), budget, SHORT))
+        if is_over():
+            break
+    first.sort(key=lambda found: found[0])
+    best = min((descended(asked, rates, budget, STEPS) for _, rates in first[:FOLLOWED]), key=lambda found: found[0])
+    for _ in range(ROUNDS):
+        if is_over():
+            break
+        better = min(
+            (descended(asked, rates, budget, SHORT) for rates in _switched(tree, best[1], budget)),
+            key=lambda found: found[0],
+            default=best,
+        )
+        if better[0] >= best[0] * (1 - GAIN):
+            break
+        best = descended(asked, better[1], budget, STEPS)
+    return without_faint(asked, best[1], budget)
+
+
+def without_faint(asked: Asked, rates: Array, budget: float, steps: int = STEPS) -> tuple[float, Array]:
+    """The loss and the rates (V,) without inner nodes that have nearly nothing, after a short descent."""
+    faint = asked.tree.inner & (rates < FAINT * budget)
+    return descended(asked, shared(asked.tree, np.where(faint, 0.0, rates**3), budget), budget, steps)
+
+
+def _switched(tree: Tree, rates: Array, budget: float) -> Iterator[Array]:
+    """Rates to go on from: of one depth, all nodes from some number of leaves on are measured, and no others; those with little
+    are measured no more."""
+    on = rates > 0
+    for nodes in tree.levels:
+        inner = nodes[tree.inner[nodes]]
+        sizes = np.unique(tree.leaf_counts[inner])
+        for least in sizes[:: max(1, len(sizes) // CUTS)]:
+            other = on.copy()
+            other[inner] = tree.leaf_counts[inner] >= least
+            if (other != on).any():
+                yield begun(tree, other, budget)
+    inner = np.flatnonzero(tree.inner)
+    for v in inner[np.argsort(-tree.leaf_counts[inner], kind="stable")][:SWITCHED].tolist():
+        other = on.copy()
+        other[v] = not on[v]
+        yield begun(tree, other, budget)

@@ -1,0 +1,78 @@
+"""The family of trees: worked-out errors through the whole design, agreement of nested answers, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from designer import Problem, Workload, design, load, metrics
+from designer.base.errors import DesignFailed
+
+GROUPS = np.vstack([np.ones(47), np.repeat(np.eye(3), [2, 5, 40], axis=1), np.eye(47)])
+
+
+def counts(matrix: object, epsilon: float = 1.0) -> Problem:
+    workload = Workload(matrix)
+    return Problem(workload, metrics.add_remove(workload.shape[1], epsilon))
+
+
+def test_nested_counts_have_the_error_that_was_worked_out_and_agree() -> None:
+    made = design(counts(GROUPS), "hierarchy")
+    assert made.loss == pytest.approx(222.808975, rel=1e-8) and made.mechanism.privacy.ratio <= 1
+    answers = made.mechanism.release(np.arange(47)).answers
+    assert answers[0] == pytest.approx(answers[1:4].sum()) and answers[3] == pytest.approx(answers[11:].sum())
+
+
+def test_the_order_of_queries_elements_and_multiples_changes_nothing() -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(51), rng.permutation(47)
+    twice = np.vstack([GROUPS[rows][:, columns], GROUPS[:1, columns]])
+    weights = np.ones(52)
+    weights[[np.flatnonzero(rows == 0)[0], 51]] = 0.5
+    problem = Problem(Workload(twice), metrics.add_remove(47, 1.0), weights=weights)
+    assert design(problem, "hierarchy").loss == pytest.approx(222.808975, rel=1e-8)
+    assert design(counts(3 * GROUPS), "hierarchy").loss == pytest.approx(9 * 222.808975, rel=1e-8)
+
+
+def test_where_a_record_changes_the_total_is_exact_and_half_the_budget_is_left() -> None:
+    """The optimum at budget 1/2 with an exact root: no node above the groups is worth measuring there."""
+    made = design(Problem(Workload(GROUPS), metrics.uniform(47, 1.0)), "hierarchy")
+    assert made.mechanism.privacy.ratio <= 1 and made.mechanism.relation.simple.change == 1
+    assert made.loss <= design(counts(GROUPS, 0.5), "hierarchy").loss * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("problem", "most"),
+    [
+        (counts(np.tril(np.ones((500, 500)))), 42_500),
+        (counts(Workload.all_ranges(64).dense()), 71_500),
+        (counts(np.vstack([np.eye(100), np.kron(np.eye(10), np.ones(10)), np.kron(np.ones(10), np.eye(10))])), 556.5),
+    ],
+    ids=["running totals", "ranges", "grid"],
+)
+def test_ranges_and_grids_are_no_worse_than_trees_and_cells(problem: Problem, most: float) -> None:
+    assert design(problem, "hierarchy").loss <= most
+
+
+def test_the_default_of_thousands_of_running_totals_is_a_tree() -> None:
+    """Queries that are never written out, where only noise on them was tried: 6.8e9."""
+    made = design(counts(Workload.prefix(1500).matrix))
+    assert made.mechanism.family == "hierarchy" and made.loss < 210_000
+
+
+def test_elements_that_no_query_counts_take_no_budget() -> None:
+    inside = np.hstack([np.zeros((51, 5)), GROUPS])
+    assert design(counts(inside), "hierarchy").loss == pytest.approx(222.808975, rel=1e-8)
+
+
+def test_a_saved_tree_is_the_same_when_it_is_loaded(tmp_path) -> None:
+    mechanism = design(counts(GROUPS), "hierarchy").mechanism
+    mechanism.save(tmp_path / "tree.json")
+    assert load(tmp_path / "tree.json").fingerprint == mechanism.fingerprint
+
+
+def test_budgets_that_differ_and_matrices_that_are_too_large_are_refused() -> None:
+    with pytest.raises(DesignFailed, match="hierarchy: serves one budget for all changes of a record"):
+        design(Problem(Workload(GROUPS), metrics.per_element(np.arange(1.0, 48.0))), "hierarchy")
+    with pytest.raises(DesignFailed, match=r"hierarchy: 9,000 queries of 9,000 elements would take matrices of 0\.648 GB"):
+        design(counts(Workload.prefix(9000).matrix), "hierarchy")
