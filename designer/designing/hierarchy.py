@@ -63,7 +63,8 @@ class Counts:
         """What is asked at these costs of the squared errors, (K,)."""
         if self.node is not None:
             factors = np.abs(self.queries).max(axis=1)
-            return Counted(self.tree, np.bincount(self.node, costs * factors**2, minlength=len(self.tree.parent)))
+            weights = np.bincount(self.node, costs * factors**2, minlength=len(self.tree.parent))
+            return Counted(self.tree, weights.astype(np.float64))
         if self.tree.depth.max() == 1:
             return Flat(self.tree, compressed(self.queries), costs)
         return Linear(self.tree, self.queries, costs)

@@ -9,6 +9,7 @@ clock: equal problems have equal designs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Annotated
 
@@ -27,6 +28,8 @@ from designer.designing.repair import Atoms, Bound, freeze
 from designer.designing.strategy_laplace import BOUNDED, ON_STEPS, asked_gram, is_bounded
 from designer.mechanism.additive import AdditiveMechanism
 from designer.problem.relation import Indices
+from designer.problem.workload import Workload
+from designer.relations.metrics.presence import add_remove
 from designer.relations.problem import Problem
 from solvers.programs.changes import Changes
 from solvers.programs.noise_costs import independent_noise_bound
@@ -91,6 +94,10 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
     if not np.abs(changes.along(atoms.workload)).any():
         raise DesignFailed(f"{NAME}: no protected change moves an answer, so there is nothing to measure; use laplace.")
     asked = RateProblem(atoms.workload, problem.costs, problem.loss, changes)
+    if search and not whole and (blocks := _blocks(problem, atoms)):
+        rates, answers, least = _of_blocks(problem, atoms, blocks)
+        refuse_outdone(problem, rates.loss)
+        return frozen(problem, atoms, asked, rates, answers, least)
     queries, steps = _in_steps(problem, atoms)
     plain = _folklore(problem, atoms, queries, steps)
     starts = {name: (rows, weights) for rows, rates in plain for name, weights in list(rates.items())[:1]}
@@ -112,6 +119,70 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
     chosen = [*found[:FROZEN], *(first[name] for name in FOLKLORE if name in first and first[name] not in found[:FROZEN])]
     made = _made(problem, atoms, asked, chosen, bound)
     return min(made, key=lambda one: problem.loss_of(one.query_variances(), one.query_mean_absolutes()))
+
+
+Block = tuple[Indices, Indices]
+
+
+def _blocks(problem: Problem, atoms: Atoms) -> list[Block]:
+    """Queries and atoms that are designed alone, (k,) and (c,) each, where one record reaches one of them and all have one
+    budget: their errors add up. Queries stand by their sizes, atoms by how much counts them, so that equal blocks look alike.
+    Empty where there is one block, and for losses that do not add up."""
+    from scipy.sparse import bmat, csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    simple = problem.relation.simple
+    if problem.loss != "squared" or simple is None or simple.change is not None or len(simple.appear) != 1:
+        return []
+    joined = csr_array(atoms.workload != 0)
+    label = connected_components(bmat([[None, joined], [joined.T, None]]), directed=False)[1]
+    of_queries, of_atoms = label[: len(atoms.workload)], label[len(atoms.workload) :]
+    both = np.intersect1d(of_queries, of_atoms)
+    sizes = [np.abs(atoms.workload).sum(axis=1), -np.abs(atoms.workload).sum(axis=0)]
+    order = [np.argsort(size, kind="stable") for size in sizes]
+    placed = [(order[0][of_queries[order[0]] == one], order[1][of_atoms[order[1]] == one]) for one in both]
+    return placed if len(both) > 1 else []
+
+
+def _of_blocks(problem: Problem, atoms: Atoms, blocks: Sequence[Block]) -> tuple[Rates, Floats, Bound | None]:
+    """The best rates of every block, equal ones searched once, the answers made of all rows, (K, p), and the bound: what noise
+    loses in a block is bounded by that block alone, so the bounds add up, too."""
+    simple = problem.relation.simple
+    assert simple is not None
+    budget, found = float(simple.appear[0]), dict[bytes, tuple[Rates, Floats, Bound | None]]()
+    keys = []
+    for queries, places in blocks:
+        part, costs = np.ascontiguousarray(atoms.workload[np.ix_(queries, places)]), problem.costs[queries]
+        keys.append(part.tobytes() + costs.tobytes() + bytes(f"{part.shape}", "ascii"))
+        if keys[-1] not in found:
+            found[keys[-1]] = _searched(Problem(Workload(part), add_remove(len(places), budget), weights=costs))
+    made = [found[key] for key in keys]
+    ends = np.cumsum([0, *(len(rates.rows) for rates, *_ in made)])
+    rows, answers = np.zeros((ends[-1], len(atoms))), np.zeros((len(atoms.workload), ends[-1]))
+    for (queries, places), (rates, own, _), start, end in zip(blocks, made, ends, ends[1:], strict=False):
+        rows[start:end, places] = rates.rows
+        answers[queries, start:end] = own
+    steps, weights = (np.concatenate([getattr(rates, name) for rates, *_ in made]) for name in ("steps", "weights"))
+    bounds = [bound for *_, bound in made if bound is not None]
+    whole = len(bounds) == len(made)
+    bound = replace(bounds[0], lower=sum(each.lower for each in bounds)) if whole else None
+    return Rates(rows, steps, weights, sum(rates.loss for rates, *_ in made), "blocks"), answers, bound
+
+
+def _searched(problem: Problem) -> tuple[Rates, Floats, Bound | None]:
+    """The best rates of a block, on its atoms, the answers made of its rows, (k, p), and its bound."""
+    atoms = Atoms.of(problem)
+    asked = RateProblem(atoms.workload, problem.costs, problem.loss, atoms.changes)
+    queries, steps = _in_steps(problem, atoms)
+    starts = {
+        name: (rows, w) for rows, rates in _folklore(problem, atoms, queries, steps) for name, w in list(rates.items())[:1]
+    }
+    starts |= _starts(problem, atoms, queries)
+    bound = _bound(asked)
+    found = searched(asked, starts, _pool(queries), EFFORT, 0.0 if bound is None else bound.lower)
+    if not found:
+        raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
+    return found[0], _answers_of(asked, found[0]), bound
 
 
 def _made(

@@ -76,7 +76,7 @@ class Tree:
 
     def added(self, values: Array, nodes: Places) -> Array:
         """Of every node the sum of the values (V,) of its children among these nodes, (V,)."""
-        return np.bincount(self.parent[nodes], values[nodes], minlength=len(self.parent))
+        return np.bincount(self.parent[nodes], values[nodes], minlength=len(self.parent)).astype(np.float64)
 
     def indicators(self, nodes: Places) -> Array:
         """The leaves below each of these nodes, (len(nodes), C), zeros and ones."""

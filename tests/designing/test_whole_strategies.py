@@ -46,6 +46,25 @@ def test_running_totals_are_no_worse_than_counts_added_up(budget: float, folklor
     assert made(problem).error() <= 21 * variance(budget) * (1 + 1e-9)
 
 
+def test_blocks_that_share_no_record_are_designed_alone_however_they_are_ordered() -> None:
+    """Two runs of totals and one other query: the errors, and the bounds, of each alone."""
+    whole = np.zeros((13, 17))
+    whole[:6, :6] = whole[6:12, 6:12] = np.tril(np.ones((6, 6)))
+    whole[12, 12:] = [1, 2, 3, 0, 0]
+    rng = np.random.default_rng(0)
+    shuffled = whole[rng.permutation(13)][:, rng.permutation(17)]
+    alone = [
+        design(Problem(Workload(part), metrics.add_remove(part.shape[1], 1.0)), FAMILY)
+        for part in (whole[:6, :6], whole[12:, 12:])
+    ]
+    for matrix in (whole, shuffled):
+        found = design(Problem(Workload(matrix), metrics.add_remove(17, 1.0)), FAMILY)
+        assert found.loss == pytest.approx(2 * alone[0].loss + alone[1].loss, rel=1e-9)
+        bounds = [one.mechanism.optimality.lower_bound for one in (*alone, found)]
+        assert bounds[2] == pytest.approx(2 * bounds[0] + bounds[1], rel=1e-9)
+        assert np.abs(found.mechanism.effective - matrix).max() < 1e-12 and found.mechanism.privacy.holds
+
+
 def test_rates_are_those_of_whole_number_noise() -> None:
     """At budget 6 the continuous law would take a tree, whose whole-number noise is five times that of the counts."""
     problem = Problem(Workload.prefix(24), metrics.add_remove(24, 6.0))
