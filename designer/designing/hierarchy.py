@@ -23,12 +23,12 @@ from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, i
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
 from solvers.programs.trees import (
-    Asked,
-    Counted,
-    Flat,
-    Linear,
+    FlatQueries,
+    LeafQueries,
+    NodeCounts,
     Posterior,
     Tree,
+    TreeLoss,
     begun,
     descended,
     line,
@@ -47,7 +47,7 @@ SHORT, STEPS = 4, 25  # of a descent for ranges, whose steps look at every query
 
 
 @dataclass(frozen=True, eq=False)
-class Counts:
+class CountedTree:
     """A tree over groups of elements with what is asked of it.
 
     label: (N,), the leaf that holds each element, counted from 0; -1 of elements that no query asks about. queries: (K, C), of
@@ -59,15 +59,15 @@ class Counts:
     queries: Floats
     node: Indices | None = None
 
-    def asked(self, costs: Floats) -> Asked:
+    def asked(self, costs: Floats) -> TreeLoss:
         """What is asked at these costs of the squared errors, (K,)."""
         if self.node is not None:
             factors = np.abs(self.queries).max(axis=1)
             weights = np.bincount(self.node, costs * factors**2, minlength=len(self.tree.parent))
-            return Counted(self.tree, weights.astype(np.float64))
+            return NodeCounts(self.tree, weights.astype(np.float64))
         if self.tree.depth.max() == 1:
-            return Flat(self.tree, compressed(self.queries), costs)
-        return Linear(self.tree, self.queries, costs)
+            return FlatQueries(self.tree, compressed(self.queries), costs)
+        return LeafQueries(self.tree, self.queries, costs)
 
 
 def design_hierarchy(problem: Problem) -> AdditiveMechanism:
@@ -90,12 +90,12 @@ def _budget(problem: Problem) -> float:
     return min([float(budget) for budget in simple.appear] + halves)
 
 
-def _search(counts: Counts, costs: Floats, budget: float) -> tuple[float, Floats]:
+def _search(counts: CountedTree, costs: Floats, budget: float) -> tuple[float, Floats]:
     """The least loss found, and the rates (V,): those for ranges by some of them before all are looked at."""
     asked, tree = counts.asked(costs), counts.tree
-    if isinstance(asked, Linear):
+    if isinstance(asked, LeafQueries):
         some = _some(len(costs))
-        rates = descended(Linear(tree, counts.queries[some], costs[some]), _all_on(tree, budget), budget, STEPS, CLOSE)[1]
+        rates = descended(LeafQueries(tree, counts.queries[some], costs[some]), _all_on(tree, budget), budget, STEPS, CLOSE)[1]
         return without_faint(asked, rates, budget, SHORT)
     return searched(asked, budget)
 
@@ -105,7 +105,7 @@ def _some(queries: int) -> slice:
     return slice(None, None, -(-queries // COMPARED))
 
 
-def _tree(problem: Problem, budget: float) -> Counts:
+def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
     if (own := _nested(matrix)) is not None:
@@ -115,7 +115,7 @@ def _tree(problem: Problem, budget: float) -> Counts:
     return _flat(matrix) if found is None else found
 
 
-def _nested(matrix: Matrix) -> Counts | None:
+def _nested(matrix: Matrix) -> CountedTree | None:
     """The tree of queries each of which is a multiple of a count, of which any two are apart or one within the other."""
     rows = compressed(matrix)
     rows.sum_duplicates()
@@ -144,7 +144,7 @@ def _nested(matrix: Matrix) -> Counts | None:
     return _with_leaves(np.array(parent), owner, node, factor)
 
 
-def _with_leaves(parent: Indices, owner: Indices, node: Indices, factor: Floats) -> Counts:
+def _with_leaves(parent: Indices, owner: Indices, node: Indices, factor: Floats) -> CountedTree:
     """The tree of nodes (V,), of which each element (N,) belongs to its owner, with a leaf for what a node has beside those
     below it."""
     inner = np.zeros(len(parent), dtype=bool)
@@ -155,10 +155,10 @@ def _with_leaves(parent: Indices, owner: Indices, node: Indices, factor: Floats)
     tree = Tree(np.append(parent, mixed))
     place = np.cumsum(~tree.inner) - 1
     label = np.where(owner >= 0, place[leaf[np.maximum(owner, 0)]], -1)
-    return Counts(tree, label, tree.indicators(node) * factor[:, None], node)
+    return CountedTree(tree, label, tree.indicators(node) * factor[:, None], node)
 
 
-def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> Counts | None:
+def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> CountedTree | None:
     """Of ranges of elements the tree of the fan-out that has the least error of some of them after a short descent; None for
     other queries. The leaves are the pieces of the line between all ends."""
     rows = matrix if isinstance(matrix, IntervalRows) else intervals_in(matrix)
@@ -171,12 +171,13 @@ def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> Counts | None:
     some = _some(len(queries))
     trees = [line(len(pieces), fan) for fan in (*FANS, max(len(pieces), 2)) if fan <= max(len(pieces), 2)]
     losses = [
-        descended(Linear(tree, queries[some], costs[some]), _all_on(tree, budget), budget, SHORT, CLOSE)[0] for tree in trees
+        descended(LeafQueries(tree, queries[some], costs[some]), _all_on(tree, budget), budget, SHORT, CLOSE)[0]
+        for tree in trees
     ]
-    return Counts(trees[int(np.argmin(losses))], label, queries)
+    return CountedTree(trees[int(np.argmin(losses))], label, queries)
 
 
-def _flat(matrix: Matrix) -> Counts:
+def _flat(matrix: Matrix) -> CountedTree:
     """All counts that the queries (K, N) tell apart, and their total."""
     columns = compressed(matrix).tocsc()
     columns.sum_duplicates()
@@ -185,7 +186,7 @@ def _flat(matrix: Matrix) -> Counts:
     keys = [columns.indices[a:b].tobytes() + columns.data[a:b].tobytes() for a, b in itertools.pairwise(ends)]
     label = np.array([seen.setdefault(key, len(seen)) for key in keys])
     queries = columns[:, np.unique(label, return_index=True)[1]].toarray()
-    return Counts(line(len(seen), max(len(seen), 2)), label, queries)
+    return CountedTree(line(len(seen), max(len(seen), 2)), label, queries)
 
 
 def _all_on(tree: Tree, budget: float) -> Floats:
@@ -203,7 +204,7 @@ def _require_entries(problem: Problem, rows: int, columns: int) -> None:
         )
 
 
-def _frozen(problem: Problem, counts: Counts, rates: Floats) -> AdditiveMechanism:
+def _frozen(problem: Problem, counts: CountedTree, rates: Floats) -> AdditiveMechanism:
     """The certified mechanism of these rates (V,)."""
     on = np.flatnonzero(rates > 0)
     _require_entries(problem, len(on), max(problem.workload.shape))

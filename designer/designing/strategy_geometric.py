@@ -128,15 +128,17 @@ def _blocks(problem: Problem, atoms: Atoms) -> list[Block]:
     """Queries and atoms that are designed alone, (k,) and (c,) each, where one record reaches one of them and all have one
     budget: their errors add up. Queries stand by their sizes, atoms by how much counts them, so that equal blocks look alike.
     Empty where there is one block, and for losses that do not add up."""
-    from scipy.sparse import bmat, csr_array
+    from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     simple = problem.relation.simple
     if problem.loss != "squared" or simple is None or simple.change is not None or len(simple.appear) != 1:
         return []
-    joined = csr_array(atoms.workload != 0)
-    label = connected_components(bmat([[None, joined], [joined.T, None]]), directed=False)[1]
-    of_queries, of_atoms = label[: len(atoms.workload)], label[len(atoms.workload) :]
+    count, size = atoms.workload.shape
+    queries, places = np.nonzero(atoms.workload)
+    joined = coo_array((np.ones(len(places)), (queries, count + places)), shape=(count + size,) * 2)
+    label = connected_components(joined, directed=False)[1]
+    of_queries, of_atoms = label[:count], label[count:]
     both = np.intersect1d(of_queries, of_atoms)
     sizes = [np.abs(atoms.workload).sum(axis=1), -np.abs(atoms.workload).sum(axis=0)]
     order = [np.argsort(size, kind="stable") for size in sizes]

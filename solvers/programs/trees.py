@@ -170,7 +170,7 @@ def shared(tree: Tree, costs: Array, budget: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Counted:
+class NodeCounts:
     """What is asked: the counts of the nodes, with costs (V,) of their squared errors; a pass looks at each node once."""
 
     tree: Tree
@@ -200,7 +200,7 @@ class Counted:
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
+class LeafQueries:
     """What is asked: queries of the leaves (K, C), with costs (K,) of their squared errors."""
 
     tree: Tree
@@ -208,7 +208,7 @@ class Linear:
     costs: Array
 
     def loss(self, rates: Array) -> tuple[float, Array]:
-        """As `Counted.loss`."""
+        """As `NodeCounts.loss`."""
         held = Posterior.of(self.tree, rates)
         spend(calls=20.0 * len(self.tree.levels), entries=20.0 * len(self.queries) * len(rates))
         moved = held.covariances(self.queries)
@@ -217,7 +217,7 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
-class Flat:
+class FlatQueries:
     """What is asked of a root and the leaves below it: queries of the leaves as compressed rows (K, C), with costs (K,) of
     their squared errors; a pass looks at each entry once."""
 
@@ -230,7 +230,7 @@ class Flat:
         return np.asarray(self.costs @ self.queries.power(2))
 
     def loss(self, rates: Array) -> tuple[float, Array]:
-        """As `Counted.loss`."""
+        """As `NodeCounts.loss`."""
         held = Posterior.of(self.tree, rates)
         leaves, total, root = held.alone[1:], held.below[0], held.alone[0]
         spend(calls=20, entries=4.0 * self.queries.nnz)
@@ -241,10 +241,10 @@ class Flat:
         return float(value), np.append(self.costs @ (height * root) ** 2, np.maximum(moved, 0.0) * leaves**2)
 
 
-Asked = Counted | Flat | Linear
+TreeLoss = NodeCounts | FlatQueries | LeafQueries
 
 
-def descended(asked: Asked, rates: Array, budget: float, steps: int, settled: float = SETTLED) -> tuple[float, Array]:
+def descended(asked: TreeLoss, rates: Array, budget: float, steps: int, settled: float = SETTLED) -> tuple[float, Array]:
     """Where a descent from these rates (V,) ends after at most so many steps: the loss, and the rates. A step goes towards the
     rates that would lose least if each node cost what it costs now; nodes without a rate never get one. settled: the relative
     gain of a step below which it ends."""
@@ -317,7 +317,7 @@ def starts(tree: Tree) -> Iterator[NDArray[np.bool_]]:
             yield on
 
 
-def searched(asked: Asked, budget: float) -> tuple[float, Array]:
+def searched(asked: TreeLoss, budget: float) -> tuple[float, Array]:
     """The least loss found, and the rates (V,): short descents from all starts, long ones from the best, then nodes that are
     switched on or off where that gains."""
     tree = asked.tree
@@ -342,7 +342,7 @@ def searched(asked: Asked, budget: float) -> tuple[float, Array]:
     return without_faint(asked, best[1], budget)
 
 
-def without_faint(asked: Asked, rates: Array, budget: float, steps: int = STEPS) -> tuple[float, Array]:
+def without_faint(asked: TreeLoss, rates: Array, budget: float, steps: int = STEPS) -> tuple[float, Array]:
     """The loss and the rates (V,) without inner nodes that have nearly nothing, after a short descent."""
     faint = asked.tree.inner & (rates < FAINT * budget)
     return descended(asked, shared(asked.tree, np.where(faint, 0.0, rates**3), budget), budget, steps)

@@ -7,7 +7,19 @@ import itertools
 import numpy as np
 import pytest
 
-from solvers.programs.trees import Counted, Linear, Posterior, Tree, begun, descended, line, precision, searched, shared, starts
+from solvers.programs.trees import (
+    LeafQueries,
+    NodeCounts,
+    Posterior,
+    Tree,
+    begun,
+    descended,
+    line,
+    precision,
+    searched,
+    shared,
+    starts,
+)
 
 GROUPS = Tree(np.array([-1, 0, 0, 0] + [1] * 2 + [2] * 5 + [3] * 40))
 BY_DEPTH = np.array([0.1, 0.2, 0.7])[GROUPS.depth]
@@ -40,7 +52,7 @@ def test_least_squares_and_derivatives_are_those_of_dense_algebra(seed: int) -> 
     assert np.allclose(held.covariances(queries), queries @ within @ rows.T, atol=1e-10)
     assert np.allclose(held.reconstruction(queries) @ rows, queries, atol=1e-10)
     costs = rng.uniform(0, 3, len(rows))
-    for asked in (Counted(tree, costs), Linear(tree, rows, costs)):
+    for asked in (NodeCounts(tree, costs), LeafQueries(tree, rows, costs)):
         value, slopes = asked.loss(rates)
         assert value == pytest.approx(costs @ np.diagonal(rows @ within @ rows.T), rel=1e-10)
         assert np.allclose(slopes, costs @ (rows @ within @ rows.T) ** 2, rtol=1e-8, atol=1e-12)
@@ -48,7 +60,7 @@ def test_least_squares_and_derivatives_are_those_of_dense_algebra(seed: int) -> 
 
 def test_a_worked_tree_has_the_values_that_were_worked_out() -> None:
     """A root above groups of 2, 5 and 40 cells, all asked."""
-    asked = Counted(GROUPS, np.ones(51))
+    asked = NodeCounts(GROUPS, np.ones(51))
     value, slopes = asked.loss(BY_DEPTH)
     assert value == pytest.approx(276.717624, abs=5e-7)
     assert slopes[:4] == pytest.approx([3114.874296, 93.830754, 335.017613, 1929.267333], abs=5e-7)
@@ -65,11 +77,11 @@ def test_a_worked_tree_has_the_values_that_were_worked_out() -> None:
     ("budget", "least"), [(0.1, 23313.906679), (0.5, 922.294226), (1, 222.808975), (2, 48.790007), (4, 5.359539)]
 )
 def test_the_worked_tree_has_its_optimum_at_every_budget(budget: float, least: float) -> None:
-    assert searched(Counted(GROUPS, np.ones(51)), budget)[0] == pytest.approx(least, rel=2e-8)
+    assert searched(NodeCounts(GROUPS, np.ones(51)), budget)[0] == pytest.approx(least, rel=2e-8)
 
 
 def test_a_root_that_matters_more_is_measured() -> None:
-    loss, rates = searched(Counted(GROUPS, np.where(GROUPS.depth == 0, 100.0, 1.0)), 1.0)
+    loss, rates = searched(NodeCounts(GROUPS, np.where(GROUPS.depth == 0, 100.0, 1.0)), 1.0)
     assert loss == pytest.approx(1206.106271, rel=1e-8) and rates[0] > 0
 
 
@@ -83,7 +95,7 @@ def test_regular_trees_have_the_errors_that_were_worked_out(fans: tuple[int, ...
         first = len(parent)
         parent += [v for v in last for _ in range(fan)]
         last = list(range(first, len(parent)))
-    loss, rates = searched(Counted(Tree(np.array(parent)), np.ones(len(parent))), 1.0)
+    loss, rates = searched(NodeCounts(Tree(np.array(parent)), np.ones(len(parent))), 1.0)
     assert loss == pytest.approx(least, rel=1e-7)
     assert rates.min() >= 0
 
@@ -92,7 +104,7 @@ def test_regular_trees_have_the_errors_that_were_worked_out(fans: tuple[int, ...
 def test_no_choice_of_measured_nodes_has_less(seed: int) -> None:
     """Every set of inner nodes of small trees, followed to its end."""
     tree, rng = random_tree(seed, 18), np.random.default_rng(seed)
-    asked, budget = Counted(tree, rng.choice([0.0, 1.0, 5.0], len(tree.parent))), float(rng.choice([0.3, 1.0, 3.0]))
+    asked, budget = NodeCounts(tree, rng.choice([0.0, 1.0, 5.0], len(tree.parent))), float(rng.choice([0.3, 1.0, 3.0]))
     inner, found = np.flatnonzero(tree.inner), []
     for chosen in itertools.product((False, True), repeat=len(inner)):
         on = np.zeros(len(tree.parent), dtype=bool)
@@ -110,7 +122,7 @@ def test_rates_along_every_path_add_up_to_the_budget(seed: int) -> None:
 
 
 def test_a_descent_never_rises_and_leaves_unmeasured_nodes_so() -> None:
-    asked = Counted(GROUPS, np.ones(51))
+    asked = NodeCounts(GROUPS, np.ones(51))
     for on in starts(GROUPS):
         rates = begun(GROUPS, on, 1.0)
         before = asked.loss(rates)[0]
