@@ -234,7 +234,7 @@ def synthetic(make: Callable[..., MWEM | SmallDB], size: int) -> Callable[[], Bo
 def additive(family: str, **options: Any) -> Callable[[], Symmetric]:
     """Counts of sexes by age, or running totals of them where these are asked for otherwise than answered."""
     notion = options.pop("notion", "pure")
-    totals = "strategy" in family or family == "k_norm"
+    totals = "strategy" in family or family in ("k_norm", "hierarchy")
     asked = Workload.prefix(PUBLIC) if totals else Workload.identity(PUBLIC)
     relation = options.pop("relation", metrics.hamming(PUBLIC, [0.5, 1.0]))
     return lambda: of_mechanism(design(Problem(asked, relation, notion=notion, **options), family).mechanism)
@@ -331,6 +331,7 @@ CASES: dict[str, Callable[[], Measured]] = {
     },
     **{name: additive(name, notion="zcdp") for name in ("gaussian", "diagonal_gaussian", "isotropic_gaussian")},
     "strategy_gaussian": additive("strategy_gaussian", notion="zcdp"),
+    "hierarchy": additive("hierarchy", relation=metrics.add_remove(8, 1.0)),
     "laplace_joint, with its bias": biased,
     **{name: kept(name) for name in ("group_laplace", "group_l2_ball", "group_box")},
     "group_gaussian": kept("group_gaussian", "zcdp"),

@@ -58,6 +58,8 @@ def apart(rows: Matrix) -> bool:
         order = np.argsort(rows.starts, kind="stable")
         order = order[rows.lengths[order] > 0]
         return bool((rows.ends[order][:-1] <= rows.starts[order][1:]).all())
+    if isinstance(rows, np.ndarray):
+        return bool((np.count_nonzero(rows, axis=0) <= 1).all())
     return len(np.unique(rows.indices)) == len(rows.indices)
 
 

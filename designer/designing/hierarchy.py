@@ -8,18 +8,20 @@ nothing of the square of the number of counts (docs/theory/strategies.md, sectio
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
+from designer.certificate.implicit_rows import apart
 from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
 from designer.mechanism.additive import AdditiveMechanism
-from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, intervals_in
+from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, counted, intervals_in
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
 from solvers.programs.trees import (
@@ -38,7 +40,7 @@ from solvers.programs.trees import (
 
 NAME = "hierarchy"
 MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them: 256 MB each
-SMALL = 256  # elements up to which the search of strategy_geometric, which has trees among its starts, finds as little or less
+SMALL = 2**16  # entries up to which the search of strategy_geometric, which has trees among its starts, finds as little or less
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
 FANS = range(2, 17)
 COMPARED = 200  # queries by which fan-outs are compared
@@ -108,17 +110,19 @@ def _some(queries: int) -> slice:
 def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
-    if (own := _nested(matrix)) is not None:
+    if apart(matrix):
+        raise DesignFailed(f"{NAME}: no element is in two queries, so there is nothing to add up; use laplace.")
+    if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(problem)) is not None:
         return own
-    _require_entries(problem, matrix.shape[0], matrix.shape[1])
+    _require_entries(problem, *matrix.shape)
     found = _on_a_line(matrix, problem.costs, budget)
     return _flat(matrix) if found is None else found
 
 
-def _nested(matrix: Matrix) -> CountedTree | None:
+def _nested(problem: Problem) -> CountedTree | None:
     """The tree of queries each of which is a multiple of a count, of which any two are apart or one within the other."""
-    rows = compressed(matrix)
-    rows.sum_duplicates()
+    matrix = problem.workload.matrix
+    rows = compressed(matrix).sorted_indices()
     owner, parent, node = np.full(matrix.shape[1], -1), [-1], np.zeros(matrix.shape[0], dtype=np.intp)
     factor, depth, size = np.zeros(matrix.shape[0]), [0], [matrix.shape[1] + 1]
     for k in np.argsort(-np.diff(rows.indptr), kind="stable").tolist():
@@ -141,12 +145,14 @@ def _nested(matrix: Matrix) -> CountedTree | None:
         if depth[-1] > DEEPEST:
             return None
         owner[places] = node[k]
-    return _with_leaves(np.array(parent), owner, node, factor)
+    tree, label = _with_leaves(np.array(parent), owner)
+    _require_entries(problem, len(node), len(tree.leaves))
+    return CountedTree(tree, label, tree.indicators(node) * factor[:, None], node)
 
 
-def _with_leaves(parent: Indices, owner: Indices, node: Indices, factor: Floats) -> CountedTree:
+def _with_leaves(parent: Indices, owner: Indices) -> tuple[Tree, Indices]:
     """The tree of nodes (V,), of which each element (N,) belongs to its owner, with a leaf for what a node has beside those
-    below it."""
+    below it, and the leaf of each element."""
     inner = np.zeros(len(parent), dtype=bool)
     inner[parent[1:]] = True
     mixed = np.unique(owner[(owner >= 0) & inner[np.maximum(owner, 0)]])
@@ -155,7 +161,7 @@ def _with_leaves(parent: Indices, owner: Indices, node: Indices, factor: Floats)
     tree = Tree(np.append(parent, mixed))
     place = np.cumsum(~tree.inner) - 1
     label = np.where(owner >= 0, place[leaf[np.maximum(owner, 0)]], -1)
-    return CountedTree(tree, label, tree.indicators(node) * factor[:, None], node)
+    return tree, label
 
 
 def _on_a_line(matrix: Matrix, costs: Floats, budget: float) -> CountedTree | None:
@@ -225,7 +231,7 @@ HIERARCHY = Family(
     design_hierarchy,
     scans_little=True,
     described=True,
-    where=lambda problem: problem.workload.shape[1] > SMALL,
+    where=lambda problem: math.prod(problem.workload.shape) > SMALL,
     anytime=True,
     rank=0,
 )

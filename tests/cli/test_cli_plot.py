@@ -85,7 +85,7 @@ def test_what_a_problem_protects_is_drawn_without_a_design(
     kinds = [entry["kind"] for entry in said(capsys, "problem.toml", "--kind", "list")["kinds"]]
     assert kinds == ["errors", "noise", "ball", "relation", "neighbourhoods"]
     assert said(capsys, "problem.toml", "-o", "errors.pdf")["kind"] == "errors"
-    monkeypatch.setattr("designer.problem_file.linear.design", None)
+    monkeypatch.setattr("designer.problem_file.forms.design", None)
     for kind in ("relation", "neighbourhoods"):
         assert said(capsys, "problem.toml", "--kind", kind, "-o", f"{kind}.svg")["kind"] == kind
 

@@ -134,13 +134,13 @@ def test_what_brings_a_missing_module_is_named(
     def lacking(*_: Any, **__: Any) -> Any:
         raise ModuleNotFoundError("gone", name=module)
 
-    monkeypatch.setattr("designer.problem_file.linear.design", lacking)
+    monkeypatch.setattr("designer.problem_file.forms.design", lacking)
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and f"pip install {package}" in err and "[all]" not in err
 
 
 def test_missing_solvers_are_named(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("designer.problem_file.linear.design", lambda *_, **__: __import__("no_such_solver"))
+    monkeypatch.setattr("designer.problem_file.forms.design", lambda *_, **__: __import__("no_such_solver"))
     code, err = told(capsys, "design", "problem.toml")
     assert code == 2 and "no_such_solver" in err and 'whl[all]"' in err
 
@@ -153,7 +153,7 @@ def test_what_nobody_foresaw_is_exit_code_5_and_silent_about_data(
         raise error
 
     monkeypatch.setattr("designer.mechanism.additive.AdditiveMechanism.release", fails)
-    monkeypatch.setattr("designer.problem_file.linear.design", fails)
+    monkeypatch.setattr("designer.problem_file.forms.design", fails)
     first = told(capsys, "release", "spec.json", "--histogram", "counts.csv")
     assert first[0] == 5 and CANARY not in first[1] and type(error).__name__ not in first[1]
     assert "nothing was released" in first[1]

@@ -30,11 +30,13 @@ from designer.problem.relation import Relation
 from designer.relations.metrics.presence import AddRemove
 
 # Group privacy, which needs an invariant, is tested in test_semi_dp.py.
-# The staircase, which serves few dimensions, is tested in tests/mechanism/test_least_noise.py.
+# The staircase, which serves few dimensions, is tested in tests/mechanism/test_least_noise.py, hierarchy, which serves one
+# budget, in test_hierarchy.py.
 PURE = tuple(
     f.name
     for f in FAMILIES
     if f.notion == "pure" and f.name in ADDITIVE_FAMILIES and (not f.invariants_only or f.name == "projected_laplace")
+    if f.name != "hierarchy"
 )
 GAUSSIAN = tuple(f.name for f in FAMILIES if f.notion == "zcdp" and not f.invariants_only)
 UNBIASED = tuple(f for f in PURE if f != "laplace_joint")
