@@ -55,7 +55,7 @@ COMMANDS = (
     ),
     Listed(
         "explore",
-        "designer.cli.design_commands:add_explore",
+        "designer.cli.picture_commands:add_explore",
         "write a page with sliders for the budget of a problem file",
         TOML,
     ),
@@ -137,7 +137,7 @@ COMMANDS = (
     ),
     Listed(
         "plot",
-        "designer.cli.design_commands:add_plot",
+        "designer.cli.picture_commands:add_plot",
         "draw a picture of a spec, a release or a problem file",
         "problem file (TOML) or spec (JSON)",
     ),
