@@ -41,6 +41,7 @@ from solvers.programs.trees import (
 NAME = "hierarchy"
 MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them: 256 MB each
 SMALL = 2**16  # entries up to which the search of strategy_geometric, which has trees among its starts, finds as little or less
+STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
 FANS = range(2, 17)
 COMPARED = 200  # queries by which fan-outs are compared
@@ -73,21 +74,23 @@ class CountedTree:
 
 
 def design_hierarchy(problem: Problem) -> AdditiveMechanism:
-    """The tree of counts of least squared error that the search found; `DesignFailed` for changes of records whose budgets
-    differ, and for more numbers than `MOST_ENTRIES`."""
+    """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
+    relations its rates are kept in proportion. `DesignFailed` for more numbers than `MOST_ENTRIES`."""
     budget = _budget(problem)
-    counts = _tree(problem, budget)
-    loss, rates = _search(counts, problem.costs, budget)
-    if problem.loss == "squared":
+    least = min(budget, STEEPEST)
+    counts = _tree(problem, least)
+    loss, rates = _search(counts, problem.costs, least)
+    if budget == least and problem.loss == "squared":
         refuse_outdone(problem, loss)
-    return _frozen(problem, counts, rates)
+    return _frozen(problem, counts, rates, budget / least)
 
 
 def _budget(problem: Problem) -> float:
-    """What the rates along a path may add up to."""
+    """What the rates along a path may add up to, where all changes of a record have one budget; otherwise what they are in
+    proportion to, at least what is private."""
     simple = problem.relation.simple
     if simple is None or len(simple.appear) > 1:
-        raise DesignFailed(f"{NAME}: serves one budget for all changes of a record; use strategy_geometric or laplace.")
+        return problem.relation.largest_budget()
     halves = [] if simple.change is None else [float(simple.change) / 2]
     return min([float(budget) for budget in simple.appear] + halves)
 
@@ -110,8 +113,6 @@ def _some(queries: int) -> slice:
 def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
-    if apart(matrix):
-        raise DesignFailed(f"{NAME}: no element is in two queries, so there is nothing to add up; use laplace.")
     if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(problem)) is not None:
         return own
     _require_entries(problem, *matrix.shape)
@@ -210,18 +211,24 @@ def _require_entries(problem: Problem, rows: int, columns: int) -> None:
         )
 
 
-def _frozen(problem: Problem, counts: CountedTree, rates: Floats) -> AdditiveMechanism:
-    """The certified mechanism of these rates (V,)."""
+def _frozen(problem: Problem, counts: CountedTree, rates: Floats, times: float) -> AdditiveMechanism:
+    """The certified mechanism of so many times these rates (V,)."""
     on = np.flatnonzero(rates > 0)
     _require_entries(problem, len(on), max(problem.workload.shape))
     leaves = counts.tree.indicators(on)
     measured = np.where(counts.label >= 0, leaves[:, np.maximum(counts.label, 0)], 0.0)
     answers = Posterior.of(counts.tree, rates).reconstruction(counts.queries)[:, on]
-    weights = rates[on]
+    weights = times * rates[on]
     norm = weighted_l1(weights)
     return freeze(
         problem, NAME, Coordinates(measured, answers, weights > 0), 1 / weights, lambda _: norm, "exponential", whole=True
     )
+
+
+def _concerns(problem: Problem) -> bool:
+    """Whether many queries share elements, and all changes of a record have one budget."""
+    workload = problem.workload
+    return problem.relation.simple is not None and math.prod(workload.shape) > SMALL and not apart(workload.matrix)
 
 
 HIERARCHY = Family(
@@ -231,7 +238,7 @@ HIERARCHY = Family(
     design_hierarchy,
     scans_little=True,
     described=True,
-    where=lambda problem: math.prod(problem.workload.shape) > SMALL,
+    where=_concerns,
     anytime=True,
     rank=0,
 )

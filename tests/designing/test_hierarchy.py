@@ -74,8 +74,11 @@ def test_a_saved_tree_is_the_same_when_it_is_loaded(tmp_path) -> None:
     assert load(tmp_path / "tree.json").fingerprint == mechanism.fingerprint
 
 
-def test_budgets_that_differ_and_matrices_that_are_too_large_are_refused() -> None:
-    with pytest.raises(DesignFailed, match="hierarchy: serves one budget for all changes of a record"):
-        design(Problem(Workload(GROUPS), metrics.per_element(np.arange(1.0, 48.0))), "hierarchy")
+def test_under_other_relations_the_rates_are_kept_in_proportion_and_spend_the_budget() -> None:
+    mechanism = design(Problem(Workload(GROUPS), metrics.per_element(np.arange(1.0, 48.0))), "hierarchy").mechanism
+    assert 0.999 < mechanism.privacy.ratio <= 1 and np.abs(mechanism.effective - GROUPS).max() < 1e-9
+
+
+def test_matrices_that_are_too_large_are_refused() -> None:
     with pytest.raises(DesignFailed, match=r"hierarchy: 9,000 queries of 9,000 elements would take matrices of 0\.648 GB"):
         design(counts(Workload.prefix(9000).matrix), "hierarchy")
