@@ -31,10 +31,14 @@ def test_nothing_tells_a_reader_to_install_by_a_name_that_nobody_owns() -> None:
     assert len(TEXTS) > 500 and found == []
 
 
-@pytest.mark.parametrize("name", ["adding.md", "programs.md", "exchange.md"])
+@pytest.mark.parametrize(
+    "name", ["guides/adding.md", "guides/programs.md", "guides/exchange.md", "explanation/where_things_are.md"]
+)
 def test_names_that_a_page_gives_with_their_file_are_there(name: str) -> None:
-    page = re.sub(r"\s+", " ", (ROOT / "docs/guides" / name).read_text())
-    for word, file in re.findall(r"`(\w+)(?:\([^`]*\))?`\w* \(`([a-z_/]+\.py)`\)", page):
+    page = re.sub(r"\s+", " ", (ROOT / "docs" / name).read_text())
+    found = re.findall(r"`(\w+)(?:\([^`]*\))?`\w* \(`([a-z_/]+\.py)`", page)
+    assert found
+    for word, file in found:
         source = next(path for path in (ROOT / "designer" / file, ROOT / "solvers" / file, ROOT / file) if path.exists())
         assert re.search(rf"^\s*(class |def )?{word}\b", source.read_text(), re.M), (word, file)
 
