@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.growth.case import Case
 from designer import Problem, Workload, design
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 from designer.relations.invariants import Invariant, linear, margins
 from solvers.lattices.kernel import integer_kernel
 
@@ -35,7 +35,7 @@ def _noise(invariant: Invariant, family: str, **options: str) -> str:
     problem = Problem(Workload(np.eye(1, invariant.size)), invariant.protect(1.0, 2), notion)  # type: ignore[arg-type]
     mechanism = design(problem, family, **options).mechanism  # type: ignore[call-overload]
     assert isinstance(mechanism, LatticeMechanism)
-    drawn = draw_tables(mechanism, DRAWS)
+    drawn = mechanism.draw(DRAWS)
     assert not (drawn @ invariant.constraints.T).any()
     return f"ratio {float(mechanism.privacy.worst_ratio or 0):.9f}, error of a count {drawn.std():.3g}"
 

@@ -382,6 +382,13 @@ class LatticeMechanism(Mechanism):
             )
         return self.choice.sampler
 
+    def draw(self, size: int, seed: int | None = None) -> NDArray[np.int64]:
+        """Draw noise on the table, (size, N), for simulation only.
+
+        size: how many. seed: of repeatable draws.
+        """
+        return self.sampler.draw(count(size, "size"), simulation_entropy(seed))
+
     def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
         """`size` draws of the noise in the K answers, (size, K)."""
         return np.asarray(self.sampler.draw(size, entropy) @ self.workload.dense().T, dtype=np.float64)
@@ -474,7 +481,7 @@ class LatticeMechanism(Mechanism):
         """What repeatable draws say."""
         queries, layout = self.workload.dense(), self.relation.invariant.layout
         accepted = 0.0 if self.chain is not None else self.choice.acceptance
-        noise = draw_tables(self, draws_for(accepted, self.relation.size), seed=0)
+        noise = self.draw(draws_for(accepted, self.relation.size), seed=0)
         alike = layout is not None and layout.alike and self.law.equal_weights and self.chain is None
         symmetric = (layout.projected(queries), self.dimension) if layout is not None and alike else None
         return drawn_moments(noise.astype(np.float64), queries, symmetric, self._error_bounds())
@@ -597,11 +604,6 @@ class LatticeMechanism(Mechanism):
         if made.chain is None and made.dimension <= SLOW_BASIS:
             _ = made.sampler
         return made
-
-
-def draw_tables(mechanism: LatticeMechanism, size: int, seed: int | None = None) -> NDArray[np.int64]:
-    """Noise on the table, (size, N), for simulation only."""
-    return mechanism.sampler.draw(count(size, "size"), simulation_entropy(seed))
 
 
 @settle_claim.register(LatticeMechanism)

@@ -11,7 +11,7 @@ from designer import Problem, Workload, design, invariants, metrics
 from designer.certificate.guarantee import ADDITIVE_FAMILIES
 from designer.designing import FAMILIES
 from designer.designing.family import Family
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 from designer.problem.relation import Relation
 from designer.synthetic.queries import LipschitzQueries
 from tests.oracles.shallow import shallow
@@ -48,7 +48,7 @@ def test_integer_noise_spends_the_whole_budget(family: str, shape: str, epsilon:
         assert isinstance(made, LatticeMechanism) and SPENT <= made.privacy.worst_ratio <= 1
         # Independent of the certificate: the largest loss among the protected changes is the budget.
         assert made.privacy_loss(made.relation.changes).max() == pytest.approx(epsilon, rel=1e-3)
-        noise = draw_tables(made, 20, seed=1)
+        noise = made.draw(20, seed=1)
         assert not (noise @ invariant.constraints.T).any()
 
 

@@ -14,8 +14,8 @@ BEYOND = {  # kinds that have more, and no more than that
     "AdditiveMechanism": 36,
     "StaircaseMechanism": 38,
     "TablePlan": 37,
-    "LatticeMechanism": 45,
-    "RowMechanism": 46,
+    "LatticeMechanism": 46,
+    "RowMechanism": 47,
 }
 
 

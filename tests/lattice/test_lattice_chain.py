@@ -16,7 +16,7 @@ from designer.certificate.norms import Norm
 from designer.lattice import chain as lattice_chain
 from designer.lattice import sampler_choice as lattice_choice
 from designer.lattice.chain import Assessment, ChainPlan, directions
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 from solvers.lattices.chain import Chain
 from solvers.lattices.kernel import Lattice, integer_kernel
 from tests.oracles.goodness_of_fit import FAILURE_PROBABILITY, p_value
@@ -38,7 +38,7 @@ def test_the_law_is_close_to_the_enumerated_one(order):
     places = {point.tobytes(): i for i, point in enumerate(known)}
 
     def fit(mechanism):
-        where = [places[point.tobytes()] for point in draw_tables(mechanism, 5000, seed=1)]
+        where = [places[point.tobytes()] for point in mechanism.draw(5000, seed=1)]
         return p_value(np.bincount(where, minlength=len(known)), weights / weights.sum())
 
     assert fit(chained(order=order)) > FAILURE_PROBABILITY

@@ -13,7 +13,7 @@ import pytest
 from designer import DesignFailed, InvalidProblem, InvalidSpec, NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.certificate.frozen import certificate_words, seal
 from designer.certificate.norms import Norm
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 
 SHAPES = [
     ("lattice_laplace", "l1"),
@@ -43,7 +43,7 @@ def made(kind: str, family: str, shape: str, epsilon: float = 0.5, workload: Wor
 def test_noise_is_integer_keeps_every_statistic_and_spends_the_whole_budget(kind, family, shape):
     mechanism = made(kind, family, shape)
     assert Fraction(999, 1000) < mechanism.privacy.worst_ratio <= 1
-    noise = draw_tables(mechanism, 500, seed=1)
+    noise = mechanism.draw(500, seed=1)
     assert noise.dtype.kind == "i" and not (noise @ mechanism.relation.invariant.constraints.T).any() and noise.any()
     # Independent of the certificate: no change of the table spends more than its budget.
     assert mechanism.privacy_loss(mechanism.relation.changes).max() <= 0.5 * (1 + 1e-9)
@@ -90,12 +90,12 @@ def test_a_partition_under_l1_is_the_two_sided_geometric_of_each_state():
     rate = epsilon / 4 under adjacency 2."""
     relation = invariants.partition(["a", "a", "b"]).protect(1.0, adjacency=2)
     mechanism = design(Problem(Workload.identity(3), relation), "lattice_laplace", shape="l1").mechanism
-    first = draw_tables(mechanism, 40_000, seed=3)[:, 0]
+    first = mechanism.draw(40_000, seed=3)[:, 0]
     base = np.exp(-2 * float(mechanism.norm.map[0]))
     expected = 2 * base / (1 - base) ** 2
     # The fourth moment of the two-sided geometric law bounds the standard error: 4 of them are below 4 %.
     assert first.var() == pytest.approx(expected, rel=0.04)
-    assert (draw_tables(mechanism, 100, seed=1)[:, 2] == 0).all()
+    assert (mechanism.draw(100, seed=1)[:, 2] == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_budget_for_every_unit_of_distance(family, shape, distance, tmp_path):
     notion = "zcdp" if family == "lattice_gaussian" else "pure"
     mechanism = design(Problem(Workload.identity(9), relation, notion=notion), family, shape=shape).mechanism
     assert mechanism.privacy.worst_ratio == 1
-    far = draw_tables(mechanism, 300, seed=2) * np.arange(1, 301)[:, None]
+    far = mechanism.draw(300, seed=2) * np.arange(1, 301)[:, None]
     for change in far[far.any(axis=1)]:
         assert mechanism.privacy_loss(change) <= float(relation.budget_of(change)) * (1 + 1e-12)
     assert load(mechanism.save(tmp_path / "spec.json")) == mechanism
@@ -140,7 +140,7 @@ def test_specs_bring_back_the_same_mechanism(family, shape, tmp_path):
     mechanism = made("margins", family, shape)
     twin = load(mechanism.save(tmp_path / "spec.json"))
     assert twin == mechanism and hash(twin) == hash(mechanism) and twin.guarantee == mechanism.guarantee
-    assert (draw_tables(twin, 50, seed=9) == draw_tables(mechanism, 50, seed=9)).all()
+    assert (twin.draw(50, seed=9) == mechanism.draw(50, seed=9)).all()
     assert pickle.loads(pickle.dumps(mechanism)) == mechanism and copy.deepcopy(mechanism) is mechanism
 
 

@@ -25,7 +25,6 @@ from designer.lattice.accuracy import (
     summed_moments,
     summed_tails,
 )
-from designer.lattice.mechanism import draw_tables
 from designer.mechanism.interface import reach_of_answers
 from designer.sampling.entropy import SeededEntropy
 from solvers.lattices.cell_laws import CellLaw, gaussian_weight, law_of_cell, mixed_laws
@@ -124,7 +123,7 @@ def test_wide_noise_is_simulated_with_one_error_for_cells_that_are_alike() -> No
     assert made.mechanism.error_source.draws > 10_000 and len(set(errors.round(12).tolist())) == 1
     assert words.startswith("Standard errors are simulated with 1") and "draws, to about 0." in words and "bound" not in words
     said = float(words.split("about ")[1].split(" %")[0]) / 100
-    other = np.square(draw_tables(made.mechanism, 20_000, seed=9)).mean() ** 0.5
+    other = np.square(made.mechanism.draw(20_000, seed=9)).mean() ** 0.5
     assert errors[0] == pytest.approx(other, rel=2 * said)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from designer import InvalidProblem, Problem, Workload, design, invariants
-from designer.lattice.mechanism import draw_tables
 from designer.lattice.tails import (
     cell_tail,
     definition_13_variance,
@@ -83,7 +82,7 @@ def test_bounds_hold_in_many_dimensions():
     mechanism = design(
         Problem(Workload.identity(100), invariants.margins((10, 10)).protect(0.25, per_distance="l2")), "lattice_laplace"
     ).mechanism
-    sizes = mechanism.privacy_loss(draw_tables(mechanism, 400, seed=1))
+    sizes = mechanism.privacy_loss(mechanism.draw(400, seed=1))
     for size in (81.0, 95.0, 105.0, 120.0):
         bound = noise_tail(mechanism, size)
         assert (sizes >= size).mean() <= bound + 6 * math.sqrt(bound / 400)
@@ -126,7 +125,7 @@ def test_noise_is_unbiased_and_even(family, order, invariant):
     relation = invariant.protect(0.25, per_distance=order)
     notion = "zcdp" if family == "lattice_gaussian" else "pure"
     mechanism = design(Problem(Workload.identity(invariant.size), relation, notion=notion), family, shape=order).mechanism
-    noise = draw_tables(mechanism, 4000, seed=5).astype(float)
+    noise = mechanism.draw(4000, seed=5).astype(float)
     # Two-sided normal tails of 5.8 standard errors, 16 cells: below FAILURE_PROBABILITY.
     assert (np.abs(noise.mean(axis=0)) < 5.8 * noise.std(axis=0) / math.sqrt(4000)).all()
     signs = np.sign(noise)

@@ -16,7 +16,6 @@ from designer import Problem, Workload, design, invariants, load
 from designer.base.errors import DesignFailed, InvalidProblem, NotPrivate
 from designer.certificate.norms import Norm
 from designer.lattice.accuracy import margin_bounds_of_rows
-from designer.lattice.mechanism import draw_tables
 from designer.lattice.row_mechanism import RowMechanism, row_mean_square
 from designer.lattice.table_gaussians import BalancedRows
 from designer.sampling.entropy import SeededEntropy
@@ -147,7 +146,7 @@ def test_draws_keep_every_margin_and_stay_within_the_bounds(shape, groups, axis)
     size = math.prod(shape)
     workload = Workload(np.vstack([np.eye(size), rng.integers(-2, 3, (4, size))]))
     mechanism = made(shape, 2, 1.0, workload, groups, axis=axis)
-    table = draw_tables(mechanism, 20_000, seed=1)
+    table = mechanism.draw(20_000, seed=1)
     assert not (table @ mechanism.relation.invariant.constraints.T).any()
     drawn = table @ workload.dense().T
     assert ((np.abs(drawn) > mechanism.margins()).sum(axis=0) <= binom.isf(FAILURE_PROBABILITY, len(drawn), 0.05)).all()
@@ -162,7 +161,7 @@ def test_draws_keep_every_margin_and_stay_within_the_bounds(shape, groups, axis)
 def test_margins_take_the_better_of_what_balancing_adds_at_most_and_what_it_adds_mostly() -> None:
     """Either bound alone is as wide as one likes: with very many roundings, or with a very large covariance of them."""
     mechanism = made((3, 4))
-    drawn = np.abs(draw_tables(mechanism, DRAWS, seed=3))
+    drawn = np.abs(mechanism.draw(DRAWS, seed=3))
     many, wide = (margin_bounds_of_rows(mechanism, *given, 0.05) for given in ((0.25, 10**12), (1e12, 2)))
     for margins in (many, wide):
         assert (margins < 40 * mechanism.standard_errors()).all()
@@ -171,7 +170,7 @@ def test_margins_take_the_better_of_what_balancing_adds_at_most_and_what_it_adds
 
 def test_closed_covariances_are_those_of_the_draws() -> None:
     mechanism = made((3, 4))
-    draws = draw_tables(mechanism, DRAWS, seed=2)
+    draws = mechanism.draw(DRAWS, seed=2)
     known = mechanism.covariance()
     assert known.diagonal() == pytest.approx(mechanism.query_variances())
     assert np.abs(draws.T @ draws / DRAWS - known).max() < 0.02 * known.max()
@@ -206,7 +205,7 @@ def test_a_large_table_has_exact_noise() -> None:
     invariant = invariants.margins((50, 50))
     problem = Problem(Workload(np.eye(1, 2500)), invariant.protect(0.25, per_distance="l1"))
     mechanism = design(problem, "lattice_rows").mechanism
-    noise = draw_tables(mechanism, 40, seed=1).reshape(40, 50, 50)
+    noise = mechanism.draw(40, seed=1).reshape(40, 50, 50)
     assert not noise.sum(axis=1).any() and not noise.sum(axis=2).any()
     assert row_mean_square(mechanism.crossed, 0, 0.25) == pytest.approx((noise**2).sum() / 40, rel=0.03)
     assert row_mean_square(mechanism.crossed, 0, 0.25) < 0.98 * 49 * 49 * 2 / 0.25**2

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from designer import InvalidProblem, NotPrivate, Problem, Workload, design, invariants
 from designer.accounts import composed
 from designer.certificate.norms import Norm
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.smoothing import SmoothPrivacy, composed_smooth, smooth_privacy
 from designer.relations.joint_promises import post_processing
 from designer.tradeoff.conversions import smooth_budget, smooth_deviation, smooth_epsilon
@@ -113,9 +113,7 @@ def test_releases_compose():
     promise = composed_smooth(*(smooth_privacy(m) for m in made))
     assert promise.epsilon == pytest.approx(0.8) and promise.delta == 0
     # Worst log ratio of each, reached together by independent noises: their sum is within epsilon r, and reaches it.
-    worst = [
-        max(float(m.privacy_loss(z + shift)) - float(m.privacy_loss(z)) for z in draw_tables(m, 200, seed=1)) for m in made
-    ]
+    worst = [max(float(m.privacy_loss(z + shift)) - float(m.privacy_loss(z)) for z in m.draw(200, seed=1)) for m in made]
     assert sum(worst) == pytest.approx(promise.at(2.0)[0]) and sum(worst) <= promise.at(2.0)[0] * (1 + 1e-12)
     statement = composed(*made).guarantee
     assert "0.8" in statement.relation and len(statement.unprotected) == 4 and statement.mechanism.count("Family") == 2

@@ -15,7 +15,7 @@ import pytest
 from designer import NotPrivate, Problem, Workload, design, invariants, load, metrics
 from designer.base.errors import DesignFailed
 from designer.certificate.norms import Norm
-from designer.lattice.mechanism import LatticeMechanism, changes_on_cells, draw_tables
+from designer.lattice.mechanism import LatticeMechanism, changes_on_cells
 from designer.lattice.table_gaussians import CellsInOrder, PartitionGaussian, PartitionLaplace
 from designer.relations.invariants.changes import ChangeRelation
 from designer.relations.invariants.invariant import Invariant
@@ -62,7 +62,7 @@ def test_3143_counties_within_their_states(family, options, kind, tmp_path) -> N
     mechanism = design(problem, family, **options).mechanism
     assert 1 - 1e-9 < mechanism.privacy.worst_ratio <= 1
     assert isinstance(mechanism.sampler, kind)
-    noise = draw_tables(mechanism, 40, seed=1)
+    noise = mechanism.draw(40, seed=1)
     assert not (noise @ relation.invariant.constraints.T).any()
     free = 8.0 if notion == "zcdp" else 1 / (2 * math.sinh(1 / 8) ** 2)
     assert (noise**2.0).mean() == pytest.approx(free * 3092 / 3143, rel=0.03)
@@ -79,7 +79,7 @@ def test_sums_of_all_levels_are_kept() -> None:
     invariant = invariants.linear(rows)
     assert invariant.structure.kind == "nested" and invariant.freedom == 12 - 4
     made = design(Problem(Workload.identity(12), invariant.protect(1.0, 2), "zcdp"), "lattice_gaussian").mechanism
-    noise = draw_tables(made, 2000, seed=2)
+    noise = made.draw(2000, seed=2)
     assert not (noise @ rows.T).any() and not noise[:, 7].any() and (noise != 0).any(axis=0).sum() == 11
 
 
@@ -93,7 +93,7 @@ def test_a_budget_for_each_level_of_a_hierarchy() -> None:
     assert 1 - 1e-9 < made.privacy.worst_ratio <= 1
     for i, j in itertools.combinations(range(9), 2):
         assert made.privacy_loss(np.eye(9)[i] - np.eye(9)[j]) <= apart[i, j] * (1 + 1e-9)
-    noise = draw_tables(made, 4000, seed=3)
+    noise = made.draw(4000, seed=3)
     assert not noise.sum(axis=1).any()
     sums = np.array([noise[:, states == s].sum(axis=1) for s in range(3)]).T
     assert sums.var(axis=0).max() < 0.7 * noise.var(axis=0).min()  # states are told apart at four times the budget
@@ -105,7 +105,7 @@ def test_tables_of_50_by_50(family: str) -> None:
     notion = "zcdp" if family == "lattice_gaussian" else "pure"
     made = design(Problem(Workload(np.eye(1, 2500)), relation, notion), family).mechanism  # type: ignore[arg-type]
     assert 1 - 1e-9 < made.privacy.worst_ratio <= 1
-    noise = draw_tables(made, 20, seed=1)
+    noise = made.draw(20, seed=1)
     assert not (noise @ relation.invariant.constraints.T).any()
     expected = 4.0 if family == "lattice_gaussian" else 74_578 / 49**2
     assert (noise**2.0).sum() / (20 * 49**2) == pytest.approx(expected, rel=0.05)
@@ -117,7 +117,7 @@ def test_a_cube_with_all_two_way_margins() -> None:
     """2,197 places in 12 x 12 x 12 dimensions, where a reduced basis takes hours."""
     relation = invariants.margins((13, 13, 13), [(0, 1), (1, 2), (0, 2)]).protect(0.5, per_distance="l2")
     made = design(Problem(Workload(np.eye(1, 2197)), relation, "zcdp"), "lattice_gaussian").mechanism
-    noise = draw_tables(made, 20, seed=1)
+    noise = made.draw(20, seed=1)
     assert made.dimension == 12**3 and not (noise @ relation.invariant.constraints.T).any()
     assert (noise**2.0).sum() / (20 * 12**3) == pytest.approx(4.0, rel=0.05)
     assert made.standard_errors()[0] ** 2 == pytest.approx(4 * (12 / 13) ** 3) and not made.exact

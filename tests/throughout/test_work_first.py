@@ -19,7 +19,6 @@ import solvers.lattices.kernel
 from designer import DesignFailed, Problem, Workload, design, invariants, metrics
 from designer.certificate.frozen import FrozenMechanism
 from designer.certificate.guarantee import Guarantee
-from designer.lattice.mechanism import draw_tables
 from designer.mechanism import additive
 from designer.mechanism.additive import AdditiveMechanism
 from designer.mechanism.noise import Grid, noise_for
@@ -79,7 +78,7 @@ def test_an_l1_distance_over_a_thousand_cells_is_designed_without_a_basis(monkey
     monkeypatch.setattr(solvers.lattices.kernel, "integer_kernel", not_wanted)
     problem = Problem(Workload.identity(1000), invariants.total(1000).protect(1.0, per_distance="l1"))
     made = design(problem, "lattice_laplace", shape="l1").mechanism
-    assert made.dimension == 999 and draw_tables(made, 1, seed=1).sum() == 0
+    assert made.dimension == 999 and made.draw(1, seed=1).sum() == 0
 
 
 def test_bases_and_lists_beyond_reach_are_refused_before_they_are_begun(monkeypatch: pytest.MonkeyPatch) -> None:

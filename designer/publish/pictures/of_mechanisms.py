@@ -34,7 +34,7 @@ from designer.base.errors import DesignFailed, InvalidProblem
 from designer.certificate.norms import Norm
 from designer.domains.marginals import MarginalMechanism
 from designer.domains.products import StructuredMechanism
-from designer.lattice.mechanism import LatticeMechanism, draw_tables
+from designer.lattice.mechanism import LatticeMechanism
 from designer.local.mechanism import Channel
 from designer.mechanism.interface import Mechanism
 from designer.mechanism.staircase import StaircaseMechanism
@@ -259,7 +259,7 @@ def noise_on_cells(mechanism: LatticeMechanism) -> tuple[Drawing, ...]:
     width, height = 3.6 + min(0.5 * columns, 9.0), 1.9 + min(0.32 * rows, 8.0)
 
     def draw(axes: Any) -> None:
-        noise = draw_tables(mechanism, 1, SEED)[0][order.places].astype(np.float64)
+        noise = mechanism.draw(1, SEED)[0][order.places].astype(np.float64)
         table_in_colours(axes, noise, order.rows, order.columns, "noise")
         remark(axes, "a simulation, no release")
 

@@ -24,7 +24,6 @@ from designer import (
 )
 from designer import least_budget as find_least
 from designer.certificate.guarantee import About
-from designer.lattice.mechanism import draw_tables
 from designer.mechanism.staircase_noise import Stairs
 from designer.publish.pictures.of_designs import least_errors
 from designer.publish.pictures.of_mechanisms import DRAWS, SEED, delta_drawing, profile, tradeoff_drawing
@@ -222,7 +221,7 @@ def test_a_table_of_noise_keeps_every_margin() -> None:
     noise = np.asarray(plot(mechanism, kind="table").images[0].get_array())
     assert noise.shape == (4, 5) and np.abs(noise).sum() > 0
     assert not noise.sum(axis=0).any() and not noise.sum(axis=1).any()
-    assert sorted(noise.ravel().tolist()) == sorted(draw_tables(mechanism, 1, 0)[0].tolist())
+    assert sorted(noise.ravel().tolist()) == sorted(mechanism.draw(1, 0)[0].tolist())
 
 
 def test_marginals_and_products_draw_the_error_of_each_table() -> None:
