@@ -11,7 +11,7 @@ import pytest
 from designer import Domain, InvalidProblem, Problem, Workload, design, metrics
 from designer.base.errors import WITHHELD
 from designer.mechanism.additive import AdditiveMechanism
-from designer.relations.records.counting import tabulated
+from designer.relations.records.counting import form_of, tabulated
 
 CASES = Domain.of({"code": ["a", "A"], "place": ["x", "y"]})
 ROWS = {"code": ["a", "A", "A", "a", "A"], "place": ["x", "x", "y", "y", "y"]}
@@ -60,3 +60,18 @@ def test_an_engine_that_fails_does_not_speak() -> None:
     with pytest.raises(InvalidProblem) as refusal:
         quiet().release(failing)
     assert str(refusal.value) == WITHHELD and refusal.value.__cause__ is None and refusal.value.__context__ is None
+
+
+class Unread(dict[str, object]):
+    """Confidential data that may say its names, and no entry."""
+
+    def __getitem__(self, name: str) -> object:
+        raise AssertionError(f"{name} was read")
+
+
+@pytest.mark.parametrize(("columns", "form"), [(["a", "b"], "records"), (["c"], "histogram"), ([], "histogram")])
+def test_what_data_are_is_told_without_reading_an_entry(columns: list[str], form: str) -> None:
+    """Of counts a ledger reserves what a release costs before any is looked at."""
+    data = Unread(a=[1, 2], b=[3, 4])
+    assert form_of(data, columns) == form
+    assert form_of(data, columns, ["a", "b"]) == "histogram"
