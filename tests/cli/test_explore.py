@@ -180,7 +180,6 @@ def test_distances_are_the_same_at_every_budget(folder: Path) -> None:
     assert len(changes) == 1 and any(" km" in change for change in changes.pop())
 
 
-@pytest.mark.nightly
 def test_a_long_search_is_made_once_and_certified_at_each_budget(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("designer.publish.exploring.CHEAP", -1.0)
     scaled = explored(folder / "uniform.toml", ["ellipsoid"], points=3)
