@@ -40,7 +40,7 @@ from solvers.programs.trees import (
 
 NAME = "hierarchy"
 MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them: 256 MB each
-SMALL = 2**16  # entries up to which the search of strategy_geometric, which has trees among its starts, finds as little or less
+SMALL = 2**16  # entries up to which auto leaves trees to strategy_geometric, which has them among the starts of its search
 STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
 FANS = range(2, 17)
@@ -73,7 +73,7 @@ class CountedTree:
         return LeafQueries(self.tree, self.queries, costs)
 
 
-def design_hierarchy(problem: Problem) -> AdditiveMechanism:
+def design_tree(problem: Problem) -> AdditiveMechanism:
     """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
     relations its rates are kept in proportion. `DesignFailed` for more numbers than `MOST_ENTRIES`."""
     budget = _budget(problem)
@@ -235,7 +235,7 @@ HIERARCHY = Family(
     NAME,
     "whole-number noise on counts of a tree: nested queries, and ranges",
     "pure",
-    design_hierarchy,
+    design_tree,
     scans_little=True,
     described=True,
     where=_concerns,

@@ -98,18 +98,10 @@ def design_whole_strategy(problem: Problem, whole: WholeAnswers = False, search:
         rates, answers, least = _of_blocks(problem, atoms, blocks)
         refuse_outdone(problem, rates.loss)
         return frozen(problem, atoms, asked, rates, answers, least)
-    queries, steps = _in_steps(problem, atoms)
-    plain = _folklore(problem, atoms, queries, steps)
-    starts = {name: (rows, weights) for rows, rates in plain for name, weights in list(rates.items())[:1]}
-    starts |= _starts(problem, atoms, queries) if search else {}
     bound = _bound(asked) if search else None
     if whole:
-        return frozen(problem, atoms, asked, *_of_whole_answers(atoms, asked, starts), bound)
-    if search:
-        pool = _pool(queries) if _is_small(atoms, changes) else {}
-        found = searched(asked, starts, pool, EFFORT, 0.0 if bound is None else bound.lower)
-    else:
-        found = measured_alone(asked, plain)
+        return frozen(problem, atoms, asked, *_of_whole_answers(atoms, asked, _all_starts(problem, atoms, search)), bound)
+    found = _searched(problem, atoms, asked, bound) if search else measured_alone(asked, _folklore(problem, atoms))
     if not found:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
     if problem.loss != "absolute":
@@ -157,7 +149,7 @@ def _of_blocks(problem: Problem, atoms: Atoms, blocks: Sequence[Block]) -> tuple
         part, costs = np.ascontiguousarray(atoms.workload[np.ix_(queries, places)]), problem.costs[queries]
         keys.append(part.tobytes() + costs.tobytes() + bytes(f"{part.shape}", "ascii"))
         if keys[-1] not in found:
-            found[keys[-1]] = _searched(Problem(Workload(part), add_remove(len(places), budget), weights=costs))
+            found[keys[-1]] = _of_block(Problem(Workload(part), add_remove(len(places), budget), weights=costs))
     made = [found[key] for key in keys]
     ends = np.cumsum([0, *(len(rates.rows) for rates, *_ in made)])
     rows, answers = np.zeros((ends[-1], len(atoms))), np.zeros((len(atoms.workload), ends[-1]))
@@ -171,20 +163,21 @@ def _of_blocks(problem: Problem, atoms: Atoms, blocks: Sequence[Block]) -> tuple
     return Rates(rows, steps, weights, sum(rates.loss for rates, *_ in made), "blocks"), answers, bound
 
 
-def _searched(problem: Problem) -> tuple[Rates, Floats, Bound | None]:
+def _of_block(problem: Problem) -> tuple[Rates, Floats, Bound | None]:
     """The best rates of a block, on its atoms, the answers made of its rows, (k, p), and its bound."""
     atoms = Atoms.of(problem)
     asked = RateProblem(atoms.workload, problem.costs, problem.loss, atoms.changes)
-    queries, steps = _in_steps(problem, atoms)
-    starts = {
-        name: (rows, w) for rows, rates in _folklore(problem, atoms, queries, steps) for name, w in list(rates.items())[:1]
-    }
-    starts |= _starts(problem, atoms, queries)
     bound = _bound(asked)
-    found = searched(asked, starts, _pool(queries), EFFORT, 0.0 if bound is None else bound.lower)
+    found = _searched(problem, atoms, asked, bound)
     if not found:
         raise DesignFailed(f"{NAME}: rounding loses every reconstruction of these queries; use laplace.")
     return found[0], _answers_of(asked, found[0]), bound
+
+
+def _searched(problem: Problem, atoms: Atoms, asked: RateProblem, bound: Bound | None) -> list[Rates]:
+    """The rates that the search found, the best first."""
+    pool = _pool(_in_steps(problem, atoms)[0]) if _is_small(atoms, atoms.changes) else {}
+    return searched(asked, _all_starts(problem, atoms), pool, EFFORT, 0.0 if bound is None else bound.lower)
 
 
 def _made(
@@ -297,14 +290,21 @@ def _in_steps(problem: Problem, atoms: Atoms) -> tuple[Floats, Floats]:
     return atoms.workload / np.where(steps > 0, steps, 1.0)[:, None], steps
 
 
-def _folklore(problem: Problem, atoms: Atoms, queries: Floats, steps: Floats) -> list[tuple[Floats, dict[str, Floats | None]]]:
+def _folklore(problem: Problem, atoms: Atoms) -> list[tuple[Floats, dict[str, Floats | None]]]:
     """What needs no search, rows with rates by name: counts of the atoms, added up, and every query for itself, at the best
     rates, at those of equal shares of the budgets, and at one for all."""
+    queries, steps = _in_steps(problem, atoms)
     moving = np.abs(atoms.changes.along(atoms.workload)).max(axis=1) > 0
     alone = best_weights(measurable(problem).among(moving), problem.costs[moving], problem.loss, 1e-6, steps[moving]).point
     sizes = np.where(steps > 0, steps, 1.0)[moving]
     rates = dict(zip(FOLKLORE[1:], (alone * sizes, None, sizes), strict=True))
     return [(np.eye(len(atoms)), {FOLKLORE[0]: None}), (queries[moving], rates)]
+
+
+def _all_starts(problem: Problem, atoms: Atoms, search: bool = True) -> Rows:
+    """What needs no search, each at its best rates, and the rows that a search begins with besides."""
+    plain = {name: (rows, weights) for rows, rates in _folklore(problem, atoms) for name, weights in list(rates.items())[:1]}
+    return plain | dict(_starts(problem, atoms, _in_steps(problem, atoms)[0]) if search else {})
 
 
 def _starts(problem: Problem, atoms: Atoms, queries: Floats) -> Iterator[Start]:

@@ -131,15 +131,8 @@ class Posterior:
             found[:, ups] += np.add.reduceat(parts[:, order], starts, axis=1)
         return found
 
-    def variances(self, queries: Array) -> Array:
-        """Of the answers of queries of the leaves (K, C), (K,)."""
-        tree, h = self.tree, self._heights(queries)
-        return np.asarray(
-            (h[:, 1:] ** 2) @ self.alone[1:] - (h[:, tree.inner] ** 2) @ self.below[tree.inner] + h[:, 0] ** 2 * self.alone[0]
-        )
-
     def covariances(self, queries: Array) -> Array:
-        """Of the answers with the counts of the nodes, (K, V)."""
+        """Of the answers to queries of the leaves (K, C) with the counts of the nodes, (K, V)."""
         tree, h = self.tree, self._heights(queries)
         moved = np.zeros_like(h)
         moved[:, 0] = h[:, 0] * self.alone[0]
@@ -212,8 +205,8 @@ class LeafQueries:
         held = Posterior.of(self.tree, rates)
         spend(calls=20.0 * len(self.tree.levels), entries=20.0 * len(self.queries) * len(rates))
         moved = held.covariances(self.queries)
-        value = self.costs @ held.variances(self.queries)
-        return float(value), np.asarray(self.costs @ moved**2)
+        variances = np.einsum("kc,kc->k", self.queries, moved[:, self.tree.leaves])
+        return float(self.costs @ variances), np.asarray(self.costs @ moved**2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,20 +319,22 @@ def searched(asked: TreeLoss, budget: float) -> tuple[float, Array]:
         first.append(descended(asked, begun(tree, on, budget), budget, SHORT))
         if is_over():
             break
-    first.sort(key=lambda found: found[0])
-    best = min((descended(asked, rates, budget, STEPS) for _, rates in first[:FOLLOWED]), key=lambda found: found[0])
+    best = _followed(asked, first, budget)
     for _ in range(ROUNDS):
         if is_over():
             break
-        better = min(
-            (descended(asked, rates, budget, SHORT) for rates in _switched(tree, best[1], budget)),
-            key=lambda found: found[0],
-            default=best,
-        )
+        others = [descended(asked, rates, budget, SHORT) for rates in _switched(tree, best[1], budget)]
+        better = _followed(asked, others, budget) if others else best
         if better[0] >= best[0] * (1 - GAIN):
             break
-        best = descended(asked, better[1], budget, STEPS)
+        best = better
     return without_faint(asked, best[1], budget)
+
+
+def _followed(asked: TreeLoss, found: list[tuple[float, Array]], budget: float) -> tuple[float, Array]:
+    """The least loss, and the rates (V,), to which the best of these lead."""
+    nearest = sorted(found, key=lambda one: one[0])[:FOLLOWED]
+    return min((descended(asked, rates, budget, STEPS) for _, rates in nearest), key=lambda one: one[0])
 
 
 def without_faint(asked: TreeLoss, rates: Array, budget: float, steps: int = STEPS) -> tuple[float, Array]:
