@@ -36,6 +36,7 @@ from solvers.polytopes.hull import Polytope, convex_hull
 from solvers.polytopes.triangulation import closes, solved
 from solvers.solution import Status
 from solvers.work import OutOfWork, within
+from tests.oracles.basic_moves import basic_moves
 
 
 def sphere(count: int, dimension: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
@@ -177,13 +178,7 @@ Rows = list[list[Fraction]]
 
 def tables(r: int, c: int) -> Points:
     """All basic moves of an r x c table, e_ij - e_il - e_kj + e_kl, in coordinates of their span."""
-    rows = []
-    for (i, k), (j, m) in itertools.product(itertools.combinations(range(r), 2), itertools.combinations(range(c), 2)):
-        table = np.zeros((r, c), int)
-        table[i, j] = table[k, m] = 1
-        table[i, m] = table[k, j] = -1
-        rows.append(table.ravel())
-    return span_coordinates(Points.from_integers(np.array(rows)))[1]
+    return span_coordinates(basic_moves(r, c))[1]
 
 
 def binary(seed: int, rows: int, s: int) -> Points:

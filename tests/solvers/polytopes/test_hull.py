@@ -23,17 +23,7 @@ from solvers.polytopes.norm_order import Box, Containment, CrossPolytope, Ellips
 from solvers.polytopes.triangulation import covers_once, determinants, grouped_labels, open_ridges, solved
 from solvers.solution import Status
 from solvers.work import OutOfWork, proving, within
-
-
-def basic_moves(r: int, c: int) -> Points:
-    """e_ij - e_il - e_kj + e_kl, flattened."""
-    rows = []
-    for (i, k), (j, m) in itertools.product(itertools.combinations(range(r), 2), itertools.combinations(range(c), 2)):
-        table = np.zeros((r, c), int)
-        table[i, j] = table[k, m] = 1
-        table[i, m] = table[k, j] = -1
-        rows.append(table.ravel())
-    return Points.from_integers(np.array(rows))
+from tests.oracles.basic_moves import basic_moves
 
 
 def differences(seed: int, kinds: int) -> Points:
