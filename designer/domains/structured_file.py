@@ -53,10 +53,6 @@ class StructuredReader(LinearReader):
     def read(self) -> Mapping[str, Any]:
         return {"problem": self.structured_problem(), **self.family_and_options()}
 
-    @cached_property
-    def asked_size(self) -> int:
-        return self.domain.size
-
     def structured_problem(self) -> StructuredProblem:
         """The problem of a file with a structured workload."""
         for name, remedy in (

@@ -150,7 +150,7 @@ class LinearReader(RelationReader, Reader):
 
     @cached_property
     def asked_size(self) -> int:
-        return self.workload().shape[1]
+        return self.domain.size if self.is_structured else self.workload().shape[1]
 
     def workload_form(self) -> Form[Any]:
         """The form of [workload], which one of its keys tells."""
