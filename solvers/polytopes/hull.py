@@ -358,10 +358,8 @@ def _hull(points: Points, max_simplices: int, backend: Backend, proposed: FacetC
     divided = known
     while True:
         if not divided and len(float_normals(points.floats[chosen], found.simplices)[0]) < len(found.simplices):
-            found, divided = (
-                _corner_simplices(points.take(chosen), Push(push.ranks[chosen], push.size), max_simplices, backend),
-                True,
-            )
+            pushed = Push(push.ranks[chosen], push.size)
+            found, divided = _corner_simplices(points.take(chosen), pushed, max_simplices, backend), True
         if 2 * len(found.simplices) > LARGE:  # such hulls are grown in more ways than one, and the body is one
             order = np.argsort(chosen)
             chosen, found = chosen[order], found.renumbered(np.argsort(order)).in_order(len(chosen))
