@@ -58,6 +58,7 @@ from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.row_mechanism import RowMechanism
 from designer.local.mechanism import Channel
 from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.interface import Mechanism
 from designer.mechanism.staircase import StaircaseMechanism
 from designer.odds_ratio.mechanism import OddsRatioTest
@@ -144,6 +145,16 @@ class OfAdditive(_OfAnswers[AdditiveMechanism]):
         return on_the_grid(made)
 
     def written_out(self, made: AdditiveMechanism, entropy: Entropy) -> WrittenOut | str:
+        return additive_written_out(made, entropy)
+
+
+class OfHierarchies(_OfAnswers[HierarchyMechanism]):
+    """Noise in counts of nested groups."""
+
+    def sources(self, made: HierarchyMechanism, entropy: Entropy, seed: int | None) -> Looked:
+        return [additive_source(made, entropy)], []
+
+    def written_out(self, made: HierarchyMechanism, entropy: Entropy) -> WrittenOut | str:
         return additive_written_out(made, entropy)
 
 

@@ -22,6 +22,7 @@ from designer.certificate.norms import Gauge, Norm
 from designer.lattice.mechanism import LatticeMechanism
 from designer.lattice.row_mechanism import RowMechanism
 from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism
 from designer.mechanism.noise import Grid, noise_for
 from designer.sampling.entropy import Entropy
 from designer.sampling.integer_gaussian import DiscreteGaussian
@@ -39,7 +40,7 @@ def balance_watch(law: StatedLaw) -> Callable[[Integers], BalanceStatistics]:
     return lambda pilot: BalanceStatistics.of(law, pilot)
 
 
-def additive_source(made: AdditiveMechanism, entropy: Entropy) -> Source:
+def additive_source(made: AdditiveMechanism | HierarchyMechanism, entropy: Entropy) -> Source:
     """The noise of the measured coordinates that get any, in steps of the grid."""
     heard = made.noise.heard
     words = f"P(z) proportional to the {made.falloff} fall-off in the certified norm of {len(heard)} coordinates"
@@ -201,7 +202,7 @@ def coarse_findings(write: Callable[[], WrittenOut | str], false_alarm: float) -
     return [_claims(law), _follows(law, false_alarm)]
 
 
-def additive_written_out(made: AdditiveMechanism, entropy: Entropy) -> WrittenOut | str:
+def additive_written_out(made: AdditiveMechanism | HierarchyMechanism, entropy: Entropy) -> WrittenOut | str:
     """The norm on its first coordinates (of hulls: a small one of the same class), with steps of about half of the noise's
     width."""
     norm = small_norm(made.norm)

@@ -245,6 +245,7 @@ ADDITIVE_FAMILIES = frozenset({*get_args(AdditiveFamily), "subspace_laplace", "s
 LATTICE_FAMILIES = frozenset({*get_args(LatticeFamily), CUSTOM})
 ROW_FAMILIES = frozenset({*get_args(RowFamily), CUSTOM})
 STAIRCASE_FAMILIES = frozenset({*get_args(StaircaseFamily), CUSTOM})
+HIERARCHY_FAMILIES = frozenset({"hierarchy", CUSTOM})
 
 
 def require_family(family: object, known: frozenset[str]) -> None:

@@ -15,12 +15,15 @@ import numpy as np
 
 from designer.base.arrays import Floats
 from designer.base.errors import DesignFailed
-from designer.certificate.implicit_rows import apart
+from designer.certificate.implicit_rows import DescribedSet, apart, worst_ratio
 from designer.certificate.norms import weighted_l1
 from designer.designing.family import Family, refuse_outdone
 from designer.designing.measured import Coordinates
 from designer.designing.repair import freeze
 from designer.mechanism.additive import AdditiveMechanism
+from designer.mechanism.hierarchy import HierarchyMechanism
+from designer.mechanism.nesting import chained, described_rows
+from designer.mechanism.noise import Grid
 from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, counted, intervals_in
 from designer.problem.relation import Indices
 from designer.relations.problem import Problem
@@ -35,15 +38,19 @@ from solvers.programs.trees import (
     descended,
     line,
     searched,
+    with_equal_leaves_merged,
     without_faint,
 )
+from solvers.work import finishing
 
 NAME = "hierarchy"
-MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them: 256 MB each
+MOST_ENTRIES = 2**25  # of the measured rows, and of the answers made of them, that are written out: 256 MB each
+NESTED_ENTRIES = 2**18  # those of nested counts: 2 MB, and in a file 5 MB
 SMALL = 2**16  # entries up to which auto leaves trees to strategy_geometric, which has them among the starts of its search
 STEEPEST = 40.0  # budgets beyond which rates are kept in proportion: a count has noise with a probability below 1e-16
 DEEPEST = 40  # levels of a tree of nested queries; running totals are taken as ranges
 FANS = range(2, 17)
+FINE = 2.0**-40  # of a budget: what rates are multiples of
 COMPARED = 200  # queries by which fan-outs are compared
 CLOSE = 1e-5  # relative gain of a step for ranges below which a descent ends
 SHORT, STEPS = 4, 25  # of a descent for ranges, whose steps look at every query
@@ -54,35 +61,67 @@ class CountedTree:
     """A tree over groups of elements with what is asked of it.
 
     label: (N,), the leaf that holds each element, counted from 0; -1 of elements that no query asks about. queries: (K, C), of
-    the leaves. node: (K,), the node that each query is a multiple of; None where they are ranges.
+    the leaves; None where each is a multiple of a node. node, factor: (K,), the node, and how often it is asked for.
     """
 
     tree: Tree
     label: Indices
-    queries: Floats
+    queries: Floats | None = None
     node: Indices | None = None
+    factor: Floats | None = None
 
     def asked(self, costs: Floats) -> TreeLoss:
         """What is asked at these costs of the squared errors, (K,)."""
-        if self.node is not None:
-            factors = np.abs(self.queries).max(axis=1)
-            weights = np.bincount(self.node, costs * factors**2, minlength=len(self.tree.parent))
-            return NodeCounts(self.tree, weights.astype(np.float64))
+        if self.node is not None and self.factor is not None:
+            return NodeCounts(self.tree, self.node_costs(costs))
+        assert self.queries is not None
         if self.tree.depth.max() == 1:
             return FlatQueries(self.tree, compressed(self.queries), costs)
         return LeafQueries(self.tree, self.queries, costs)
 
+    def node_costs(self, costs: Floats) -> Floats:
+        """The costs of the squared errors of the nodes' counts, (V,)."""
+        assert self.node is not None and self.factor is not None
+        return np.bincount(self.node, costs * self.factor**2, minlength=len(self.tree.parent)).astype(np.float64)
 
-def design_tree(problem: Problem) -> AdditiveMechanism:
+    def leaf_queries(self) -> Floats:
+        """The queries of the leaves, (K, C)."""
+        if self.queries is not None:
+            return self.queries
+        assert self.node is not None and self.factor is not None
+        return self.tree.indicators(self.node) * self.factor[:, None]
+
+    def groups(self, nodes: Indices) -> Matrix:
+        """The elements below each of these nodes, (len(nodes), N), as compressed rows."""
+        from scipy.sparse import csr_array
+
+        place = np.full(len(self.tree.parent), -1)
+        place[nodes] = np.arange(len(nodes))
+        element = np.flatnonzero(self.label >= 0)
+        node = self.tree.leaves[self.label[element]]
+        rows, columns = [], []
+        while len(element):
+            held = place[node] >= 0
+            rows.append(place[node[held]])
+            columns.append(element[held])
+            node = self.tree.parent[node]
+            element, node = element[node >= 0], node[node >= 0]
+        places = np.concatenate(rows), np.concatenate(columns)
+        return csr_array((np.ones(len(places[0])), places), shape=(len(nodes), len(self.label))).sorted_indices()
+
+
+def design_tree(problem: Problem) -> AdditiveMechanism | HierarchyMechanism:
     """The tree of counts of least squared error that the search found, for one budget of all changes of a record; under other
-    relations its rates are kept in proportion. `DesignFailed` for more numbers than `MOST_ENTRIES`."""
+    relations its rates are kept in proportion. Nested counts of more numbers than `MOST_ENTRIES` are never written out;
+    `DesignFailed` for other queries of so many."""
     budget = _budget(problem)
     least = min(budget, STEEPEST)
     counts = _tree(problem, least)
     loss, rates = _search(counts, problem.costs, least)
     if budget == least and problem.loss == "squared":
         refuse_outdone(problem, loss)
-    return _frozen(problem, counts, rates, budget / least)
+    rates = rates * (budget / least)
+    return _frozen(problem, counts, rates) if _fits(problem, counts, rates) else _hierarchy(problem, counts, rates)
 
 
 def _budget(problem: Problem) -> float:
@@ -97,12 +136,25 @@ def _budget(problem: Problem) -> float:
 
 def _search(counts: CountedTree, costs: Floats, budget: float) -> tuple[float, Floats]:
     """The least loss found, and the rates (V,): those for ranges by some of them before all are looked at."""
+    if counts.node is not None:
+        whole = counts.node_costs(costs)
+        tree, place = with_equal_leaves_merged(counts.tree, whole)
+        loss, rates = searched(NodeCounts(tree, _of_one(whole, place, len(tree.parent))), budget)
+        return loss, rates[place]
     asked, tree = counts.asked(costs), counts.tree
     if isinstance(asked, LeafQueries):
         some = _some(len(costs))
-        rates = descended(LeafQueries(tree, counts.queries[some], costs[some]), _all_on(tree, budget), budget, STEPS, CLOSE)[1]
+        part = LeafQueries(tree, asked.queries[some], costs[some])
+        rates = descended(part, _all_on(tree, budget), budget, STEPS, CLOSE)[1]
         return without_faint(asked, rates, budget, SHORT)
     return searched(asked, budget)
+
+
+def _of_one(values: Floats, place: Indices, size: int) -> Floats:
+    """The value of one of those that a node stands for, (size,); values, place: (V,)."""
+    found = np.zeros(size)
+    found[place] = values
+    return found
 
 
 def _some(queries: int) -> slice:
@@ -113,42 +165,45 @@ def _some(queries: int) -> slice:
 def _tree(problem: Problem, budget: float) -> CountedTree:
     """The tree that serves the queries: their own, the best of every fan-out over the line, or all counts and their total."""
     matrix = problem.workload.matrix
-    if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(problem)) is not None:
+    if int(counted(matrix).sum()) <= MOST_ENTRIES and (own := _nested(matrix)) is not None:
         return own
     _require_entries(problem, *matrix.shape)
     found = _on_a_line(matrix, problem.costs, budget)
     return _flat(matrix) if found is None else found
 
 
-def _nested(problem: Problem) -> CountedTree | None:
+def _nested(matrix: Matrix) -> CountedTree | None:
     """The tree of queries each of which is a multiple of a count, of which any two are apart or one within the other."""
-    matrix = problem.workload.matrix
-    rows = compressed(matrix).sorted_indices()
-    owner, parent, node = np.full(matrix.shape[1], -1), [-1], np.zeros(matrix.shape[0], dtype=np.intp)
-    factor, depth, size = np.zeros(matrix.shape[0]), [0], [matrix.shape[1] + 1]
-    for k in np.argsort(-np.diff(rows.indptr), kind="stable").tolist():
-        held = slice(rows.indptr[k], rows.indptr[k + 1])
-        places, values = rows.indices[held], rows.data[held]
-        places, values = places[values != 0], values[values != 0]
-        if not len(places):
-            continue
-        above = int(owner[places[0]])
-        if (values != values[0]).any() or (owner[places] != above).any():
-            return None
-        factor[k] = values[0]
-        if above >= 0 and size[above] == len(places):
-            node[k] = above
-            continue
-        node[k] = len(parent)
-        parent.append(max(above, 0))
-        depth.append(depth[max(above, 0)] + 1)
-        size.append(len(places))
-        if depth[-1] > DEEPEST:
-            return None
-        owner[places] = node[k]
-    tree, label = _with_leaves(np.array(parent), owner)
-    _require_entries(problem, len(node), len(tree.leaves))
-    return CountedTree(tree, label, tree.indicators(node) * factor[:, None], node)
+    from scipy.sparse import csr_array
+
+    rows = csr_array(compressed(matrix), copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    sizes = np.diff(rows.indptr)
+    full = np.flatnonzero(sizes)
+    if not len(full):
+        return None
+    factor = np.zeros(len(sizes))
+    factor[full] = rows.data[rows.indptr[full]]
+    if (rows.data != np.repeat(factor, sizes)).any():
+        return None
+    order = full[np.argsort(-sizes[full], kind="stable")]
+    above, last = chained(rows, order)
+    if above is None:
+        return None
+    sizes = sizes[order]
+    same = (above >= 0) & (sizes[above] == sizes)
+    first = np.where(same, above, np.arange(len(order)))
+    while (first[first] != first).any():
+        first = first[first]
+    number = np.cumsum(~same)
+    heads = np.flatnonzero(~same)
+    parent = np.append(-1, np.where(above[heads] >= 0, number[first[above[heads]]], 0))
+    node = np.zeros(len(factor), dtype=np.intp)
+    node[order] = number[first]
+    owner = np.where(last >= 0, number[first[last]], -1)
+    tree, label = _with_leaves(parent, owner)
+    return None if tree.depth.max() > DEEPEST else CountedTree(tree, label, node=node, factor=factor)
 
 
 def _with_leaves(parent: Indices, owner: Indices) -> tuple[Tree, Indices]:
@@ -211,18 +266,42 @@ def _require_entries(problem: Problem, rows: int, columns: int) -> None:
         )
 
 
-def _frozen(problem: Problem, counts: CountedTree, rates: Floats, times: float) -> AdditiveMechanism:
-    """The certified mechanism of so many times these rates (V,)."""
+def _fits(problem: Problem, counts: CountedTree, rates: Floats) -> bool:
+    """Whether the measured rows, and the answers made of them, are written out; `DesignFailed` where they are too large, and no
+    nested counts under simple budgets."""
+    queries, elements = problem.workload.shape
+    on = int((rates > 0).sum())
+    if counts.node is not None and problem.relation.simple is not None:
+        return on * max(queries, elements) <= NESTED_ENTRIES
+    _require_entries(problem, max(on, len(counts.tree.leaves)), max(queries, elements))
+    return True
+
+
+def _frozen(problem: Problem, counts: CountedTree, rates: Floats) -> AdditiveMechanism:
+    """The certified mechanism of these rates (V,)."""
     on = np.flatnonzero(rates > 0)
-    _require_entries(problem, len(on), max(problem.workload.shape))
     leaves = counts.tree.indicators(on)
     measured = np.where(counts.label >= 0, leaves[:, np.maximum(counts.label, 0)], 0.0)
-    answers = Posterior.of(counts.tree, rates).reconstruction(counts.queries)[:, on]
-    weights = times * rates[on]
+    answers = Posterior.of(counts.tree, rates).reconstruction(counts.leaf_queries())[:, on]
+    weights = rates[on]
     norm = weighted_l1(weights)
     return freeze(
         problem, NAME, Coordinates(measured, answers, weights > 0), 1 / weights, lambda _: norm, "exponential", whole=True
     )
+
+
+@finishing()
+def _hierarchy(problem: Problem, counts: CountedTree, rates: Floats) -> HierarchyMechanism:
+    """The same of counts that are not written out. Rates are whole multiples of a small unit, so that sums along a path are
+    exact, and in proportion less where they are above a budget."""
+    unit = math.ldexp(FINE, math.frexp(float(rates.max()))[1])
+    on = np.flatnonzero(rates >= unit)
+    groups = described_rows(counts.groups(on))
+    allowed = DescribedSet(problem.relation, Grid((0,) * len(on)).multiples(groups), np.zeros(len(on), dtype=np.int64))
+    own = np.floor(rates[on] / unit) * unit
+    while (worst := worst_ratio(allowed, weighted_l1(own))) > 1:
+        own = np.floor(own / (worst * (1 + FINE)) / unit) * unit
+    return HierarchyMechanism(NAME, problem.workload, problem.relation, groups, own, allow_vacuous=problem.allow_vacuous)
 
 
 def _concerns(problem: Problem) -> bool:

@@ -115,6 +115,20 @@ PRODUCTS = MechanismKind(
 )
 
 
+# Noisy counts of nested groups, and the answers that agree with them.
+HIERARCHY = MechanismKind(
+    format="dp-designer/hierarchy-mechanism",
+    mechanism="designer.mechanism.hierarchy:HierarchyMechanism",
+    release_form="designer.mechanism.hierarchy:HierarchyForm",
+    agreement="designer.mechanism.spec:CountAgreement",
+    composition="designer.mechanism.hierarchy:HierarchyComposition",
+    inspection="designer.audit.deep:OfHierarchies",
+    noise_law=None,
+    page="designer.publish.of_linear_queries:LinearQueries",
+    pictures=None,
+)
+
+
 # Noise of least loss.
 STAIRCASE = MechanismKind(
     format="dp-designer/staircase-mechanism",
@@ -173,6 +187,7 @@ LISTED = (
     LATTICE,
     ROWS,
     STAIRCASE,
+    HIERARCHY,
     PRODUCTS,
     MARGINALS,
     ODDS_RATIO,

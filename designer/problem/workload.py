@@ -474,21 +474,21 @@ def workload_from_spec(spec: Mapping[str, Any]) -> Workload:
     return Workload(matrix_from_spec(spec, (len(queries), len(elements))), queries, elements, named)
 
 
-def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int]) -> Any:
+def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int], where: str = "workload") -> Any:
     """The rows that `matrix_to_spec` wrote."""
     if "matrix" in spec:
-        return array(spec["matrix"], 2, "workload.matrix")
+        return array(spec["matrix"], 2, f"{where}.matrix")
     if "ranges" in spec:
-        require_keys(spec["ranges"], keys(RANGES), "workload.ranges")
-        starts, ends = (_indices(spec["ranges"][key], f"workload.ranges.{key}") for key in ("starts", "ends"))
+        require_keys(spec["ranges"], keys(RANGES), f"{where}.ranges")
+        starts, ends = (_indices(spec["ranges"][key], f"{where}.ranges.{key}") for key in ("starts", "ends"))
         if len(starts) != shape[0]:
-            raise InvalidSpec(f"workload.ranges: {len(starts)} ranges for {shape[0]} queries; restore the file.")
+            raise InvalidSpec(f"{where}.ranges: {len(starts)} ranges for {shape[0]} rows; restore the file.")
         return IntervalRows(starts, ends, shape[1])
     from scipy.sparse import csr_array
 
-    require_keys(spec["rows"], keys(ROWS), "workload.rows")
-    values = array(numbers_from(spec["rows"]["values"], "workload.rows.values"), 1, "workload.rows.values")
-    columns, starts = (_indices(spec["rows"][key], f"workload.rows.{key}") for key in ("columns", "starts"))
+    require_keys(spec["rows"], keys(ROWS), f"{where}.rows")
+    values = array(numbers_from(spec["rows"]["values"], f"{where}.rows.values"), 1, f"{where}.rows.values")
+    columns, starts = (_indices(spec["rows"][key], f"{where}.rows.{key}") for key in ("columns", "starts"))
     # Checked here and before scipy sees them: its compiled loops trust these numbers with the memory of the process.
     row = np.searchsorted(starts, np.arange(len(columns)), side="right")
     ordered = (
@@ -499,7 +499,7 @@ def matrix_from_spec(spec: Mapping[str, Any], shape: tuple[int, int]) -> Any:
     )
     if not (ordered and (columns < shape[1]).all() and (np.diff(row * shape[1] + columns) > 0).all()):
         raise InvalidSpec(
-            "workload.rows: starts must rise from 0 to the number of values, and columns within each row, below the number "
+            f"{where}.rows: starts must rise from 0 to the number of values, and columns within each row, below the number "
             "of elements."
         )
     return csr_array((values, columns, starts), shape=shape)

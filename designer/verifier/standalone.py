@@ -1094,25 +1094,8 @@ def workload(spec, where):
     if form == "matrix":
         only(entries <= 2**20, "a matrix of more than 2^20 entries")
         found = sparse(matrix(number, len(queries), size)(own.matrix, "workload.matrix"))
-    elif form == "rows":
-        entry, column, start = listed(number), listed(whole(0, size - 1)), listed(whole())
-        rows = fields(own.rows, "workload.rows", values=entry, columns=column, starts=start)
-        values, columns, starts = rows.values, rows.columns, rows.starts
-        shaped = len(starts) == len(queries) + 1 and starts == sorted(starts) and starts[0] == 0 and starts[-1] == len(values)
-        require(shaped and len(columns) == len(values), "workload.rows: starts do not rise from 0 to the number of values")
-        inside = [columns[start:end] for start, end in pairwise(starts)]
-        require(all(row == sorted(set(row)) for row in inside), "workload.rows: columns do not rise")
-        found = [dict(zip(row, values[start:], strict=False)) for row, start in zip(inside, starts, strict=False)]
-        only(all(values), "compressed rows that hold a 0")
     else:
-        ends = listed(whole(0, size))
-        own = fields(own.ranges, "workload.ranges", starts=ends, ends=ends)
-        require(len(own.starts) == len(own.ends) == len(queries), "workload.ranges: one start and one end for each query")
-        found = list(zip(own.starts, own.ends, strict=True))
-        require(all(a < b or a == b == 0 for a, b in found), "workload.ranges: end before they start")
-        one = Fraction(1)
-        only(sum(b - a for a, b in found) <= MOST_ENTRIES, f"ranges of more than {MOST_ENTRIES} entries")
-        found = [dict.fromkeys(range(a, b), one) for a, b in found]
+        found = described(form, getattr(own, form), len(queries), size, "workload")
     ranges = form == "ranges" or all(
         set(row.values()) <= {1} and (not row or max(row) - min(row) == len(row) - 1) for row in found
     )
@@ -1120,6 +1103,28 @@ def workload(spec, where):
     require((form == "ranges") == (ranges and entries > 2**14), "workload: is ranges of ones, or none, and written otherwise")
     require(form == "ranges" or entries <= 2**20 or (form == "rows") == few, "workload: is written in another form")
     return queries, elements, found
+
+
+def described(form, spec, count, size, where):
+    """So many rows {element: entry} of compressed rows, or of ranges of ones."""
+    if form == "rows":
+        entry, column, start = listed(number), listed(whole(0, size - 1)), listed(whole())
+        rows = fields(spec, f"{where}.rows", values=entry, columns=column, starts=start)
+        values, columns, starts = rows.values, rows.columns, rows.starts
+        shaped = len(starts) == count + 1 and starts == sorted(starts) and starts[0] == 0 and starts[-1] == len(values)
+        require(shaped and len(columns) == len(values), f"{where}.rows: starts do not rise from 0 to the number of values")
+        inside = [columns[start:end] for start, end in pairwise(starts)]
+        require(all(row == sorted(set(row)) for row in inside), f"{where}.rows: columns do not rise")
+        only(all(values), "compressed rows that hold a 0")
+        return [dict(zip(row, values[start:], strict=False)) for row, start in zip(inside, starts, strict=False)]
+    ends = listed(whole(0, size))
+    own = fields(spec, f"{where}.ranges", starts=ends, ends=ends)
+    require(len(own.starts) == len(own.ends) == count, f"{where}.ranges: one start and one end for each row")
+    found = list(zip(own.starts, own.ends, strict=True))
+    require(all(a < b or a == b == 0 for a, b in found), f"{where}.ranges: end before they start")
+    one = Fraction(1)
+    only(sum(b - a for a, b in found) <= MOST_ENTRIES, f"ranges of more than {MOST_ENTRIES} entries")
+    return [dict.fromkeys(range(a, b), one) for a, b in found]
 
 
 def sparse(rows):
@@ -1418,6 +1423,98 @@ class Additive(OnGrid):
         sampled = "rounded bits" if self.falloff == "rounded_gaussian" else "exact bits"
         mechanism = f"Family {self.family}: integer noise on a grid, {law}{rebuilt}."
         return {**told, "mechanism": mechanism, "sampling": TEXT[sampled]}
+
+
+class Hierarchy(Additive):
+    """Two-sided geometric noise in the counts of nested groups, of a rate each; the answers are the weighted least squares.
+
+    L1 in the norm sum_g rate_g |u_g| of the counts, which a record moves by 1 for each group that holds it.
+    """
+
+    def __init__(self, core):
+        known = {"family": one_of("hierarchy", "custom"), "rates": listed(positive)}
+        known |= dict.fromkeys(("workload", "relation", "groups", "vacuous"), anything)
+        core = fields(core, "mechanism", ("vacuous",), **known)
+        require(core.vacuous is None, "the mechanism says of itself that it hides nothing")
+        self.family, self.falloff, self.delta, self.lengths = core.family, "exponential", None, {}
+        self.queries, self.elements, self.asked = workload(core.workload, "workload")
+        self.relation, self.grid = Relation(core.relation, "relation"), [0] * len(core.rates)
+        self.steps, self.direct, self.back = [Fraction(1)] * len(core.rates), False, None
+        require(isinstance(core.groups, dict) and len(core.groups) == 1, "groups: are neither rows nor ranges")
+        (form,) = core.groups
+        require(form in ("rows", "ranges"), "groups: are neither rows nor ranges")
+        rows = described(form, core.groups[form], len(core.rates), len(self.elements), "groups")
+        require(all(rows) and all(c == 1 for row in rows for c in row.values()), "groups: one is empty, or no group")
+        require(
+            (form == "ranges") == all(max(row) - min(row) == len(row) - 1 for row in rows),
+            "groups: are ranges of ones, or none, and written otherwise",
+        )
+        only(all(rate <= 64 for rate in distinct(core.rates)), "rates: one is above 64")
+        self.rates, self.groups = core.rates, rows
+        self.multiples = [dict.fromkeys(row, 1) for row in rows]
+        self.columns = transposed(self.multiples, len(self.elements))
+        self.norm = Norm({"order": "l1", "map": list(map(float, core.rates))}, "exponential", self.steps)
+        self.silent, self.length, self.work = self.norm.silent, self.norm.length, self.norm.work
+        self.read_tree()
+        self.certify()
+
+    def read_tree(self):
+        """The smallest group around each, and the groups as sums of which every query is asked."""
+        order = sorted(range(len(self.groups)), key=lambda k: -len(self.groups[k]))
+        owner, self.above, self.within = {}, [None] * len(order), [[] for _ in order]
+        for k in order:
+            around = {owner.get(i) for i in self.groups[k]}
+            require(len(around) == 1, f"groups: {k} is partly within another")
+            (self.above[k],) = around
+            owner.update(dict.fromkeys(self.groups[k], k))
+            if self.above[k] is not None:
+                self.within[self.above[k]].append(k)
+        for k, inside in enumerate(self.within):
+            require(not inside or sum(len(self.groups[c]) for c in inside) == len(self.groups[k]), f"groups: {k} has a rest")
+        self.order, self.parts = order, []
+        for name, row in zip(self.queries, self.asked, strict=True):
+            require(all(i in owner for i in row), f"workload: {name!r} asks about what is in no group")
+            parts = {owner[i]: c for i, c in row.items()}
+            whole_groups = all(row.get(i) == c for k, c in parts.items() for i in self.groups[k])
+            require(whole_groups, f"workload: {name!r} tells elements of a group apart")
+            self.parts.append(parts)
+
+    def statement(self):
+        """Every field of the guarantee that follows from the numbers."""
+        law = sentence("law exponential", norm=self.norm.sentence)
+        words = f"Family {self.family}: integer noise on a grid, {law}{TEXT['least squares']}."
+        return {**self.promise("exponential"), "mechanism": words, "sampling": TEXT["exact bits"]}
+
+    def possible(self, own):
+        """Counts with noise, and the answers that follow from them: sums of the counts of the smallest groups by least
+        squares."""
+        only(own.measured is not None, "a release without its counts")
+        measured = fields(own.measured, "measured", exponents=array(whole(-400, 400)), multiples=array(integer, least=0))
+        require(measured.exponents == self.grid, "measured.exponents: are not those of whole numbers")
+        require(len(measured.multiples) == len(self.grid), "measured.multiples: are not one for each group")
+        drawn = list(map(float, measured.multiples))
+        known = [2 * math.sinh(float(rate) / 2) ** 2 for rate in self.rates]
+        alone, best = [0.0] * len(drawn), [0.0] * len(drawn)
+        for k in reversed(self.order):
+            inside = self.within[k]
+            below = math.fsum(alone[c] for c in inside)
+            alone[k] = 1 / (known[k] + (1 / below if inside else 0))
+            best[k] = alone[k] * (known[k] * drawn[k] + (math.fsum(best[c] for c in inside) / below if inside else 0))
+        final = list(best)
+        for k in self.order:
+            inside = self.within[k]
+            below, summed = math.fsum(alone[c] for c in inside), math.fsum(best[c] for c in inside)
+            for c in inside:
+                final[c] = best[c] + alone[c] / below * (final[k] - summed)
+        for table in (own.answers, own.standard_errors):
+            fields(table, "answers", **dict.fromkeys(self.queries, anything))
+        for name, parts in zip(self.queries, self.parts, strict=True):
+            said = own.answers[name]
+            only(type(said) is float, f"answers: {name!r} is beyond binary64")
+            terms = [float(c) * final[k] for k, c in parts.items()]
+            room = 1e-9 * (1 + sum(map(abs, terms)) + max(map(abs, drawn)))
+            require(abs(said - math.fsum(terms)) <= room, f"answers: {name!r} does not follow from the counts")
+        return ["standard_errors of the release"]
 
 
 # --------------------------------------------------------------------------------------------------------------- 7 own reports
@@ -2625,6 +2722,7 @@ FORMATS = {
     "dp-designer/mechanism": Additive, "dp-designer/channel": OwnReport, "dp-designer/lattice-mechanism": Lattice,
     "dp-designer/row-mechanism": Rows, "dp-designer/selection": Selection, "dp-designer/marginals": Marginals,
     "dp-designer/structured-mechanism": Structured, "dp-designer/staircase-mechanism": Staircase,
+    "dp-designer/hierarchy-mechanism": Hierarchy,
     "dp-designer/mwem": MultiplicativeWeights, "dp-designer/small-db": SmallDatabase,
     "dp-designer/odds-ratio-test": OddsRatio, "dp-designer/table-plan": TablePlan,
 }  # fmt: skip
@@ -2916,6 +3014,7 @@ norm bundles: the {how} of {count} polytope gauges of disjoint coordinates
 law exponential: P(z) proportional to exp(-||z||), ||z|| {norm}
 law gaussian: P(z) proportional to exp(-||z||^2 / 2), ||z|| {norm}
 law rounded_gaussian: z is y rounded to the grid, the density of y proportional to exp(-||y||^2 / 2), ||y|| {norm}
+least squares: ; the answers are the least squares of all noisy counts
 
 span: from {low} to {high}
 relation uniform: Any one record may change to any other value, with budget {epsilon}.

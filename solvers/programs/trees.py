@@ -37,9 +37,11 @@ FAINT = 1e-4  # of the budget: an inner node that has less is measured no more
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """A rooted tree: parent (V,), of every node one that stands before it, -1 of the root, node 0."""
+    """A rooted tree: parent (V,), of every node one that stands before it, -1 of the root, node 0. times: (V,), how many equal
+    children of its parent a node stands for; None where each is one."""
 
     parent: Places
+    times: Array | None = None
 
     @cached_property
     def depth(self) -> Places:
@@ -69,14 +71,20 @@ class Tree:
     @cached_property
     def leaf_counts(self) -> Places:
         """How many leaves are below each node, itself among them, (V,)."""
-        found = (~self.inner).astype(np.intp)
+        found = (~self.inner).astype(np.float64)
         for nodes in self.levels[:0:-1]:
-            np.add.at(found, self.parent[nodes], found[nodes])
-        return found
+            found += self.added(found, nodes)
+        return found.astype(np.intp)
 
     def added(self, values: Array, nodes: Places) -> Array:
         """Of every node the sum of the values (V,) of its children among these nodes, (V,)."""
-        return np.bincount(self.parent[nodes], values[nodes], minlength=len(self.parent)).astype(np.float64)
+        own = values[nodes] if self.times is None else self.times[nodes] * values[nodes]
+        return np.bincount(self.parent[nodes], own, minlength=len(self.parent)).astype(np.float64)
+
+    @cached_property
+    def children(self) -> Array:
+        """How many there are of each node, (V,)."""
+        return self.added(np.ones(len(self.parent)), np.arange(1, len(self.parent)))
 
     def indicators(self, nodes: Places) -> Array:
         """The leaves below each of these nodes, (len(nodes), C), zeros and ones."""
@@ -280,6 +288,21 @@ def line(size: int, fan: int) -> Tree:
     return Tree(np.concatenate(parent))
 
 
+def with_equal_leaves_merged(tree: Tree, costs: Array) -> tuple[Tree, Places]:
+    """The tree in which one leaf stands for all leaves of a node that cost the same, and the node of it, (V,), that stands for
+    each: by convexity they have the same rate in the best design, whichever other nodes are measured."""
+    leaf = ~tree.inner
+    kinds = np.unique(costs, return_inverse=True)[1].ravel()
+    key = np.where(leaf, tree.parent * (int(kinds.max()) + 1) + kinds, -1 - np.arange(len(costs)))
+    first, place, times = np.unique(key, return_index=True, return_inverse=True, return_counts=True)[1:]
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    place = rank[place.ravel()]
+    parent = tree.parent[first[order]]
+    return Tree(np.where(parent < 0, -1, place[parent]), times[order].astype(np.float64)), place
+
+
 def begun(tree: Tree, on: NDArray[np.bool_], budget: float) -> Array:
     """Rates (V,) to begin with where these nodes (V,) and the leaves are measured."""
     return shared(tree, np.where(on | ~tree.inner, 1.0, 0.0), budget)
@@ -301,9 +324,8 @@ def starts(tree: Tree) -> Iterator[NDArray[np.bool_]]:
     few = depths if len(depths) <= MOST_DEPTHS else depths[:: -(-len(depths) // MOST_DEPTHS)]
     for bits in range(1, 2 ** len(few)):
         chosen.append(inner & np.isin(depth, [d for at, d in enumerate(few) if bits >> at & 1]))
-    children = np.bincount(tree.parent[1:], minlength=len(inner))
     for least in THRESHOLDS:
-        chosen += [inner & (tree.leaf_counts >= least), inner & (children >= least)]
+        chosen += [inner & (tree.leaf_counts >= least), inner & (tree.children >= least)]
     for on in chosen:
         if (key := on.tobytes()) not in seen:
             seen.add(key)

@@ -1,0 +1,313 @@
+"""The frozen hierarchical mechanism: noisy counts of nested groups, whole numbers, and the answers that agree with all of them.
+
+Privacy is that of independent noise in the counts: along the groups that hold a record the rates add up to at most its budget.
+The answers are computed from the noisy counts alone (docs/theory/strategies.md, section 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.arrays import Floats, frozen, real_array
+from designer.base.checks import assign
+from designer.base.errors import InvalidProblem, InvalidSpec, NoAttribute, withholding
+from designer.base.json_text import array, flagged_vacuous
+from designer.base.run_length import in_runs, numbers_from, or_runs
+from designer.base.schema import POSITIVE, VACUOUS, Named, either, keys, list_of, needs_one_of, one_of, record
+from designer.certificate.certificate import NOTHING_MOVES, PrivacyCertificate
+from designer.certificate.frozen import SpecForm, warning
+from designer.certificate.guarantee import (
+    BUDGET_RANGE,
+    CHANGING,
+    FLOATING_POINT,
+    HIERARCHY_FAMILIES,
+    NOTIONS,
+    TIMING,
+    Guarantee,
+    Optimality,
+    budget_range,
+    require_family,
+)
+from designer.certificate.implicit_rows import DescribedSet, certify_described
+from designer.certificate.norms import Norm, weighted_l1
+from designer.mechanism.additive import PURE_SHIFT, SAMPLING, law_words
+from designer.mechanism.composition import Composition, Protected
+from designer.mechanism.interface import Falloff, GridMechanism
+from designer.mechanism.nesting import Nesting, described_rows, require_rates
+from designer.mechanism.noise import Grid, Noise, noise_for
+from designer.mechanism.release import Release, summed
+from designer.mechanism.spec import GridForm, OnAGrid
+from designer.problem.compressed_rows import Matrix
+from designer.problem.histogram import Universe
+from designer.problem.relation import Relation
+from designer.problem.workload import (
+    RANGES,
+    ROWS,
+    WORKLOAD,
+    Workload,
+    changes_given,
+    matrix_from_spec,
+    matrix_to_spec,
+    workload_from_spec,
+    workload_to_spec,
+)
+from designer.relations.kinds import RELATION, relation_from_spec
+from designer.sampling.entropy import Entropy, SeededEntropy
+from designer.sampling.margins import NoiseFacts
+from designer.tradeoff.costs import Cost
+
+MOST_DRAWN = 2**27  # numbers that a mean absolute error is drawn from
+DRAWS = 2000
+AT_ONCE = 2**23  # counts whose draws are held together
+CONSISTENT = "; the answers are the least squares of all noisy counts"
+GROUPS = Named("groups", either(record({"rows": ROWS}), record({"ranges": RANGES})))
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchyMechanism(GridMechanism):
+    """Releases the noisy counts of nested groups, whole numbers, and the answers that follow from them by least squares.
+
+    family: "hierarchy", or "custom". workload: what was asked, Q (K, N), sums of groups. relation: what is hidden, with one
+    budget for all changes of a record. groups: (R, N), of ones and zeros, any two of which are apart or one within the other, as
+    intervals or compressed rows; those within a group hold all of its elements, or there are none. rates: (R,), of the
+    two-sided geometric noise of each count. Raises `NotPrivate` where rates of the groups that a change moves add up to more than its
+    budget, and `InvalidProblem` for groups that are not nested and queries that are no sums of them.
+
+    Nothing of the square of the number of groups is formed: a million counts take some hundred megabytes.
+    """
+
+    format = "dp-designer/hierarchy-mechanism"
+    spec_form = SpecForm(
+        Named(
+            "hierarchy_mechanism",
+            record(
+                {
+                    "family": one_of(*sorted(HIERARCHY_FAMILIES)),
+                    "workload": WORKLOAD,
+                    "relation": RELATION,
+                    "groups": GROUPS,
+                    "rates": or_runs(list_of(POSITIVE)),
+                },
+                {"vacuous": VACUOUS},
+                note="Noise in the counts of nested groups; the answers are their least squares.",
+            ),
+        ),
+        Named("parameters_of_hierarchies", record(BUDGET_RANGE, CHANGING, anyOf=needs_one_of(*CHANGING))),
+    )
+
+    family: str
+    workload: Workload
+    relation: Relation
+    groups: Matrix
+    rates: Floats
+    optimality: Optimality | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    allow_vacuous: bool = False
+    falloff: Falloff = field(default="exponential", init=False)
+    integers: Any = field(init=False, repr=False)
+    privacy: PrivacyCertificate = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        require_family(self.family, HIERARCHY_FAMILIES)
+        self.relation.require_elements(self.workload.shape[1], self.workload.unlisted)
+        if self.relation.simple is None:
+            raise InvalidProblem(
+                "relation: has several budgets for the changes of a record; groups take one, such as metrics.add_remove or "
+                "metrics.uniform."
+            )
+        rates = real_array(self.rates, "rates", 1)
+        require_rates(rates)
+        groups = described_rows(self.groups)
+        if groups.shape != (len(rates), self.workload.shape[1]):
+            raise InvalidProblem(
+                f"groups: have shape {groups.shape}; give one for each of {len(rates)} rates, over {self.workload.shape[1]} "
+                "elements."
+            )
+        assign(self, rates=rates, groups=groups, integers=Grid((0,) * len(rates)).multiples(groups))
+        assign(self, privacy=self.verify().require())
+        _ = self.nesting.asked, self.noise
+        self._require_substance()
+
+    @cached_property
+    def vacuous(self) -> str | None:
+        return None if self.privacy.ratio else NOTHING_MOVES
+
+    @cached_property
+    def grid(self) -> Grid:  # type: ignore[override]
+        """Noise and counts are whole numbers."""
+        return Grid((0,) * len(self.rates))
+
+    @cached_property
+    def norm(self) -> Norm:
+        """What a change of the counts spends: the rates of those that it moves."""
+        return weighted_l1(self.rates)
+
+    @cached_property
+    def noise(self) -> Noise:
+        """The exact sampler of the noise in the counts."""
+        return noise_for(self.norm, self.grid, self.falloff)
+
+    @cached_property
+    def nesting(self) -> Nesting:
+        """The groups as a tree, and the queries as sums of its nodes."""
+        return Nesting.of(self.groups, self.rates, self.workload.matrix)
+
+    @property
+    def reconstruction(self) -> Floats:  # type: ignore[override]
+        """Never written out: `NoAttribute`."""
+        raise NoAttribute("reconstruction: of a hierarchy is never written out; answers are the least squares of its counts.")
+
+    @property
+    def effective(self) -> Any:
+        """The queries themselves, which least squares estimate without bias."""
+        return self.workload.matrix
+
+    @property
+    def _heard(self) -> NDArray[np.bool_]:
+        return np.ones(len(self.rates), dtype=bool)
+
+    @property
+    def _tells_multiples(self) -> bool:
+        """A release holds the noisy counts."""
+        return True
+
+    def verify(self) -> PrivacyCertificate:
+        """The privacy certificate, recomputed from the frozen numbers: sums of rates, in rationals."""
+        return certify_described(self.sensitivity(), self.norm, PURE_SHIFT, self.workload.elements)
+
+    def sensitivity(self) -> Any:
+        """The differences that must be hidden in the counts of the groups."""
+        return DescribedSet(self.relation, self.integers, np.zeros(len(self.rates), dtype=np.int64))
+
+    def privacy_loss(self, change: object = None, *, answers: object = None) -> Floats:
+        """The budget that a change of the histogram spends: the rates of the groups times how much it moves their counts.
+
+        change: (N,) or (M, N). answers: a difference of the answers instead, (K,) or (M, K), where it tells the change.
+        """
+        given = changes_given(change, answers, self.workload, self.relation, self.groups)
+        moved = np.array([np.abs(self.groups @ one) @ self.rates for one in np.atleast_2d(given)])
+        return moved if np.ndim(given) == 2 else np.asarray(moved[0])
+
+    def query_variances(self) -> Floats:
+        """Variance of the noise in each of the K answers."""
+        return self.nesting.variances.copy()
+
+    def query_mean_absolutes(self) -> Floats:
+        """Expected absolute value of the noise in each of the K answers, of 2,000 repeatable draws; `InvalidProblem` where
+        these would take minutes."""
+        numbers = DRAWS * (len(self.rates) + self.workload.shape[0])
+        if numbers > MOST_DRAWN:
+            raise InvalidProblem(
+                f"loss: the absolute error is drawn, and {numbers:,} numbers take too long; use squared, or ask about fewer."
+            )
+        return np.asarray(np.abs(self.noise_in_answers(DRAWS, SeededEntropy(0))).mean(axis=0))
+
+    def covariance(self) -> Floats:
+        """Covariance matrix of the noise in the K answers; `InvalidProblem` where it would take gigabytes."""
+        return self.nesting.covariance()
+
+    def noise_in_answers(self, size: int, entropy: Entropy) -> Floats:
+        """`size` draws of the noise in the K answers, (size, K)."""
+        step = max(1, AT_ONCE // len(self.rates))
+        parts = [
+            self.nesting.answers(self.noise.draw(min(step, size - at), entropy).T.astype(np.float64)).T
+            for at in range(0, size, step)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.workload.shape[0]))
+
+    def _proven_margins(self, level: float) -> Floats:
+        return self.nesting.margins(1 - level)
+
+    @property
+    def _noise_facts(self) -> NoiseFacts:
+        return NoiseFacts("a bound by exponential moments", False, len(self.rates))
+
+    @withholding
+    def _release_counts(self, given: NDArray[np.int64], /) -> Release:
+        """Counts of groups are added up in exact integers, and so is their noise."""
+        exact = self._measured.answers(given)
+        return self._release_of(summed(exact, self.noise.draw(1, self._release_entropy())[0]))
+
+    def _release_of(self, multiples: Sequence[int]) -> Release:
+        counts = np.array([float(number) for number in multiples])
+        answers = frozen(self.nesting.answers(counts[:, None])[:, 0])
+        return Release(answers, self.workload.queries, self.guarantee, self.fingerprint, multiples=tuple(multiples), law=self)
+
+    def core(self) -> dict[str, Any]:
+        return {
+            "family": self.family,
+            "workload": workload_to_spec(self.workload),
+            "relation": self.relation.to_spec(),
+            "groups": matrix_to_spec(self.groups),
+            "rates": in_runs(self.rates),
+            **self._flag,
+        }
+
+    @classmethod
+    def from_core(cls, core: Mapping[str, Any]) -> HierarchyMechanism:
+        """The mechanism of a spec, certified anew."""
+        allowed = flagged_vacuous(core, keys(cls.spec_form.core))
+        workload = workload_from_spec(core["workload"])
+        rates = array(numbers_from(core["rates"], "rates"), 1, "rates")
+        groups = core["groups"]
+        if not isinstance(groups, Mapping) or len(groups) != 1 or not groups.keys() <= {"rows", "ranges"}:
+            raise InvalidSpec("groups: must be rows or ranges; restore the file.")
+        return cls(
+            family=core["family"],
+            workload=workload,
+            relation=relation_from_spec(core["relation"]),
+            groups=matrix_from_spec(groups, (len(rates), workload.shape[1]), "groups"),
+            rates=rates,
+            allow_vacuous=allowed,
+        )
+
+    def _statement(self) -> Guarantee:
+        """The statement of what is promised."""
+        least, most = budget_range(self.relation)
+        return Guarantee(
+            unit=self.relation.protected_unit(),
+            relation=self.relation.sentence(),
+            unprotected=(*warning(self), *self.relation.unprotected()),
+            notion=NOTIONS[self.falloff],
+            parameters={
+                "smallest_budget": least,
+                "largest_finite_budget": most,
+                "worst_ratio": self.privacy.ratio,
+                **self.relation.facts(),
+            },
+            mechanism=f"Family {self.family}: integer noise on a grid, {law_words(self.falloff, self.norm, None)}{CONSISTENT}.",
+            sampling=SAMPLING[self.falloff],
+            floating_point=FLOATING_POINT,
+            timing=TIMING,
+            fingerprint=self.fingerprint,
+        )
+
+
+class HierarchyForm(GridForm):
+    """Answers by the names of their queries, and the noisy counts of the groups."""
+
+    def published(self, mechanism: OnAGrid, released: Release) -> list[dict[str, Any]]:
+        return []
+
+
+class HierarchyComposition(Composition[HierarchyMechanism]):
+    """Pure: budgets add; every record moves a count by one."""
+
+    def protected(self, made: HierarchyMechanism) -> Protected:
+        return made.relation
+
+    def counted(self, made: HierarchyMechanism) -> Universe:
+        return made.universe
+
+    def of_budget(self, made: HierarchyMechanism, budget: Fraction) -> Cost:
+        return Cost.pure(budget)
+
+    def noise_of_laplace(self, made: HierarchyMechanism) -> Iterable[tuple[Fraction, int | None]]:
+        return [(Fraction(rate), 1) for rate in np.unique(made.rates).tolist()]

@@ -1,0 +1,376 @@
+"""Nested groups of elements as a tree, queries as sums of its nodes, and their least squares in a few passes over the nodes.
+
+Of noisy counts of the nodes the weighted least squares follow from one pass up and one down (docs/theory/strategies.md, 8). A
+query is kept as the fewest nodes that add up to it: its variance then needs only the nodes above these.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from designer.base.arrays import Floats, Immutable, frozen
+from designer.base.errors import InvalidProblem
+from designer.problem.compressed_rows import IntervalRows, Matrix, compressed, intervals_in, row_places
+from designer.problem.relation import Indices
+from solvers.programs.trees import Posterior, Tree, precision
+
+STEEPEST = 300.0  # of a rate: the noise of a count is then other than 0 with a probability below 1e-130
+MOST_ENTRIES = 2**27  # of queries and of counts as they are written here: 2 GB
+LOOKED_AT = 2**22  # queries times counts up to which every part of every answer is looked at
+TRIED = 400  # slopes at which a bound of moments is looked at
+
+
+def described_rows(matrix: Matrix) -> Matrix:
+    """Groups of elements in the form in which they are kept: intervals where all are such, else compressed rows."""
+    if isinstance(matrix, IntervalRows):
+        return matrix
+    found = intervals_in(matrix)
+    return compressed(matrix).sorted_indices() if found is None else found
+
+
+@dataclass(frozen=True, eq=False)
+class Nesting(Immutable):
+    """Nested groups, measured one by one, with the queries that are asked of them.
+
+    tree: node 0 is above all groups, and is not measured. node: (R,), that of each group. label: (N,), the leaf of each
+    element, counted among the leaves; -1 of an element in no group. asked: (K, V), compressed, the queries as sums of nodes.
+    rates: (V,), of the noise in the count of each node, 0 of those that are not measured.
+    """
+
+    tree: Tree
+    node: Indices
+    label: Indices
+    asked: Any
+    rates: Floats
+
+    @classmethod
+    def of(cls, groups: Matrix, rates: Floats, queries: Matrix) -> Nesting:
+        """From groups (R, N), ones and zeros, with rates (R,), and queries (K, N). `InvalidProblem` where two groups overlap,
+        where those within a group leave some of its elements out, and for queries that tell elements of a leaf apart."""
+        tree, node, label = tree_of(groups)
+        own = np.zeros(len(tree.parent))
+        own[node] = rates
+        return cls(tree, node, label, with_nodes(tree, label, queries), frozen(own))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """What the noisy counts tell of each node."""
+        return Posterior.of(self.tree, self.rates)
+
+    def node_estimates(self, counts: Any) -> Floats:
+        """The least squares of the counts of all nodes, (V, M), from noisy counts of the groups, (R, M)."""
+        held, tree = self.posterior, self.tree
+        noisy = np.zeros((len(tree.parent), counts.shape[1]))
+        noisy[self.node] = counts
+        weight = (precision(self.rates) * held.alone)[:, None]
+        alone, below = noisy * weight, np.zeros_like(noisy)
+        for nodes in reversed(tree.levels):
+            inner = nodes[tree.inner[nodes]]
+            alone[inner] += below[inner] * (held.alone[inner] / held.below[inner])[:, None]
+            if nodes[0]:
+                np.add.at(below, tree.parent[nodes], alone[nodes])
+        found = alone
+        for nodes in tree.levels[1:]:
+            up = tree.parent[nodes]
+            found[nodes] += (held.alone[nodes] / held.below[up])[:, None] * (found[up] - below[up])
+        return found
+
+    def answers(self, counts: Any) -> Floats:
+        """The answers of the queries, (K, M), from noisy counts of the groups, (R, M)."""
+        return np.asarray(self.asked @ self.node_estimates(counts))
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Of the noise in each answer, (K,): what the children of a node tell apart beyond their sum, level by level."""
+        held, found = self.posterior, np.zeros(self.asked.shape[0])
+        columns = self.asked.tocsc()
+        heights = None
+        for nodes in self.tree.levels[:0:-1]:
+            own = columns[:, nodes] if heights is None else columns[:, nodes] + heights
+            ups, place = np.unique(self.tree.parent[nodes], return_inverse=True)
+            weighted = own.multiply(held.alone[nodes][None, :]).tocsr()
+            sums = weighted @ _incidence(place, len(ups))
+            found += own.multiply(own).tocsr() @ held.alone[nodes] - sums.multiply(sums).tocsr() @ (1 / held.below[ups])
+            level = self.tree.levels[int(self.tree.depth[ups[0]])]
+            heights = sums.multiply(1 / held.below[ups][None, :]).tocsr() @ _placed(np.searchsorted(level, ups), len(level))
+        root = columns[:, [0]].toarray()[:, 0] + (0.0 if heights is None else heights.toarray()[:, 0])
+        return frozen(np.maximum(found, 0.0) + root**2 * held.alone[0])
+
+    def covariances(self, rows: Any) -> Floats:
+        """Of the answers to some queries, a slice, with the counts of all nodes, (n, V)."""
+        leaves = self.asked[rows] @ self.tree.indicators(np.arange(len(self.tree.parent)))
+        return self.posterior.covariances(leaves)
+
+    def covariance(self) -> Floats:
+        """Of the noise in the answers, (K, K); `InvalidProblem` where it would take too much memory."""
+        queries = self.asked.shape[0]
+        if queries * max(queries, len(self.tree.parent)) > MOST_ENTRIES // 4:
+            raise InvalidProblem(
+                f"covariance: of {queries:,} answers from {len(self.node):,} counts would take "
+                f"{queries * max(queries, len(self.tree.parent)) * 8e-9:.3g} GB; use `query_variances()`."
+            )
+        return np.asarray(self.covariances(slice(None)) @ self.asked.T)
+
+    @cached_property
+    def parts(self) -> tuple[Floats, Floats]:
+        """Of each answer, which is a sum of independent noise: at least the largest variance of one part, and at least the
+        largest factor of one, (K,) each."""
+        held, known = self.posterior, precision(self.rates)
+        queries, count = self.asked.shape
+        if queries * count <= LOOKED_AT:
+            moved = np.abs(self.covariances(slice(None)))
+            return (moved**2 * known).max(axis=1), (moved * known).max(axis=1)
+        top = float(known.max())
+        single = np.diff(self.asked.indptr) == 1
+        largest, factor = self.variances.copy(), np.sqrt(self.variances * top)
+        if single.any():
+            rows = np.flatnonzero(single)
+            at = self.asked.indptr[rows]
+            moved = _largest_moved(self.tree, held, known)[self.asked.indices[at]]
+            largest[rows] = np.minimum(largest[rows], self.asked.data[at] ** 2 * moved)
+            factor[rows] = np.minimum(factor[rows], np.abs(self.asked.data[at]))
+        return largest, factor
+
+    def margins(self, beyond: float) -> Floats:
+        """Numbers t, (K,), that the noise of an answer exceeds with a probability of at most `beyond`, by exponential moments:
+        `log E exp(s X) <= -(v / w) log(1 - r)`, v the variance, w at least that of one part, a at least the factor of one, and
+        `r = w (cosh(a s) - 1) / a^2 < 1`."""
+        variance, (largest, factor) = self.variances, self.parts
+        noisy = variance > 0
+        kinds, place = np.unique(np.column_stack([variance, largest, factor])[noisy], axis=0, return_inverse=True)
+        v, w, a = kinds.T
+        found = np.full(len(kinds), np.inf)
+        needed = math.log(2 / beyond)
+        for share in (np.arange(TRIED) + 0.5) / TRIED:
+            slope = np.arccosh(1 + share * a**2 / w) / a
+            found = np.minimum(found, (needed - v / w * math.log1p(-share)) / slope)
+        found = np.minimum(found, np.sqrt(v / beyond))
+        spread = np.zeros(len(variance))
+        spread[noisy] = (found * (1 + 1e-9))[place.ravel()]
+        return spread
+
+
+def _largest_moved(tree: Tree, held: Posterior, known: Floats) -> Floats:
+    """The largest variance that one measured count has as a part of the estimate of each node's count, (V,), or more.
+
+    The covariance of the count of v with that of a node off the path from v to the root is `s_c (g_p / S_p - h_p)` times shares
+    below its child c of a node p on the path: h the heights of the query, g the covariances along the path.
+    """
+    shares = np.zeros(len(tree.parent))
+    shares[1:] = held.alone[1:] / held.below[tree.parent[1:]]
+    below = known.copy()  # the largest precision of a node in the subtree, each times the squares of the shares to it
+    for nodes in tree.levels[:0:-1]:
+        np.maximum.at(below, tree.parent[nodes], shares[nodes] ** 2 * below[nodes])
+    widest = np.zeros(len(tree.parent))  # the same of the children of a node, times the squares of their own variances
+    np.maximum.at(widest, tree.parent[1:], held.alone[1:] ** 2 * below[1:])
+    count = len(tree.parent)
+    found = np.zeros(count)
+    beta = held.alone.copy()
+    for nodes in tree.levels[1:]:
+        up = tree.parent[nodes]
+        beta[nodes] = beta[up] * shares[nodes] ** 2 + held.alone[nodes] * (1 - shares[nodes])
+    found = beta**2 * below
+    height, node = np.ones(count), np.arange(count)
+    path = [(node.copy(), height.copy())]
+    while node.any():
+        height = np.where(node > 0, height * shares[node], height)
+        node = np.where(node > 0, tree.parent[np.maximum(node, 0)], 0)
+        path.append((node.copy(), height.copy()))
+    cover = np.zeros(count)
+    for depth in range(len(path) - 1, -1, -1):
+        node, height = path[depth]
+        if depth == len(path) - 1:
+            cover = height * held.alone[0]
+        else:
+            above, over = path[depth + 1]
+            moved = node != above
+            part = held.alone[node] * (height - over + cover / np.where(held.below[above] > 0, held.below[above], 1.0))
+            cover = np.where(moved, part, cover)
+        if depth:
+            inner = held.below[node] > 0
+            rest = cover / np.where(inner, held.below[node], 1.0) - height
+            found = np.maximum(found, np.where(inner, rest**2 * widest[node], 0.0))
+            found = np.maximum(found, cover**2 * known[node])
+    return found
+
+
+def _incidence(place: Indices, ups: int) -> Any:
+    """(n, ups), a one where a node has its parent."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.ones(len(place)), place, np.arange(len(place) + 1)), shape=(len(place), ups))
+
+
+def _placed(place: Indices, size: int) -> Any:
+    """(n, size), a one at the place of each."""
+    return _incidence(place, size)
+
+
+def tree_of(groups: Matrix) -> tuple[Tree, Indices, Indices]:
+    """The tree of nested groups (R, N), the node of each, (R,), and the leaf of each element, (N,).
+
+    Equal groups stand in a chain. `InvalidProblem` for groups that overlap, empty groups, and groups of which some elements
+    alone are in smaller ones.
+    """
+    rows = compressed(groups)
+    size = rows.shape[0]
+    if rows.nnz > MOST_ENTRIES:
+        raise InvalidProblem(f"measured: {rows.nnz:,} entries of groups take more than 2 GB; measure fewer levels.")
+    lengths = np.diff(rows.indptr)
+    if not lengths.all() or (rows.data != 1).any():
+        empty = int(np.flatnonzero(lengths == 0)[0]) if not lengths.all() else None
+        what = f"group {empty} is empty" if empty is not None else "a group has an entry that is neither 0 nor 1"
+        raise InvalidProblem(f"measured: {what}; give groups of elements.")
+    order = np.argsort(-lengths, kind="stable")
+    above, last = chained(rows, order)
+    if above is None:
+        raise InvalidProblem(f"measured: group {int(order[last[0]])} is partly within another; give groups apart or nested.")
+    parent = np.append(-1, above + 1)
+    held = np.bincount(parent[1:], lengths[order], minlength=size + 1)[1:]
+    inner = held > 0
+    if (held[inner] != lengths[order][inner]).any():
+        k = int(order[np.flatnonzero(inner & (held != lengths[order]))[0]])
+        raise InvalidProblem(
+            f"measured: some elements of group {k} are in no smaller group; measure these, too, or none of it."
+        )
+    tree = Tree(parent)
+    rank = np.empty(size, dtype=np.intp)
+    rank[order] = np.arange(size)
+    label = np.where(last >= 0, np.searchsorted(tree.leaves, last + 1), -1)
+    return tree, rank + 1, label
+
+
+def chained(rows: Any, order: Indices) -> tuple[Indices | None, Indices]:
+    """The smallest group that each is within, (R,), -1 where there is none, and the smallest that holds each element, (N,), all
+    as places in `order`, which goes from large to small; equal groups form a chain. None where two groups overlap, and the
+    place of one.
+
+    rows: (K, N), compressed, of whose entries only the places matter. order: (R,), some of the rows.
+    """
+    place = np.full(rows.shape[0], -1)
+    place[order] = np.arange(len(order))
+    owner, element = place[row_places(rows)], rows.indices
+    kept = owner >= 0
+    owner, element = owner[kept], element[kept]
+    sort = np.lexsort((owner, element))
+    owner, element = owner[sort], element[sort]
+    first = np.append(True, element[1:] != element[:-1])
+    above = np.where(first, -1, np.append(-1, owner[:-1]))
+    least, most = np.full(len(order), len(order)), np.full(len(order), -2)
+    np.minimum.at(least, owner, above)
+    np.maximum.at(most, owner, above)
+    if (least != most).any():
+        return None, np.flatnonzero(least != most)
+    last = np.full(rows.shape[1], -1)
+    ends = np.append(first[1:], True)
+    last[element[ends]] = owner[ends]
+    return most, last
+
+
+def with_nodes(tree: Tree, label: Indices, queries: Matrix) -> Any:
+    """Queries of elements (K, N) as sums of the fewest nodes, (K, V), compressed."""
+    if isinstance(queries, IntervalRows) and (found := _interval_nodes(tree, label, queries)) is not None:
+        return found
+    rows = compressed(queries).tocsr()
+    if rows.nnz > MOST_ENTRIES:
+        raise InvalidProblem(f"workload: {rows.nnz:,} entries of queries take more than 2 GB; ask about fewer elements.")
+    return _lifted(tree, rows.shape[0], *_of_leaves(tree, label, rows))
+
+
+def _of_leaves(tree: Tree, label: Indices, rows: Any) -> tuple[Indices, Indices, Floats]:
+    """The rows (K, N) as entries of leaves: row, node, factor; `InvalidProblem` where elements of a leaf differ."""
+    place, kept = row_places(rows), rows.data != 0
+    place, leaf, factor = place[kept], label[rows.indices[kept]], rows.data[kept].astype(np.float64)
+    if (leaf < 0).any():
+        k = int(place[leaf < 0][0])
+        raise InvalidProblem(f"workload: query {k} asks about an element that is in no measured group; measure it.")
+    sizes = np.bincount(label[label >= 0], minlength=len(tree.leaves))
+    order = np.lexsort((leaf, place))
+    place, leaf, factor = place[order], leaf[order], factor[order]
+    first = np.flatnonzero(np.append(True, (place[1:] != place[:-1]) | (leaf[1:] != leaf[:-1]))) if len(place) else []
+    length = np.diff(np.append(first, len(place)))
+    same = np.repeat(factor[first], length) == factor
+    if not same.all() or (length != sizes[leaf[first]]).any():
+        k = int(place[~same][0]) if not same.all() else int(place[first][length != sizes[leaf[first]]][0])
+        raise InvalidProblem(f"workload: query {k} tells elements apart that are measured together; measure them apart.")
+    return place[first], tree.leaves[leaf[first]], factor[first]
+
+
+def _lifted(tree: Tree, queries: int, row: Indices, node: Indices, factor: Floats) -> Any:
+    """Sums of nodes with all children of a node, alike, in the place of each such node."""
+    from scipy.sparse import csr_array
+
+    count = len(tree.parent)
+    children = np.bincount(tree.parent[1:], minlength=count)
+    done: list[tuple[Indices, Indices, Floats]] = []
+    for depth in range(len(tree.levels) - 1, 0, -1):
+        here = tree.depth[node] == depth
+        r, v, x = row[here], node[here], factor[here]
+        row, node, factor = row[~here], node[~here], factor[~here]
+        order = np.lexsort((x, tree.parent[v], r))
+        r, v, x = r[order], v[order], x[order]
+        if not len(r):
+            continue
+        up = tree.parent[v]
+        first = np.flatnonzero(np.append(True, (r[1:] != r[:-1]) | (up[1:] != up[:-1]) | (x[1:] != x[:-1])))
+        length = np.diff(np.append(first, len(r)))
+        whole = length == children[up[first]]
+        lifted, start = np.repeat(whole, length), first[whole]
+        done.append((r[~lifted], v[~lifted], x[~lifted]))
+        row, node, factor = (np.concatenate([old, new[start]]) for old, new in ((row, r), (node, up), (factor, x)))
+    done.append((row, node, factor))
+    r, v, x = (np.concatenate([part[i] for part in done]) for i in range(3))
+    return csr_array((x, (r, v)), shape=(queries, count)).sorted_indices()
+
+
+def _interval_nodes(tree: Tree, label: Indices, rows: IntervalRows) -> Any:
+    """Ranges of elements as sums of nodes, where the leaves are ranges of elements in order and equally deep; None elsewhere."""
+    from scipy.sparse import csr_array
+
+    deepest = len(tree.levels) - 1
+    if (label < 0).any() or (np.diff(label) < 0).any() or len(tree.levels[-1]) != len(tree.leaves):
+        return None
+    levels = [np.asarray(level) for level in tree.levels]
+    ranks = [np.searchsorted(levels[d - 1], tree.parent[levels[d]]) for d in range(1, deepest + 1)]
+    if any((np.diff(rank) < 0).any() for rank in ranks):
+        return None
+    edges = np.append(np.flatnonzero(np.append(True, label[1:] != label[:-1])), rows.size)
+    low, high = np.searchsorted(edges, rows.starts), np.searchsorted(edges, rows.ends)
+    if (edges[low] != rows.starts).any() or (edges[high] != rows.ends).any():
+        return None
+    low, high = np.where(rows.lengths > 0, low, 0), np.where(rows.lengths > 0, high, 0)
+    parts: list[tuple[Indices, Indices]] = []
+
+    def emit(which: Indices, start: Indices, end: Indices, level: Indices) -> None:
+        lengths = np.maximum(end - start, 0)
+        total = np.concatenate([[0], np.cumsum(lengths)])
+        place = np.arange(total[-1]) - np.repeat(total[:-1] - start, lengths)
+        parts.append((np.repeat(which, lengths), level[place]))
+
+    which = np.flatnonzero(high > low)
+    low, high = low[which], high[which]
+    for depth in range(deepest, 0, -1):
+        rank = ranks[depth - 1]
+        starts = np.searchsorted(rank, np.arange(len(levels[depth - 1]) + 1))
+        up, down = np.searchsorted(starts, low), np.searchsorted(starts, high, side="right") - 1
+        open_ = up < down
+        emit(which[~open_], low[~open_], high[~open_], levels[depth])
+        which, low, high, up, down = which[open_], low[open_], high[open_], up[open_], down[open_]
+        emit(which, low, starts[up], levels[depth])
+        emit(which, starts[down], high, levels[depth])
+        low, high = up, down
+    emit(which, low, high, levels[0])
+    r, v = (np.concatenate([part[i] for part in parts]) for i in range(2))
+    return csr_array((np.ones(len(r)), (r, v)), shape=(rows.shape[0], len(tree.parent))).sorted_indices()
+
+
+def require_rates(rates: NDArray[np.float64]) -> None:
+    """`InvalidProblem` for a count without noise, or with so little that its precision is no float."""
+    if not ((rates > 0) & (rates <= STEEPEST)).all():
+        raise InvalidProblem(f"norm.map: rates of noise must be above 0, and at most {STEEPEST:g}; measure fewer counts.")
